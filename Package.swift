@@ -1,0 +1,124 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+// Each target exists to enforce a dependency rule, for another audience or for another platform; otherwise it would be
+// a folder. `scripts/check` builds with explicit import checking, so a forbidden import fails there.
+let settings: [SwiftSetting] = [
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+]
+
+let package = Package(
+    name: "confab",
+    platforms: [.macOS(.v15), .iOS(.v17)],
+    products: [
+        .executable(name: "confab", targets: ["confab"]),
+        // For the benchmarks and fuzzers, which are packages of their own.
+        .library(name: "ConfabServerKit", targets: ["Wire", "Signaling", "Server", "TestSupport"]),
+    ],
+    dependencies: [
+        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
+        .package(url: "https://github.com/apple/swift-asn1", from: "1.7.0"),
+        .package(url: "https://github.com/apple/swift-certificates", from: "1.21.0"),
+        .package(url: "https://github.com/apple/swift-collections", from: "1.6.0"),
+        .package(url: "https://github.com/apple/swift-configuration", from: "1.4.0", traits: ["YAML"]),
+        .package(url: "https://github.com/apple/swift-crypto", from: "4.5.0"),
+        .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
+        .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
+        .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
+        // 2.100 is the first without the unlimited-headers fault (CVE-2026-28980).
+        .package(url: "https://github.com/apple/swift-nio", from: "2.101.0"),
+        .package(url: "https://github.com/apple/swift-nio-extras", from: "1.35.0"),
+        .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.0"),
+        .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
+        .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.0"),
+        .package(url: "https://github.com/jpsim/Yams", from: "6.2.0"),
+        .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
+    ],
+    targets: [
+        .target(name: "Wire", swiftSettings: settings),
+        .target(
+            name: "Signaling",
+            dependencies: [
+                "Wire",
+                .product(name: "Crypto", package: "swift-crypto"),
+                .product(name: "DequeModule", package: "swift-collections"),
+                .product(name: "HeapModule", package: "swift-collections"),
+            ],
+            swiftSettings: settings
+        ),
+        .target(
+            name: "Server",
+            dependencies: [
+                "Wire", "Signaling",
+                .product(name: "Configuration", package: "swift-configuration"),
+                .product(name: "Crypto", package: "swift-crypto"),
+                .product(name: "GRDB", package: "GRDB.swift"),
+                .product(name: "HTTPTypes", package: "swift-http-types"),
+                .product(name: "Hummingbird", package: "hummingbird"),
+                .product(name: "HummingbirdCore", package: "hummingbird"),
+                .product(name: "HummingbirdTLS", package: "hummingbird"),
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "CoreMetrics", package: "swift-metrics"),
+                .product(name: "Metrics", package: "swift-metrics"),
+                .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOHTTP1", package: "swift-nio"),
+                .product(name: "NIOHTTPTypes", package: "swift-nio-extras"),
+                .product(name: "NIOHTTPTypesHTTP1", package: "swift-nio-extras"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+                .product(name: "NIOSSL", package: "swift-nio-ssl"),
+                .product(name: "NIOWebSocket", package: "swift-nio"),
+                .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
+                .product(name: "SwiftASN1", package: "swift-asn1"),
+                .product(name: "UnixSignals", package: "swift-service-lifecycle"),
+                .product(name: "X509", package: "swift-certificates"),
+                .product(name: "Yams", package: "Yams"),
+            ],
+            swiftSettings: settings,
+            plugins: ["EmbedWeb"]
+        ),
+        .executableTarget(
+            name: "confab",
+            dependencies: [
+                "Server", "Signaling", "Wire",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                .product(name: "Logging", package: "swift-log"),
+            ],
+            swiftSettings: settings
+        ),
+        .target(
+            name: "TestSupport",
+            dependencies: [
+                "Server", "Signaling", "Wire",
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOHTTP1", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+                .product(name: "NIOWebSocket", package: "swift-nio"),
+            ],
+            swiftSettings: settings
+        ),
+        // The web files are compiled into the executable, so that a moved binary still serves them.
+        .executableTarget(name: "EmbedTool", swiftSettings: settings),
+        .plugin(name: "EmbedWeb", capability: .buildTool(), dependencies: ["EmbedTool"]),
+        .testTarget(name: "WireTests", dependencies: ["Wire", "TestSupport"], swiftSettings: settings),
+        .testTarget(
+            name: "SignalingTests",
+            dependencies: ["Signaling", "Wire", "TestSupport", .product(name: "Crypto", package: "swift-crypto")],
+            swiftSettings: settings
+        ),
+        .testTarget(
+            name: "ServerTests",
+            dependencies: [
+                "Server", "Signaling", "Wire", "TestSupport",
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "Metrics", package: "swift-metrics"),
+                .product(name: "CoreMetrics", package: "swift-metrics"),
+                .product(name: "SwiftASN1", package: "swift-asn1"),
+                .product(name: "X509", package: "swift-certificates"),
+            ],
+            swiftSettings: settings
+        ),
+    ]
+)

@@ -1,0 +1,135 @@
+import HTTPTypes
+
+/// Who a request really comes from, when proxies stand in between.
+///
+/// Anybody can send `X-Forwarded-For`. It counts only when the peer that handed us the request is a trusted proxy, and
+/// then only from its right end, where each trusted proxy appended the address it saw: the first untrusted address from
+/// the right is the client, and everything left of it was written by that client.
+public struct ForwardedAddress: Equatable, Sendable {
+    /// The address that limits, bans and logs use.
+    public var address: IPAddress
+    /// Whether the client's own connection was HTTPS; nil when no trusted proxy said.
+    public var isSecure: Bool?
+
+    /// More hops than any real chain has. Beyond it the header is somebody's experiment.
+    static let maximumHops = 32
+
+    /// Resolves the client's address and scheme.
+    ///
+    /// When both `X-Forwarded-For` and `Forwarded` (RFC 7239) are there they must agree: most proxies write one of them
+    /// and pass the other through as the client sent it, and we cannot know which.
+    ///
+    /// - Parameters:
+    ///   - peer: the address at the other end of our socket.
+    ///   - headers: in the order received; repeated names are read as one list. `HTTPHeaders` fits as it is.
+    /// - Returns: the peer's address when the peer is not trusted, when nothing was forwarded, and when what a proxy
+    ///   wrote is not an address (`unknown`, an obfuscated name, garbage).
+    public static func client(
+        peer: IPAddress, headers: some Sequence<(name: String, value: String)>, trusted: TrustedProxies
+    ) -> ForwardedAddress {
+        guard trusted.contains(peer) else { return ForwardedAddress(address: peer) }
+        var lists: [String: [String]] = [:]
+        for (name, value) in headers {
+            let name = name.lowercased()
+            if names.contains(name) { lists[name, default: []] += elements(value, separator: ",") }
+        }
+        let standard = (lists["forwarded"] ?? []).map(parameters)
+        let fromList = lists["x-forwarded-for"].map { walk($0.map(node), peer: peer, trusted: trusted) }
+        let fromStandard = lists["forwarded"].map { _ in
+            walk(standard.map { $0["for"].flatMap(node) }, peer: peer, trusted: trusted)
+        }
+        let scheme = lists["x-forwarded-proto"]?.last ?? standard.last?["proto"]
+        var result = ForwardedAddress(address: peer, isSecure: scheme.flatMap(isSecure))
+        if let fromList, let fromStandard {
+            if fromList == fromStandard { result.address = fromList }
+        } else {
+            result.address = fromList ?? fromStandard ?? peer
+        }
+        return result
+    }
+
+    /// The same for the header type that HTTP handlers see.
+    public static func client(peer: IPAddress, headers: HTTPFields, trusted: TrustedProxies) -> ForwardedAddress {
+        client(peer: peer, headers: headers.lazy.map { (name: $0.name.rawName, value: $0.value) }, trusted: trusted)
+    }
+
+    private static let names: Set = ["forwarded", "x-forwarded-for", "x-forwarded-proto"]
+
+    /// Right to left, over trusted proxies, to the first untrusted address; the leftmost when all are trusted.
+    private static func walk(_ hops: [IPAddress?], peer: IPAddress, trusted: TrustedProxies) -> IPAddress {
+        var client = peer
+        for hop in hops.suffix(maximumHops).reversed() {
+            guard let hop else { return peer }
+            client = hop
+            if !trusted.contains(hop) { break }
+        }
+        return client
+    }
+
+    /// Splits at a separator outside double quotes, trimming blanks; empty elements are dropped (RFC 9110 §5.6.1).
+    private static func elements(_ value: String, separator: Character) -> [String] {
+        var found: [String] = []
+        var current = ""
+        var quoted = false
+        for character in value {
+            if character == "\"" { quoted.toggle() }
+            if character == separator, !quoted {
+                found.append(current)
+                current = ""
+            } else {
+                current.append(character)
+            }
+        }
+        found.append(current)
+        return found.map(trimmed).filter { !$0.isEmpty }
+    }
+
+    /// The parameters of one `Forwarded` element, names in lower case, quotes removed.
+    private static func parameters(_ element: String) -> [String: String] {
+        var found: [String: String] = [:]
+        for pair in elements(element, separator: ";") {
+            let parts = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+            guard parts.count == 2 else { continue }
+            found[trimmed(parts[0]).lowercased()] = unquoted(trimmed(parts[1]))
+        }
+        return found
+    }
+
+    /// An address with or without port: `192.0.2.1`, `192.0.2.1:80`, `2001:db8::1`, `[2001:db8::1]:80`.
+    private static func node(_ text: String) -> IPAddress? {
+        let text = unquoted(text)
+        if text.hasPrefix("[") {
+            guard let close = text.firstIndex(of: "]") else { return nil }
+            let rest = text[text.index(after: close)...]
+            guard rest.isEmpty || (rest.hasPrefix(":") && isPort(rest.dropFirst())) else { return nil }
+            let inner = text[text.index(after: text.startIndex)..<close]
+            return inner.contains(":") ? IPAddress(inner) : nil
+        }
+        let parts = text.split(separator: ":", omittingEmptySubsequences: false)
+        guard parts.count == 2 else { return IPAddress(text) }
+        return isPort(parts[1]) ? IPAddress(parts[0]) : nil
+    }
+
+    private static func isPort(_ text: Substring) -> Bool {
+        (1...5).contains(text.utf8.count) && text.utf8.allSatisfy { (0x30...0x39).contains($0) }
+    }
+
+    private static func isSecure(_ scheme: String) -> Bool? {
+        switch scheme.lowercased() {
+        case "https", "wss": true
+        case "http", "ws": false
+        default: nil
+        }
+    }
+
+    private static func unquoted(_ text: String) -> String {
+        guard text.count >= 2, text.hasPrefix("\""), text.hasSuffix("\"") else { return text }
+        return String(text.dropFirst().dropLast())
+    }
+
+    private static func trimmed(_ text: some StringProtocol) -> String {
+        let isBlank = { (character: Character) in character == " " || character == "\t" }
+        let start = text.drop(while: isBlank)
+        return String(start.reversed().drop(while: isBlank).reversed())
+    }
+}

@@ -1,0 +1,204 @@
+/// One configuration key as people see it, for the sample file and for `--help-config`.
+public struct ConfigurationKey: Sendable, Equatable {
+    /// As in the file, with a dot for each level: `roulette.interestWait`.
+    public let name: String
+    /// The default as it would be written in the file; empty when the key has none.
+    public let defaultText: String
+    /// One line: what it decides, and why one would change it.
+    public let meaning: String
+    /// What a value may look like, as an error message says it.
+    public let accepts: String
+    /// Never shown.
+    public let isSecret: Bool
+
+    /// `CONFAB_ROULETTE_INTEREST_WAIT`.
+    public var environmentName: String {
+        var name = "CONFAB_"
+        var previous: Character = "_"
+        for character in self.name {
+            if character.isUppercase, previous.isLowercase { name += "_" }
+            name += character == "." ? "_" : character.uppercased()
+            previous = character
+        }
+        return name
+    }
+}
+
+/// How one kind of value is read from text and written back.
+struct Format<Value: Sendable>: Sendable {
+    /// Completes "give …".
+    var accepts: String
+    /// A list is a sequence in the file and comma-separated text everywhere else.
+    var isList = false
+    /// From one element, or for a list any number. Nil when not accepted.
+    var parse: @Sendable ([String]) -> Value?
+    var write: @Sendable (Value) -> String
+}
+
+/// A configuration key tied to its place in the configuration.
+struct Setting: Sendable {
+    let key: ConfigurationKey
+    let isList: Bool
+    /// Stores the value; false, and nothing stored, when the text is not accepted.
+    let store: @Sendable ([String], inout ConfabConfiguration) -> Bool
+    /// The value's text, not redacted; empty when there is no value.
+    let text: @Sendable (ConfabConfiguration) -> String
+
+    init<Value: Sendable>(
+        _ name: String, _ path: any WritableKeyPath<ConfabConfiguration, Value> & Sendable, _ format: Format<Value>,
+        _ meaning: String, isSecret: Bool = false
+    ) {
+        text = { format.write($0[keyPath: path]) }
+        store = { items, configuration in
+            guard let value = format.parse(items) else { return false }
+            configuration[keyPath: path] = value
+            return true
+        }
+        isList = format.isList
+        key = ConfigurationKey(
+            name: name, defaultText: format.write(ConfabConfiguration()[keyPath: path]), meaning: meaning,
+            accepts: format.accepts, isSecret: isSecret)
+    }
+}
+
+extension Format {
+    /// Reads a single element.
+    static func single(
+        _ accepts: String, parse: @escaping @Sendable (String) -> Value?, write: @escaping @Sendable (Value) -> String
+    ) -> Format {
+        Format(accepts: accepts, parse: { $0.count == 1 ? parse($0[0]) : nil }, write: write)
+    }
+
+    /// The same, where nothing is a value too: empty text means "not set", so that a variable can unset a file's key.
+    static func optional<Wrapped>(_ format: Format<Wrapped>) -> Format where Value == Wrapped? {
+        Format(
+            accepts: format.accepts + ", or nothing",
+            parse: { items in items.allSatisfy(\.isEmpty) ? .some(nil) : format.parse(items).map(Value.some) },
+            write: { $0.map(format.write) ?? "" })
+    }
+
+    /// Any number of elements, each of which must be accepted.
+    static func list<Element>(of format: Format<Element>) -> Format where Value == [Element] {
+        Format(
+            accepts: "a list, each element " + format.accepts, isList: true,
+            parse: { items in
+                let values = items.compactMap { format.parse([$0]) }
+                return values.count == items.count ? values : nil
+            },
+            write: { $0.map(format.write).joined(separator: ", ") })
+    }
+}
+
+extension Format<String> {
+    /// Text without blanks or control characters around or in it.
+    static func word(
+        _ accepts: String, where isAccepted: @escaping @Sendable (String) -> Bool = { _ in true }
+    ) -> Format {
+        .single(accepts, parse: { isWord($0) && isAccepted($0) ? $0 : nil }, write: { $0 })
+    }
+
+    static let path = Format.single(
+        "a path", parse: { $0.isEmpty || $0.unicodeScalars.contains { $0.value < 0x20 } ? nil : $0 }, write: { $0 })
+
+    /// An origin or base URL in lower-case scheme and host, without a slash at its end.
+    static func webURL(_ accepts: String, allowsPath: Bool) -> Format {
+        .single(accepts, parse: { WebURLText.normalized($0, allowsPath: allowsPath) }, write: { $0 })
+    }
+
+    private static func isWord(_ text: String) -> Bool {
+        !text.isEmpty
+            && text.unicodeScalars.allSatisfy { $0.value > 0x20 && $0.value != 0x7f && !$0.properties.isWhitespace }
+    }
+}
+
+extension Format<SecretText> {
+    static func secret(_ accepts: String, where isAccepted: @escaping @Sendable (String) -> Bool) -> Format {
+        .single(accepts, parse: { isAccepted($0) ? SecretText($0) : nil }, write: \.revealed)
+    }
+}
+
+extension Format<Int> {
+    static func integer(_ range: ClosedRange<Int>) -> Format {
+        .single(
+            "a whole number from \(range.lowerBound) to \(range.upperBound)",
+            parse: { text in Int(text).flatMap { range.contains($0) ? $0 : nil } }, write: { String($0) })
+    }
+}
+
+extension Format<Bool> {
+    static let boolean = Format.single(
+        "true or false",
+        parse: { text in
+            switch text.lowercased() {
+            case "true", "yes", "on", "1": true
+            case "false", "no", "off", "0": false
+            default: nil
+            }
+        }, write: { String($0) })
+}
+
+extension Format<Duration> {
+    static func duration(_ range: ClosedRange<Duration>) -> Format {
+        .single(
+            "a whole number and a unit, ms, s, m, h or d, from \(DurationText.write(range.lowerBound)) to "
+                + DurationText.write(range.upperBound),
+            parse: { text in DurationText.parse(text).flatMap { range.contains($0) ? $0 : nil } },
+            write: DurationText.write)
+    }
+}
+
+extension Format<ByteCount> {
+    static func size(_ range: ClosedRange<ByteCount>) -> Format {
+        .single(
+            "a whole number and a unit, B, KiB or MiB, from \(range.lowerBound) to \(range.upperBound)",
+            parse: { text in ByteCount(text).flatMap { range.contains($0) ? $0 : nil } }, write: \.description)
+    }
+}
+
+extension Format where Value: RawRepresentable & CaseIterable, Value.RawValue == String {
+    static var choice: Format {
+        .single(
+            Value.allCases.map(\.rawValue).joined(separator: " or "), parse: Value.init(rawValue:), write: \.rawValue)
+    }
+}
+
+/// What we need to know of an operator's URLs; no more of the URL grammar than that.
+enum WebURLText {
+    /// `http(s)://host[:port][/path]` with scheme and host in lower case and without slashes at the end. Nil with
+    /// credentials, query or fragment, blanks, or an impossible host or port, and with a path where none is allowed.
+    static func normalized(_ text: String, allowsPath: Bool) -> String? {
+        let lower = text.lowercased()
+        guard let scheme = ["https://", "http://"].first(where: lower.hasPrefix), text.utf8.count <= 2048,
+            text.utf8.allSatisfy({ (0x21...0x7e).contains($0) && $0 != UInt8(ascii: "\\") })
+        else { return nil }
+        let rest = text.dropFirst(scheme.count)
+        let authority = rest.prefix { $0 != "/" }
+        let path = rest[authority.endIndex...]
+        guard !rest.contains(where: { "?#@".contains($0) }), isAuthority(authority.lowercased()) else { return nil }
+        let trimmed = String(path.reversed().drop { $0 == "/" }.reversed())
+        guard trimmed.isEmpty || allowsPath else { return nil }
+        return scheme + authority.lowercased() + trimmed
+    }
+
+    private static func isAuthority(_ text: String) -> Bool {
+        let host: Substring
+        if text.hasPrefix("[") {
+            guard let close = text.firstIndex(of: "]"), IPAddress(text[..<close].dropFirst()) != nil else {
+                return false
+            }
+            host = text[...close]
+        } else {
+            host = text.prefix { $0 != ":" }
+            guard !host.isEmpty, host.utf8.allSatisfy(isHostByte) else { return false }
+        }
+        let port = text[host.endIndex...]
+        return port.isEmpty || (port.hasPrefix(":") && UInt16(port.dropFirst()) != nil)
+    }
+
+    private static func isHostByte(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"): true
+        default: byte == UInt8(ascii: "-") || byte == UInt8(ascii: ".") || byte == UInt8(ascii: "_")
+        }
+    }
+}

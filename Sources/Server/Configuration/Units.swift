@@ -1,0 +1,79 @@
+/// A number of bytes, written in configuration as `64KiB`.
+public struct ByteCount: Hashable, Comparable, Sendable {
+    public var bytes: Int
+
+    public init(bytes: Int) { self.bytes = bytes }
+
+    public static func kibibytes(_ count: Int) -> ByteCount { ByteCount(bytes: count << 10) }
+    public static func mebibytes(_ count: Int) -> ByteCount { ByteCount(bytes: count << 20) }
+
+    public static func < (left: ByteCount, right: ByteCount) -> Bool { left.bytes < right.bytes }
+}
+
+extension ByteCount: CustomStringConvertible {
+    /// In the largest unit that divides it: `64KiB`, `1MiB`, `1500B`. ``init(_:)`` reads it back.
+    public var description: String {
+        for (unit, scale) in Self.units where bytes != 0 && bytes % scale == 0 { return "\(bytes / scale)\(unit)" }
+        return "\(bytes)B"
+    }
+
+    /// Parses a whole number and a unit: `B`, `KiB`, `MiB` or `GiB`. Nil for anything else, a bare number included:
+    /// a reader of the file should not have to guess.
+    public init?(_ text: String) {
+        guard let (number, unit) = splitQuantity(text), let scale = Self.units.first(where: { $0.0 == unit })?.1 else {
+            return nil
+        }
+        let (bytes, overflow) = number.multipliedReportingOverflow(by: scale)
+        if overflow { return nil }
+        self.init(bytes: bytes)
+    }
+
+    private static let units: [(String, Int)] = [("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10), ("B", 1)]
+}
+
+/// Durations as people write them in configuration: a whole number and `ms`, `s`, `m`, `h` or `d`.
+enum DurationText {
+    private static let units: [(String, Int)] = [
+        ("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1000), ("ms", 1),
+    ]
+
+    /// Nil for anything else, a bare number included, and for what a century does not hold.
+    static func parse(_ text: String) -> Duration? {
+        guard let (number, unit) = splitQuantity(text), let scale = units.first(where: { $0.0 == unit })?.1 else {
+            return nil
+        }
+        let (milliseconds, overflow) = number.multipliedReportingOverflow(by: scale)
+        return overflow || milliseconds > 100 * 366 * 86_400_000 ? nil : .milliseconds(milliseconds)
+    }
+
+    /// In the largest unit of which it is more than one: 60 seconds is `60s` rather than `1m`, which is harder to
+    /// compare with the `5s` beside it. Finer than a millisecond is cut off.
+    static func write(_ duration: Duration) -> String {
+        let (seconds, attoseconds) = duration.components
+        let milliseconds = Int(seconds) * 1000 + Int(attoseconds / 1_000_000_000_000_000)
+        guard milliseconds % 1000 == 0 else { return "\(milliseconds)ms" }
+        let coarse = units.first { $0.1 > 1000 && milliseconds % $0.1 == 0 && milliseconds / $0.1 > 1 }
+        return coarse.map { "\(milliseconds / $0.1)\($0.0)" } ?? "\(milliseconds / 1000)s"
+    }
+}
+
+/// Splits `30d` into 30 and `d`. Nil when there are no digits, more than 18 of them, or no unit.
+private func splitQuantity(_ text: String) -> (Int, String)? {
+    let digits = text.prefix { $0.isASCII && $0.isWholeNumber }
+    guard (1...18).contains(digits.utf8.count), let number = Int(digits), digits.endIndex != text.endIndex else {
+        return nil
+    }
+    return (number, String(text[digits.endIndex...]))
+}
+
+/// Text that must not reach a log: a key, a password. Printing or dumping it, or anything that holds it, shows
+/// `[redacted]`; only ``revealed`` gives it away, so that a search for that word finds every use.
+public struct SecretText: Hashable, Sendable, CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+    public let revealed: String
+
+    public init(_ text: String) { revealed = text }
+
+    public var description: String { "[redacted]" }
+    public var debugDescription: String { description }
+    public var customMirror: Mirror { Mirror(self, children: [], displayStyle: .struct) }
+}

@@ -1,0 +1,57 @@
+import Signaling
+import Wire
+
+/// From the configuration's words to those of the rules and the gateway: the only place that knows both.
+extension Rules {
+    init(_ configuration: ConfabConfiguration) {
+        self.init()
+        let (connection, limits, roulette) = (configuration.connection, configuration.limits, configuration.roulette)
+        resumeGrace = connection.resumeGrace
+        pingInterval = connection.pingInterval
+        replay = Link.Bounds(messages: connection.replayMessages, bytes: connection.replayBytes.bytes)
+        verbs = Budget.Rate(perSecond: Double(limits.verbsPerSecond), burst: Double(limits.verbBurst))
+        reportLines = roulette.reportLines
+        interestWait = roulette.interestWait
+        rematchWait = roulette.rematchWait
+        skipWindow = roulette.skipWindow
+        skipPeriod = roulette.skipPeriod
+        skipsBeforeWait = roulette.skipsBeforeWait
+        firstSkipWait = roulette.firstSkipWait
+        longestSkipWait = roulette.longestSkipWait
+        maxInterests = roulette.maxInterests
+        maxBlocks = roulette.maxBlocks
+        entriesPerAddress = roulette.entriesPerAddress
+        candidatesPerAttempt = roulette.candidatesPerAttempt
+        retryInterval = roulette.retryInterval
+        rouletteMediaMode = roulette.mediaMode == .routed ? .routed : .relayed
+    }
+}
+
+extension ICEProvision {
+    init(_ configuration: ConfabConfiguration.ICE) {
+        var credentials: TURNCredentials?
+        if let secret = configuration.turnSecret {
+            credentials = .timeLimited(secret: secret.revealed, lifetime: configuration.credentialLifetime)
+        } else if let username = configuration.turnUsername, let password = configuration.turnPassword {
+            credentials = .fixed(username: username, password: password.revealed)
+        }
+        self.init(
+            stunServers: configuration.stunServers, turnServers: configuration.turnServers, credentials: credentials
+        )
+    }
+}
+
+extension Gateway.Settings {
+    init(_ configuration: ConfabConfiguration) {
+        self.init()
+        messageSize = configuration.limits.messageSize.bytes
+        descriptionSize = configuration.limits.descriptionSize.bytes
+        socketsPerAddress = configuration.limits.socketsPerAddress
+        helloTimeout = configuration.limits.handshakeTimeout
+        pingInterval = configuration.connection.pingInterval
+        missedPings = configuration.connection.missedPings
+        sendQueue = configuration.limits.sendQueue.bytes
+        trustedProxies = configuration.trustedProxies
+        allowedOrigins = configuration.allowedOrigins
+    }
+}

@@ -1,0 +1,56 @@
+import Logging
+import Signaling
+import Wire
+
+/// Judges a hello before anything is kept of it: which protocol, who it is, whether banned.
+struct Reception: Sendable {
+    /// A verified hello that only storage has yet to say something about.
+    struct Guest: Sendable {
+        var identity: Identity
+        var newSecret: String?
+        var hello: Hello
+    }
+
+    static let protocolVersion = 1
+
+    let project: Project
+
+    func admit(
+        _ hello: Hello, now: Timestamp, using generator: inout some RandomNumberGenerator
+    ) throws(WireError) -> Guest {
+        guard hello.version == Self.protocolVersion else {
+            throw WireError(
+                .versionUnsupported,
+                hello.version < Self.protocolVersion
+                    ? "This page is too old for the server; reload it." : "This page is too new for the server."
+            )
+        }
+        if let token = hello.token {
+            guard hello.identity == nil else {
+                throw WireError(.malformed, "Say hello with an identity or with a token, not with both.")
+            }
+            return try guest(with: token, hello, now: now, using: &generator)
+        }
+        if let secret = hello.identity {
+            return Guest(identity: try project.verifyIdentitySecret(secret), hello: hello)
+        }
+        return newcomer(hello, using: &generator)
+    }
+
+    /// A user token proves an identity; a session token lets in a guest who has none beyond this visit.
+    private func guest(
+        with token: String, _ hello: Hello, now: Timestamp, using generator: inout some RandomNumberGenerator
+    ) throws(WireError) -> Guest {
+        do throws(WireError) {
+            return Guest(identity: try project.verifyUserToken(token, now: now), hello: hello)
+        } catch where error.code == .tokenScope {
+            _ = try project.verifySessionToken(token, for: nil, now: now)
+            return newcomer(hello, using: &generator)
+        }
+    }
+
+    private func newcomer(_ hello: Hello, using generator: inout some RandomNumberGenerator) -> Guest {
+        let id = IdentityID.random(using: &generator)
+        return Guest(identity: Identity(id: id), newSecret: project.secret(of: id), hello: hello)
+    }
+}

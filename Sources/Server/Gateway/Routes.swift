@@ -1,0 +1,71 @@
+import HTTPTypes
+import Hummingbird
+import NIOCore
+import Wire
+
+/// What the public port answers to plain HTTP.
+struct Routes: Sendable {
+    let gateway: NIOLoopBound<Gateway>
+    let configuration: ConfabConfiguration
+    let lan: LocalNetwork?
+
+    func router() -> Router<BasicRequestContext> {
+        let router = Router(options: .autoGenerateHeadEndpoints)
+        let files = WebFiles(directory: configuration.webDirectory)
+        router.get("/health") { _, _ in try await health() }
+        router.get("/v1/socket") { request, _ in upgradeRequired(request) }
+        if let lan {
+            router.get("/ca.crt") { _, _ in
+                Response(
+                    status: .ok,
+                    headers: [
+                        .contentType: "application/x-x509-ca-cert",
+                        .contentDisposition: "attachment; filename=\"confab-ca.crt\"",
+                    ],
+                    body: .init(byteBuffer: ByteBuffer(string: lan.material.authorityPEM))
+                )
+            }
+            router.get("/lan") { _, _ in files.page("app/lan.html") }
+        }
+        router.get("/") { request, _ in files.response(to: request) }
+        router.get("**") { request, _ in files.response(to: request) }
+        return router
+    }
+
+    private func health() async throws -> Response {
+        let gateway = gateway
+        let isDraining = try await gateway.eventLoop.submit { gateway.value.isDraining }.get()
+        let status = isDraining ? "draining" : "ok"
+        return Response(
+            status: isDraining ? .serviceUnavailable : .ok,
+            headers: [.contentType: "application/json", .cacheControl: "no-store"],
+            body: .init(
+                byteBuffer: ByteBuffer(string: #"{"status":"\#(status)","version":"\#(ConfabServer.version)"}"# + "\n")
+            )
+        )
+    }
+
+    /// A plain request, or an upgrade that is not one of ours, to the socket's address.
+    private func upgradeRequired(_ request: Request) -> Response {
+        Response(
+            status: .upgradeRequired,
+            headers: [.upgrade: "websocket", .connection: "Upgrade", .contentType: "text/plain; charset=utf-8"],
+            body: .init(
+                byteBuffer: ByteBuffer(
+                    string: "This is a WebSocket (RFC 6455, version 13) with the subprotocol \(GatewayChannel.subprotocol).\n"
+                )
+            )
+        )
+    }
+}
+
+extension WebFiles {
+    /// A page by its file's name.
+    func page(_ name: String) -> Response {
+        guard let file = file("/" + name) else { return Response(status: .notFound) }
+        return Response(
+            status: .ok, headers: [.contentType: file.type, .contentSecurityPolicy: Self.contentSecurityPolicy],
+            body: .init(byteBuffer: file.body)
+        )
+    }
+}

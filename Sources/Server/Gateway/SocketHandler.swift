@@ -1,0 +1,343 @@
+import CoreMetrics
+import Logging
+import NIOCore
+import NIOWebSocket
+import Signaling
+import Wire
+
+/// One WebSocket of our own protocol: frames in, inputs to the hub; effects out, frames. Everything it decides is about the
+/// socket (framing, hello in time, pings, how much may wait to be sent), nothing about what is said on it.
+final class SocketHandler: ChannelInboundHandler, RunnerSocket {
+    typealias InboundIn = WebSocketFrame
+    typealias OutboundOut = WebSocketFrame
+
+    /// Legal next states: `greeting` → `admitting`, `closed`; `admitting` → `open`, `closed`; `open` → `closed`.
+    private enum State {
+        /// Waiting for the hello.
+        case greeting(timeout: Scheduled<Void>)
+        /// Storage is asked about somebody; what he says meanwhile waits.
+        case admitting(early: [[UInt8]])
+        case open(SocketID)
+        case closed
+    }
+
+    /// Messages kept while storage answers a hello. A client that says more before its welcome is not one of ours.
+    private static let earlyMessages = 32
+
+    let address: IPAddress
+    private let origin: String?
+    private let gateway: Gateway
+    private var logger: Logger
+    private var reader: FrameReader
+    private var state = State.closed
+    private var context: ChannelHandlerContext?
+    private var ping: RepeatedTask?
+    private var unanswered = 0
+    /// The close code the other end sent or caused; nil while open, and when the line just broke.
+    private var receivedClose: CloseCode?
+    private var hasSentClose = false
+    /// Whether this socket is in the count of its address.
+    private var isCounted = false
+
+    init(gateway: Gateway, address: IPAddress, origin: String?) {
+        self.gateway = gateway
+        self.address = address
+        self.origin = origin
+        reader = FrameReader(limit: gateway.settings.descriptionSize)
+        logger = gateway.logger
+    }
+
+    // MARK: Channel events
+
+    func handlerAdded(context: ChannelHandlerContext) {
+        self.context = context
+        let handler = NIOLoopBound(self, eventLoop: context.eventLoop)
+        let timeout = context.eventLoop.scheduleTask(in: .nanoseconds(gateway.settings.helloTimeout)) {
+            handler.value.fail(WireError(.helloTimeout, "Say hello first.", retryable: true), .timeout)
+        }
+        state = .greeting(timeout: timeout)
+        let interval = TimeAmount.nanoseconds(gateway.settings.pingInterval)
+        ping = context.eventLoop.scheduleRepeatedTask(initialDelay: interval, delay: interval) { _ in
+            handler.value.tick()
+        }
+        refuseAtTheDoor()
+    }
+
+    func handlerRemoved(context: ChannelHandlerContext) { end() }
+
+    func channelInactive(context: ChannelHandlerContext) {
+        end()
+        context.fireChannelInactive()
+    }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        if case .closed = state, hasSentClose, receivedClose != nil { return }
+        unanswered = 0
+        let frame = unwrapInboundIn(data)
+        switch reader.read(FrameReader.Frame(frame)) {
+        case .nothing, .pong: break
+        case .text(let bytes): receive(bytes)
+        case .ping(let payload):
+            send(opcode: .pong, payload)
+            context.flush()
+        case .close(let code): closedByPeer(CloseCode(rawValue: code))
+        case .violation(let code, let reason): close(CloseCode(rawValue: code), reason)
+        }
+    }
+
+    /// The other end sent its last byte without a close frame: nothing more will come, so this is a drop.
+    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        if case ChannelEvent.inputClosed = event { context.close(promise: nil) }
+        context.fireUserInboundEventTriggered(event)
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        switch error {
+        case NIOWebSocketError.invalidFrameLength: close(CloseCode(rawValue: 1009), "the frame is too large")
+        case is NIOWebSocketError: close(CloseCode(rawValue: 1002), "protocol error")
+        default:
+            // The line broke; channelInactive tells the hub.
+            context.close(promise: nil)
+        }
+    }
+
+    // MARK: The door
+
+    private func refuseAtTheDoor() {
+        guard gateway.admit(address) else {
+            let error = WireError(
+                .tooManyConnections, "Too many connections from your network; close some tabs.", retryable: true,
+                retryAfter: .seconds(10)
+            )
+            return fail(error, .tooMany)
+        }
+        isCounted = true
+        if gateway.isDraining { return close(.goingAway, "The server is restarting.") }
+        if let ban = gateway.ban(of: address) {
+            return fail(.banned(ban, now: gateway.runner.now), .forbidden)
+        }
+        if !gateway.settings.allowedOrigins.isEmpty {
+            guard let origin, gateway.settings.allowedOrigins.contains(origin.lowercased()) else {
+                return fail(WireError("forbidden_origin", "This page may not use this server."), .forbidden)
+            }
+        }
+    }
+
+    private func greet(_ hello: Hello) {
+        if case .greeting(let timeout) = state { timeout.cancel() }
+        var generator = SystemRandomNumberGenerator()
+        let guest: Reception.Guest
+        do throws(WireError) {
+            guest = try gateway.reception.admit(hello, now: gateway.runner.now, using: &generator)
+        } catch {
+            gateway.metrics.refusedHellos.increment()
+            return fail(error, error.code.isToken ? .token : .malformed)
+        }
+        state = .admitting(early: [])
+        guard guest.newSecret == nil else { return admit(guest, PersonRecord()) }
+        let handler = NIOLoopBound(self, eventLoop: gateway.eventLoop)
+        let (storage, now, eventLoop, logger) = (gateway.storage, gateway.runner.now, gateway.eventLoop, logger)
+        Task {
+            do {
+                let record = try await storage.person(guest.identity.id, at: now)
+                eventLoop.execute { handler.value.admit(guest, record) }
+            } catch {
+                logger.error("A person could not be loaded", metadata: ["error": "\(error)"])
+                let sorry = WireError(.internalError, "The server has a problem; try again soon.", retryable: true)
+                eventLoop.execute { handler.value.fail(sorry, CloseCode(rawValue: 1011)) }
+            }
+        }
+    }
+
+    private func admit(_ guest: Reception.Guest, _ record: PersonRecord) {
+        guard case .admitting(let early) = state else { return }
+        if let ban = record.ban, ban.isActive(at: gateway.runner.now) {
+            gateway.metrics.refusedHellos.increment()
+            return fail(.banned(ban, now: gateway.runner.now), .forbidden)
+        }
+        let id = gateway.runner.register(self)
+        state = .open(id)
+        logger[metadataKey: "socket"] = "\(id.rawValue)"
+        logger.debug("Socket open", metadata: ["address": "\(address)", "client": "\(guest.hello.client ?? "-")"])
+        gateway.runner.submit(
+            .arrived(
+                Arrival(
+                    socket: id, identity: guest.identity, newIdentitySecret: guest.newSecret, record: record,
+                    resume: guest.hello.resume, address: gateway.limitingText(address), name: guest.hello.name
+                )
+            )
+        )
+        for bytes in early { receive(bytes) }
+    }
+
+    // MARK: Messages
+
+    private func receive(_ bytes: [UInt8]) {
+        gateway.metrics.received.increment()
+        if case .admitting(var early) = state {
+            guard early.count < Self.earlyMessages else {
+                return fail(WireError(.rateLimited, "Wait for the welcome.", retryable: true), .tooMany)
+            }
+            early.append(bytes)
+            return state = .admitting(early: early)
+        }
+        let envelope: Envelope<ClientMessage>
+        do throws(UnreadableMessage) {
+            envelope = try Envelope<ClientMessage>.decode(bytes)
+        } catch {
+            return unreadable(error, bytes)
+        }
+        if bytes.count > gateway.settings.messageSize, !envelope.message.isDescription { return tooLarge() }
+        switch state {
+        case .greeting:
+            guard case .hello(let hello) = envelope.message else {
+                return fail(WireError(.helloExpected, "Say hello first."), .malformed)
+            }
+            greet(hello)
+        case .open(let id): gateway.runner.submit(.message(id, envelope))
+        case .admitting, .closed: break
+        }
+    }
+
+    private func unreadable(_ message: UnreadableMessage, _ bytes: [UInt8]) {
+        gateway.metrics.malformed.increment()
+        guard String(validating: bytes, as: UTF8.self) != nil else {
+            return close(CloseCode(rawValue: 1007), "the message is not UTF-8")
+        }
+        if bytes.count > gateway.settings.messageSize { return tooLarge() }
+        switch state {
+        case .greeting: fail(message.error, message.error.code.isToken ? .token : .malformed)
+        case .open(let id): gateway.runner.submit(.unreadable(id, message))
+        case .admitting, .closed: break
+        }
+    }
+
+    private func tooLarge() {
+        fail(
+            WireError(.messageTooLarge, "A message has at most \(gateway.settings.messageSize) bytes; send less."),
+            .tooLarge
+        )
+    }
+
+    // MARK: Liveness
+
+    private func tick() {
+        guard !hasSentClose else {
+            // The other end did not answer our close: it gets one interval.
+            context?.close(promise: nil)
+            return
+        }
+        guard unanswered < gateway.settings.missedPings else {
+            logger.debug("Socket dropped: no answer to \(unanswered) pings")
+            context?.close(promise: nil)
+            return
+        }
+        unanswered += 1
+        send(opcode: .ping, [])
+        context?.flush()
+    }
+
+    // MARK: Sending (RunnerSocket)
+
+    func write(_ bytes: [UInt8]) { send(opcode: .text, bytes) }
+
+    func flush() {
+        context?.flush()
+        guard let context, !context.channel.isWritable else { return }
+        let waiting = (try? context.channel.syncOptions?.getOption(.bufferedWritableBytes)) ?? 0
+        guard waiting > gateway.settings.sendQueue else { return }
+        // A reader this slow is a drop: it may resume and gets what it lacks, or a fresh start.
+        gateway.metrics.droppedForBackpressure.increment()
+        logger.info("Socket closed: \(waiting) bytes wait to be read")
+        context.close(promise: nil)
+    }
+
+    func close(_ code: CloseCode, _ reason: String) {
+        guard let context, !hasSentClose, context.channel.isActive else { return }
+        hasSentClose = true
+        var buffer = context.channel.allocator.buffer(capacity: 2 + reason.utf8.count)
+        buffer.writeInteger(code.rawValue)
+        // A control frame holds 125 bytes (RFC 6455 §5.5).
+        buffer.writeBytes(reason.utf8.prefix(120))
+        context.writeAndFlush(wrapOutboundOut(WebSocketFrame(fin: true, opcode: .connectionClose, data: buffer)), promise: nil)
+        if case .greeting(let timeout) = state { timeout.cancel() }
+        if case .open(let id) = state {
+            state = .closed
+            gateway.runner.unregister(id, leaving: false)
+        }
+        state = .closed
+        if receivedClose != nil { context.close(promise: nil) }
+    }
+
+    private func send(opcode: WebSocketOpcode, _ bytes: [UInt8]) {
+        guard let context, !hasSentClose, context.channel.isActive else { return }
+        let buffer = context.channel.allocator.buffer(bytes: bytes)
+        context.write(wrapOutboundOut(WebSocketFrame(fin: true, opcode: opcode, data: buffer)), promise: nil)
+    }
+
+    /// Says why, then closes.
+    private func fail(_ error: WireError, _ code: CloseCode) {
+        send(opcode: .text, ServerMessage.error(ErrorMessage(error)).encode())
+        close(code, error.code.rawValue)
+    }
+
+    // MARK: The end
+
+    /// Answers a close with the same code (RFC 6455 §5.5.1) and lets the line go.
+    private func closedByPeer(_ code: CloseCode) {
+        receivedClose = code
+        if case .open(let id) = state {
+            state = .closed
+            gateway.runner.unregister(id, leaving: code.isLeaving)
+        }
+        if hasSentClose {
+            context?.close(promise: nil)
+        } else {
+            close(code == .noStatus ? .normal : code, "")
+        }
+    }
+
+    private func end() {
+        guard context != nil else { return }
+        ping?.cancel()
+        if case .greeting(let timeout) = state { timeout.cancel() }
+        if case .open(let id) = state { gateway.runner.unregister(id, leaving: false) }
+        state = .closed
+        context = nil
+        if isCounted { gateway.release(address) }
+    }
+}
+
+extension ClientMessage {
+    /// Whether this message may have the size of a session description.
+    fileprivate var isDescription: Bool {
+        if case .negotiate(let negotiate) = self { negotiate.description != nil } else { false }
+    }
+}
+
+extension TimeAmount {
+    static func nanoseconds(_ duration: Duration) -> TimeAmount {
+        .milliseconds(Swift.max(1, duration.wholeMilliseconds))
+    }
+}
+
+extension FrameReader.Frame {
+    init(_ frame: WebSocketFrame) {
+        var data = frame.unmaskedData
+        let bytes = data.readBytes(length: data.readableBytes) ?? []
+        let opcode: FrameReader.Opcode =
+            switch frame.opcode {
+            case .continuation: .continuation
+            case .text: .text
+            case .binary: .binary
+            case .connectionClose: .close
+            case .ping: .ping
+            case .pong: .pong
+            default: .reserved
+            }
+        self.init(
+            opcode: opcode, isFinal: frame.fin, hasReservedBits: frame.rsv1 || frame.rsv2 || frame.rsv3,
+            isMasked: frame.maskKey != nil, payload: bytes
+        )
+    }
+}

@@ -1,0 +1,94 @@
+import Crypto
+import HTTPTypes
+import Hummingbird
+import NIOCore
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// The pages: compiled into the executable, or from a directory while somebody works on them.
+struct WebFiles: Sendable {
+    struct File: Sendable {
+        var body: ByteBuffer
+        var type: String
+        var tag: String
+    }
+
+    private let files: [String: File]
+    private let directory: String?
+
+    /// - Parameter directory: a checkout's `web`; nil serves what is embedded.
+    init(directory: String? = nil) {
+        self.directory = directory
+        files = Dictionary(
+            uniqueKeysWithValues: embeddedWebFiles.map { name, text in
+                (name, Self.file(name, Array(UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))))
+            }
+        )
+    }
+
+    func file(_ path: String) -> File? {
+        guard let name = Self.name(of: path) else { return nil }
+        guard let directory else { return files[name] }
+        // Only names that were embedded: no path from outside reaches the file system.
+        guard files[name] != nil, let data = FileManager.default.contents(atPath: directory + "/" + name) else {
+            return nil
+        }
+        return Self.file(name, Array(data))
+    }
+
+    private static func name(of path: String) -> String? {
+        switch path {
+        case "/": "app/index.html"
+        case "/try": "app/try.html"
+        case "/favicon.ico", "/favicon.svg": "app/favicon.svg"
+        default: path.hasPrefix("/app/") || path.hasPrefix("/lib/") ? String(path.dropFirst()) : nil
+        }
+    }
+
+    private static func file(_ name: String, _ bytes: [UInt8]) -> File {
+        let hash = SHA256.hash(data: bytes).prefix(12).map { byte in
+            String(byte >> 4, radix: 16) + String(byte & 15, radix: 16)
+        }
+        return File(body: ByteBuffer(bytes: bytes), type: type(of: name), tag: "\"" + hash.joined() + "\"")
+    }
+
+    private static func type(of name: String) -> String {
+        switch name.split(separator: ".").last {
+        case "html": "text/html; charset=utf-8"
+        case "css": "text/css; charset=utf-8"
+        case "js": "text/javascript; charset=utf-8"
+        case "svg": "image/svg+xml"
+        case "json": "application/json"
+        case "webmanifest": "application/manifest+json"
+        default: "text/plain; charset=utf-8"
+        }
+    }
+
+    /// Nothing from elsewhere runs, loads or frames the pages.
+    static let contentSecurityPolicy = [
+        "default-src 'self'", "connect-src 'self' ws: wss:", "img-src 'self' data: blob:",
+        "media-src 'self' blob: mediastream:", "style-src 'self'", "script-src 'self'", "base-uri 'none'",
+        "form-action 'self'", "frame-ancestors 'none'",
+    ].joined(separator: "; ")
+
+    func response(to request: Request) -> Response {
+        guard let file = file(request.uri.path) else {
+            return Response(
+                status: .notFound, headers: [.contentType: "text/plain; charset=utf-8"],
+                body: .init(byteBuffer: ByteBuffer(string: "There is nothing at this address.\n"))
+            )
+        }
+        var headers: HTTPFields = [
+            .contentType: file.type, .eTag: file.tag, .cacheControl: "no-cache",
+            .contentSecurityPolicy: Self.contentSecurityPolicy, .xContentTypeOptions: "nosniff",
+        ]
+        headers[HTTPField.Name("Referrer-Policy")!] = "no-referrer"
+        headers[HTTPField.Name("Permissions-Policy")!] = "camera=(self), microphone=(self), geolocation=()"
+        if request.headers[.ifNoneMatch] == file.tag { return Response(status: .notModified, headers: headers) }
+        return Response(status: .ok, headers: headers, body: .init(byteBuffer: file.body))
+    }
+}

@@ -1,0 +1,227 @@
+import Metrics
+import Synchronization
+
+/// One line of numbers: a metric with one combination of label values.
+protocol MetricSeries: AnyObject, Sendable {
+    var family: String { get }
+    var labels: MetricLabels { get }
+    /// Appends its lines of the exposition.
+    func write(to text: inout String)
+}
+
+enum MetricKind: Equatable {
+    case counter, floatingPointCounter, gauge, histogram, timer
+
+    var exposedType: String {
+        switch self {
+        case .counter, .floatingPointCounter: "counter"
+        case .gauge: "gauge"
+        case .histogram, .timer: "histogram"
+        }
+    }
+}
+
+final class CounterSeries: MetricSeries, CounterHandler {
+    let family: String
+    let labels: MetricLabels
+    private let value = Atomic<Int64>(0)
+
+    init(family: String, labels: MetricLabels) {
+        self.family = family
+        self.labels = labels
+    }
+
+    func increment(by amount: Int64) {
+        // A counter that went down would be read as a restart.
+        if amount > 0 { value.wrappingAdd(amount, ordering: .relaxed) }
+    }
+
+    func reset() { value.store(0, ordering: .relaxed) }
+
+    func write(to text: inout String) { text += "\(family)\(labels.text) \(value.load(ordering: .relaxed))\n" }
+}
+
+final class FloatingPointCounterSeries: MetricSeries, FloatingPointCounterHandler {
+    let family: String
+    let labels: MetricLabels
+    private let value = Mutex(0.0)
+
+    init(family: String, labels: MetricLabels) {
+        self.family = family
+        self.labels = labels
+    }
+
+    func increment(by amount: Double) {
+        if amount > 0, amount.isFinite { value.withLock { $0 += amount } }
+    }
+
+    func reset() { value.withLock { $0 = 0 } }
+
+    func write(to text: inout String) {
+        text += "\(family)\(labels.text) \(MetricText.number(value.withLock { $0 }))\n"
+    }
+}
+
+/// A meter, or a recorder of which only the last value counts.
+final class GaugeSeries: MetricSeries, MeterHandler, RecorderHandler {
+    let family: String
+    let labels: MetricLabels
+    private let value = Mutex(0.0)
+
+    init(family: String, labels: MetricLabels) {
+        self.family = family
+        self.labels = labels
+    }
+
+    func set(_ new: Int64) { set(Double(new)) }
+    func set(_ new: Double) { value.withLock { $0 = new } }
+    func record(_ new: Int64) { set(Double(new)) }
+    func record(_ new: Double) { set(new) }
+    func increment(by amount: Double) { value.withLock { $0 += amount } }
+    func decrement(by amount: Double) { value.withLock { $0 -= amount } }
+
+    func write(to text: inout String) {
+        text += "\(family)\(labels.text) \(MetricText.number(value.withLock { $0 }))\n"
+    }
+}
+
+/// Counts of values up to each of a few bounds; timers record seconds.
+final class HistogramSeries: MetricSeries, RecorderHandler, TimerHandler {
+    let family: String
+    let labels: MetricLabels
+    private let bounds: [Double]
+
+    private struct State {
+        /// One more than bounds: the last is for everything larger. Not cumulative until written.
+        var counts: [Int64]
+        var sum = 0.0
+    }
+
+    private let state: Mutex<State>
+
+    init(family: String, labels: MetricLabels, bounds: [Double]) {
+        self.family = family
+        self.labels = labels
+        self.bounds = bounds.sorted()
+        state = Mutex(State(counts: Array(repeating: 0, count: bounds.count + 1)))
+    }
+
+    func record(_ value: Int64) { record(Double(value)) }
+
+    func record(_ value: Double) {
+        guard !value.isNaN else { return }
+        let bucket = bounds.firstIndex { value <= $0 } ?? bounds.count
+        state.withLock { state in
+            state.counts[bucket] += 1
+            state.sum += value
+        }
+    }
+
+    func recordNanoseconds(_ duration: Int64) { record(Double(duration) / 1e9) }
+
+    func write(to text: inout String) {
+        let (counts, sum) = state.withLock { ($0.counts, $0.sum) }
+        var total: Int64 = 0
+        for (index, count) in counts.enumerated() {
+            total += count
+            let bound = index < bounds.count ? MetricText.number(bounds[index]) : "+Inf"
+            text += "\(family)_bucket\(labels.text(adding: ("le", bound))) \(total)\n"
+        }
+        text += "\(family)_sum\(labels.text) \(MetricText.number(sum))\n\(family)_count\(labels.text) \(total)\n"
+    }
+}
+
+/// Label names and values, in the order of the names, written once.
+struct MetricLabels: Hashable, Comparable {
+    /// A value longer than this was never meant to be a label.
+    private static let longestValue = 128
+
+    private let pairs: [(name: String, value: String)]
+    /// `{name="value",…}`, or empty without labels.
+    let text: String
+
+    init(_ dimensions: [(String, String)]) {
+        var values: [String: String] = [:]
+        for (name, value) in dimensions {
+            let name = MetricText.labelName(name)
+            // The first of two wins, so that a duplicate cannot make the whole page unreadable to Prometheus.
+            if values[name] == nil { values[name] = String(value.prefix(Self.longestValue)) }
+        }
+        self.init(pairs: values.sorted { $0.key < $1.key }.map { (name: $0.key, value: $0.value) })
+    }
+
+    private init(pairs: [(name: String, value: String)]) {
+        self.pairs = pairs
+        text = Self.text(pairs)
+    }
+
+    /// The same names, all with the value `other`.
+    var collapsed: MetricLabels { MetricLabels(pairs: pairs.map { (name: $0.name, value: "other") }) }
+
+    func text(adding pair: (String, String)) -> String { Self.text(pairs + [(name: pair.0, value: pair.1)]) }
+
+    private static func text(_ pairs: [(name: String, value: String)]) -> String {
+        if pairs.isEmpty { return "" }
+        return "{" + pairs.map { "\($0.name)=\"\(MetricText.escapedValue($0.value))\"" }.joined(separator: ",") + "}"
+    }
+
+    static func == (left: MetricLabels, right: MetricLabels) -> Bool { left.text == right.text }
+    static func < (left: MetricLabels, right: MetricLabels) -> Bool { left.text < right.text }
+    func hash(into hasher: inout Hasher) { hasher.combine(text) }
+}
+
+/// Prometheus' text format 0.0.4: names, escapes and numbers.
+enum MetricText {
+    /// `confab.frames` as a counter is `confab_frames_total`; timers end in `_seconds`.
+    static func name(_ label: String, kind: MetricKind) -> String {
+        let name = sanitized(label, allowsColon: true)
+        switch kind {
+        case .counter, .floatingPointCounter: return name.hasSuffix("_total") ? name : name + "_total"
+        case .timer: return name.hasSuffix("_seconds") ? name : name + "_seconds"
+        case .gauge, .histogram: return name
+        }
+    }
+
+    /// `le` is a histogram's own, and two leading underscores are Prometheus' own.
+    static func labelName(_ name: String) -> String {
+        let name = sanitized(name, allowsColon: false)
+        return name == "le" || name.hasPrefix("__") ? "exported_" + name : name
+    }
+
+    static func escapedHelp(_ text: String) -> String { escaped(text, alsoQuotes: false) }
+    static func escapedValue(_ text: String) -> String { escaped(text, alsoQuotes: true) }
+
+    /// Whole numbers without a fraction, as people expect of counts.
+    static func number(_ value: Double) -> String {
+        if value.isNaN { return "NaN" }
+        if value.isInfinite { return value < 0 ? "-Inf" : "+Inf" }
+        return Int64(exactly: value).map(String.init) ?? "\(value)"
+    }
+
+    private static func sanitized(_ text: String, allowsColon: Bool) -> String {
+        var result = ""
+        for byte in text.utf8 {
+            switch byte {
+            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                UInt8(ascii: "0")...UInt8(ascii: "9"):
+                result.unicodeScalars.append(Unicode.Scalar(byte))
+            case UInt8(ascii: ":") where allowsColon: result += ":"
+            default: result += "_"
+            }
+        }
+        return result.first.map { $0.isNumber } ?? true ? "_" + result : result
+    }
+
+    private static func escaped(_ text: String, alsoQuotes: Bool) -> String {
+        var result = ""
+        for scalar in text.unicodeScalars {
+            switch scalar {
+            case "\\": result += "\\\\"
+            case "\n": result += "\\n"
+            case "\"" where alsoQuotes: result += "\\\""
+            default: result.unicodeScalars.append(scalar)
+            }
+        }
+        return result
+    }
+}

@@ -1,0 +1,186 @@
+import Foundation
+import Hummingbird
+import HummingbirdCore
+import HummingbirdTLS
+import Logging
+import Metrics
+import NIOCore
+import NIOPosix
+import NIOSSL
+import ServiceLifecycle
+import Signaling
+import UnixSignals
+import Wire
+
+/// The whole server: reads one configuration, opens storage, and runs the gateway until it is told to stop.
+///
+/// It owns the order of starting and stopping, and nothing that happens in between: the rules are `Signaling`'s, the
+/// sockets the gateway's. Invariant: whoever is connected when it stops hears 1001 before the port closes.
+public struct ConfabServer: Sendable {
+    public static let version = "0.1.0"
+
+    public let configuration: ConfabConfiguration
+    private let project: ProjectFile
+    private let storage: any Storage
+    private let logger: Logger
+    private let prometheus: PrometheusMetrics?
+    private let onReady: @Sendable (Ready) -> Void
+
+    /// Where the server can be reached, once it can.
+    public struct Ready: Sendable {
+        public var port: Int
+        public var url: String
+        /// What the person who started it should know, one a line.
+        public var notes: [String]
+    }
+
+    /// - Parameter storage: nil opens the data directory's database.
+    public init(
+        configuration: ConfabConfiguration, project: ProjectFile, storage: (any Storage)? = nil, logger: Logger,
+        prometheus: PrometheusMetrics? = nil, onReady: @escaping @Sendable (Ready) -> Void = { _ in }
+    ) throws {
+        self.configuration = configuration
+        self.project = project
+        self.storage = try storage
+            ?? SQLiteStorage(
+                directory: configuration.dataDirectory, blocksPerOwner: configuration.roulette.maxBlocks
+            )
+        self.logger = logger
+        self.prometheus = prometheus
+        self.onReady = onReady
+    }
+
+    /// Runs until the surrounding task's service group shuts down, or until SIGTERM or SIGINT when `signals` is true.
+    public func run(signals: Bool) async throws {
+        // One loop for all of signalling: the rules then need no lock and no hop, and one core carries tens of
+        // thousands of messages a second. Media has loops of its own.
+        let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+        let clock = ServerClock()
+        let gateway = try await makeGateway(on: group.next(), clock: clock)
+        let lan = configuration.lan ? try LocalNetwork(configuration) : nil
+        let application = try application(gateway, lan, group)
+        var services: [any Service] = [
+            application, BanWatch(gateway: gateway, storage: storage, configuration: configuration, logger: logger),
+            ReportRetention(storage: storage, clock: clock, configuration: configuration, logger: logger),
+        ]
+        if let prometheus, configuration.metrics.isEnabled {
+            services.append(MetricsEndpoint(configuration: configuration.metrics, metrics: prometheus, logger: logger))
+        }
+        // The last is stopped first: everybody hears 1001 while the port still answers.
+        services.append(Drain(gateway: gateway, configuration: configuration, logger: logger))
+        let services_ = ServiceGroup(
+            configuration: .init(
+                services: services.map { .init(service: $0) },
+                gracefulShutdownSignals: signals ? [.sigterm, .sigint] : [], logger: logger
+            )
+        )
+        do {
+            try await services_.run()
+        } catch {
+            try? await storage.close()
+            try? await group.shutdownGracefully()
+            throw error
+        }
+        try await storage.close()
+        try await group.shutdownGracefully()
+        logger.info("Stopped")
+    }
+
+    // MARK: Parts
+
+    private func makeGateway(on eventLoop: any EventLoop, clock: ServerClock) async throws -> NIOLoopBound<Gateway> {
+        guard let keys = Project(apiKey: project.apiKey, secret: project.apiSecret.revealed) else {
+            throw DataDirectoryError("The API key must be numeric and the secret at least 32 bytes long.")
+        }
+        let surroundings = Surroundings(
+            rules: Rules(configuration), project: keys, ice: ICEProvision(configuration.ice), version: Self.version
+        )
+        let (storage, logger, settings) = (storage, logger, Gateway.Settings(configuration))
+        return try await eventLoop.submit {
+            let metrics = GatewayMetrics()
+            let runner = HubRunner(
+                surroundings: surroundings, storage: storage, clock: clock, logger: logger, metrics: metrics,
+                eventLoop: eventLoop
+            )
+            let gateway = Gateway(
+                runner: runner, reception: Reception(project: keys), storage: storage, settings: settings,
+                logger: logger, metrics: metrics
+            )
+            return NIOLoopBound(gateway, eventLoop: eventLoop)
+        }.get()
+    }
+
+    private func application(
+        _ gateway: NIOLoopBound<Gateway>, _ lan: LocalNetwork?, _ group: MultiThreadedEventLoopGroup
+    ) throws -> some Service {
+        let settings = Gateway.Settings(configuration)
+        let headerTimeout = configuration.limits.requestHeaderTimeout
+        let plain = HTTPServerBuilder { responder in
+            GatewayChannel(responder: responder, gateway: gateway, settings: settings, headerTimeout: headerTimeout)
+        }
+        let tls = try tlsConfiguration(lan)
+        let server = try tls.map { try HTTPServerBuilder.tls(plain, tlsConfiguration: $0) } ?? plain
+        let host = configuration.lan ? "0.0.0.0" : configuration.host
+        let (configuration, onReady) = (configuration, onReady)
+        return Application(
+            responder: Routes(gateway: gateway, configuration: configuration, lan: lan).router().buildResponder(),
+            server: server,
+            configuration: .init(address: .hostname(host, port: configuration.port), serverName: nil),
+            onServerRunning: { channel in
+                let port = channel.localAddress?.port ?? configuration.port
+                onReady(Ready(configuration, port: port, isSecure: tls != nil, lan: lan))
+            },
+            eventLoopGroupProvider: .shared(group),
+            logger: logger
+        )
+    }
+
+    private func tlsConfiguration(_ lan: LocalNetwork?) throws -> TLSConfiguration? {
+        if let certificate = configuration.tls.certificate, let key = configuration.tls.privateKey {
+            return .makeServerConfiguration(
+                certificateChain: try NIOSSLCertificate.fromPEMFile(certificate).map { .certificate($0) },
+                privateKey: .privateKey(try NIOSSLPrivateKey(file: key, format: .pem))
+            )
+        }
+        guard let lan else { return nil }
+        let certificates = try NIOSSLCertificate.fromPEMBytes(Array(lan.material.certificatePEM.utf8))
+        let key = try NIOSSLPrivateKey(bytes: Array(lan.material.privateKeyPEM.revealed.utf8), format: .pem)
+        return .makeServerConfiguration(
+            certificateChain: certificates.map { .certificate($0) }, privateKey: .privateKey(key)
+        )
+    }
+}
+
+/// What `--lan` adds: this machine's addresses and the certificate that names them.
+struct LocalNetwork: Sendable {
+    let addresses: [IPAddress]
+    let material: LocalCertificateAuthority.Material
+
+    init(_ configuration: ConfabConfiguration) throws {
+        addresses = try lanAddresses().map(\.address)
+        material = try LocalCertificateAuthority(dataDirectory: configuration.dataDirectory)
+            .material(addresses: addresses, hostName: ProcessInfo.processInfo.hostName)
+    }
+}
+
+extension ConfabServer.Ready {
+    init(_ configuration: ConfabConfiguration, port: Int, isSecure: Bool, lan: LocalNetwork?) {
+        let scheme = isSecure ? "https" : "http"
+        let own = lan?.addresses.first { $0.isIPv4 && !$0.isLoopback } ?? lan?.addresses.first
+        let host = own.map { $0.isIPv4 ? "\($0)" : "[\($0)]" } ?? configuration.host
+        let url = configuration.publicURL ?? "\(scheme)://\(host):\(port)"
+        var notes: [String] = []
+        if configuration.ice.isEmpty { notes.append("LAN only: no STUN or TURN configured") }
+        notes.append("Try it alone: open \(url)/?guest=1 in two tabs")
+        if lan != nil {
+            notes.append("On each phone, first trust this server: \(url)/lan")
+            if let code = try? QRCode(url + "/lan") { notes.append(code.terminalText()) }
+        }
+        self.init(port: port, url: url, notes: notes)
+    }
+}
+
+extension ConfabServer {
+    /// Help texts for the metrics' exposition.
+    public static var metricsHelp: [String: String] { GatewayMetrics.help }
+}

@@ -1,0 +1,121 @@
+import Hummingbird
+import Logging
+import NIOCore
+import ServiceLifecycle
+import Signaling
+import Wire
+
+/// Says goodbye: when the server is told to stop, health turns 503, everybody gets 1001, and the port closes only when they
+/// are gone or the grace is over.
+struct Drain: Service {
+    let gateway: NIOLoopBound<Gateway>
+    let configuration: ConfabConfiguration
+    let logger: Logger
+
+    func run() async throws {
+        try await gracefulShutdown()
+        let gateway = gateway
+        let count = try await gateway.eventLoop.submit {
+            let count = gateway.value.runner.socketCount
+            gateway.value.drain()
+            return count
+        }.get()
+        logger.info("Stopping", metadata: ["sockets": "\(count)"])
+        let end = ContinuousClock.now + configuration.shutdown.grace
+        while ContinuousClock.now < end {
+            let left = try await gateway.eventLoop.submit { gateway.value.openSockets }.get()
+            if left == 0 { break }
+            try await Task.sleep(for: .milliseconds(20))
+        }
+    }
+}
+
+/// Notices bans that the operator's command made in another process, and those that ended.
+struct BanWatch: Service {
+    let gateway: NIOLoopBound<Gateway>
+    let storage: any Storage
+    let configuration: ConfabConfiguration
+    let logger: Logger
+
+    func run() async throws {
+        try await cancelWhenGracefulShutdown {
+            var counter: Int64?
+            while !Task.isCancelled {
+                do {
+                    let now = try await storage.changeCounter()
+                    if now != counter { try await reload() }
+                    counter = now
+                } catch {
+                    logger.error("Bans could not be read", metadata: ["error": "\(error)"])
+                }
+                try? await Task.sleep(for: configuration.storage.pollInterval)
+            }
+        }
+    }
+
+    private func reload() async throws {
+        let gateway = gateway
+        let now = try await gateway.eventLoop.submit { gateway.value.runner.now }.get()
+        let bans = try await storage.bans(at: now)
+        try await gateway.eventLoop.submit { gateway.value.update(bans: bans) }.get()
+    }
+}
+
+/// Deletes reports after thirty days.
+struct ReportRetention: Service {
+    let storage: any Storage
+    let clock: ServerClock
+    let configuration: ConfabConfiguration
+    let logger: Logger
+
+    func run() async throws {
+        try await cancelWhenGracefulShutdown {
+            while !Task.isCancelled {
+                do {
+                    let limit = clock.now - configuration.roulette.reportRetention
+                    let count = try await storage.deleteReports(olderThan: limit)
+                    if count > 0 { logger.info("Old reports deleted", metadata: ["count": "\(count)"]) }
+                } catch {
+                    logger.error("Old reports could not be deleted", metadata: ["error": "\(error)"])
+                }
+                try? await Task.sleep(for: .seconds(3600))
+            }
+        }
+    }
+}
+
+/// `GET /metrics` on a port of its own. A port that is taken costs the metrics, not the server.
+struct MetricsEndpoint: Service {
+    let configuration: ConfabConfiguration.Metrics
+    let metrics: PrometheusMetrics
+    let logger: Logger
+
+    func run() async throws {
+        let router = Router()
+        let metrics = metrics
+        router.get("/metrics") { _, _ in
+            Response(
+                status: .ok, headers: [.contentType: PrometheusMetrics.contentType],
+                body: .init(byteBuffer: ByteBuffer(string: metrics.exposition()))
+            )
+        }
+        let logger = logger
+        let host = configuration.host
+        let application = Application(
+            router: router,
+            configuration: .init(address: .hostname(host, port: configuration.port)),
+            onServerRunning: { channel in
+                logger.info(
+                    "Metrics ready", metadata: ["url": "http://\(host):\(channel.localAddress?.port ?? 0)/metrics"]
+                )
+            },
+            logger: logger
+        )
+        do {
+            try await application.run()
+        } catch {
+            logger.warning("No metrics: the port cannot be opened", metadata: ["error": "\(error)"])
+            try await gracefulShutdown()
+        }
+    }
+}

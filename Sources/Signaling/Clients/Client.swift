@@ -1,0 +1,375 @@
+import Wire
+
+public enum ClientEvent: Equatable, Sendable {
+    /// A message from the socket that this client is on.
+    case message(SocketID, Envelope<ClientMessage>)
+    case unreadable(SocketID, UnreadableMessage)
+    case closed(SocketID, leaving: Bool)
+    /// Somebody claims to be this client, back on another socket.
+    case resume(Arrival)
+    /// From other machines.
+    case deliver(ServerMessage)
+    case joinRefused(re: UInt64, WireError, match: MatchID?)
+    case leftSession(SessionID, GoneReason)
+    case roulette(Snapshot.Roulette)
+    /// A ban: no way back with this identity.
+    case expel(WireError, CloseCode)
+}
+
+/// One client connection: its socket or the wait for the next one, its numbering, its budgets, and which sessions it is in.
+///
+/// It owns what is true of one device's line to us; it knows neither who else is in a session nor whom its person is
+/// paired with. Invariant: what is handed to `deliver` reaches the client exactly once and in order, or the client is told
+/// `resume_failed`.
+public struct Client: Equatable, Sendable {
+    /// Legal next states: `live` → `live` (resume elsewhere), `dropped`, `gone`; `dropped` → `live`, `gone`; `gone` → none.
+    enum Presence: Equatable, Sendable {
+        case live(SocketID)
+        case dropped(until: Timestamp)
+        case gone
+    }
+
+    let id: ConnectionID
+    let identity: IdentityID
+    private(set) var presence: Presence
+    private var link: Link
+    private var secret: String
+    /// Good until the first message on the new socket: a welcome can be lost as well.
+    private var previousSecret: String?
+    private var sessions: [SessionID] = []
+    private var roulette = Snapshot.Roulette()
+    /// The last match whose end this client may not have heard of when it used its token.
+    private var lastMatch: MatchID?
+    private var verbs: Budget
+    private var negotiations: Budget
+    private var malformed: Budget
+    private var refusals = 0
+
+    var isGone: Bool { presence == .gone }
+
+    /// Lets somebody in who is new, or who could not resume.
+    init(
+        _ arrival: Arrival, id: ConnectionID, secret: String, now: Timestamp, in surroundings: Surroundings,
+        into effects: inout [Effect]
+    ) {
+        let rules = surroundings.rules
+        self.id = id
+        identity = arrival.identity.id
+        presence = .live(arrival.socket)
+        link = Link(bounds: rules.replay)
+        self.secret = secret
+        verbs = Budget(rules.verbs, now: now)
+        negotiations = Budget(rules.negotiations, now: now)
+        malformed = Budget(Self.malformedRate(rules), now: now)
+        var welcome = welcome(now: now, surroundings)
+        welcome.identity = arrival.newIdentitySecret
+        effects.append(.transmit(arrival.socket, ServerMessage.welcome(welcome).encode()))
+        let name = arrival.identity.name ?? arrival.name
+        effects.tell(.person(identity, .arrived(id, address: arrival.address, name: name, arrival.record)))
+    }
+
+    private static func malformedRate(_ rules: Rules) -> Budget.Rate {
+        Budget.Rate(perSecond: Double(rules.malformedPerMinute) / 60, burst: Double(rules.malformedPerMinute))
+    }
+
+    private func welcome(now: Timestamp, _ surroundings: Surroundings) -> Welcome {
+        var welcome = Welcome()
+        welcome.server = surroundings.version
+        welcome.connection = id
+        welcome.received = link.received
+        welcome.resume = .init(secret: secret, grace: surroundings.rules.resumeGrace)
+        welcome.ping = surroundings.rules.pingInterval
+        welcome.ice = surroundings.ice.configuration(for: id, now: now)
+        welcome.limits.interests = surroundings.rules.maxInterests
+        welcome.state = Snapshot(sessions: sessions, roulette: roulette)
+        return welcome
+    }
+
+    var nextTimeout: Timestamp? {
+        if case .dropped(let until) = presence { until } else { nil }
+    }
+
+    mutating func handleTimeout(now: Timestamp, into effects: inout [Effect]) {
+        guard case .dropped(let until) = presence, until <= now else { return }
+        depart(.networkDisconnected, into: &effects)
+    }
+
+    mutating func handle(
+        _ event: ClientEvent, now: Timestamp, in surroundings: Surroundings, newSecret: () -> String,
+        into effects: inout [Effect]
+    ) {
+        switch event {
+        case .message(let socket, let envelope):
+            guard presence == .live(socket) else { return }
+            receive(envelope, now: now, surroundings, into: &effects)
+        case .unreadable(let socket, let message):
+            guard presence == .live(socket) else { return }
+            receive(message, now: now, surroundings.rules, into: &effects)
+        case .closed(let socket, let leaving):
+            guard presence == .live(socket) else { return }
+            if leaving {
+                depart(.clientDisconnected, into: &effects)
+            } else {
+                drop(until: now + surroundings.rules.resumeGrace, into: &effects)
+            }
+        case .resume(let arrival):
+            resume(arrival, now: now, surroundings, newSecret: newSecret, into: &effects)
+        case .deliver(let message):
+            deliver(message, into: &effects)
+        case .joinRefused(let re, let error, let match):
+            refuseJoin(re: re, error, match: match, into: &effects)
+        case .leftSession(let session, let reason):
+            sessions.removeAll { $0 == session }
+            deliver(.left(Left(session: session, reason: reason)), into: &effects)
+        case .roulette(let state):
+            roulette = state
+            if let match = state.match { lastMatch = match }
+        case .expel(let error, let code):
+            expel(error, code, into: &effects)
+        }
+    }
+
+    // MARK: Sending
+
+    private mutating func deliver(_ message: ServerMessage, into effects: inout [Effect]) {
+        guard presence != .gone else { return }
+        let bytes = link.send { seq, ack in message.encode(seq: seq, ack: ack) }
+        if case .live(let socket) = presence { effects.append(.transmit(socket, bytes)) }
+        if case .joined(let joined) = message, !sessions.contains(joined.session) { sessions.append(joined.session) }
+    }
+
+    private mutating func fail(_ error: WireError, re: UInt64?, into effects: inout [Effect]) {
+        deliver(.error(ErrorMessage(error, re: re)), into: &effects)
+    }
+
+    /// Says why, unnumbered, closes, and is gone.
+    private mutating func expel(_ error: WireError, _ code: CloseCode, into effects: inout [Effect]) {
+        if case .live(let socket) = presence {
+            effects.append(.transmit(socket, ServerMessage.error(ErrorMessage(error)).encode()))
+            effects.append(.close(socket, code, error.code.rawValue))
+        }
+        depart(.forceDisconnected, into: &effects)
+    }
+
+    // MARK: Coming and going
+
+    private mutating func drop(until: Timestamp, into effects: inout [Effect]) {
+        presence = .dropped(until: until)
+        for session in sessions { effects.tell(.session(session, .dropped(id))) }
+        effects.tell(.person(identity, .dropped(id)))
+    }
+
+    private mutating func depart(_ reason: GoneReason, into effects: inout [Effect]) {
+        guard presence != .gone else { return }
+        presence = .gone
+        // The person first: a match that ends closes its session before the session misses anybody.
+        effects.tell(.person(identity, .departed(id)))
+        for session in sessions { effects.tell(.session(session, .gone(id, reason))) }
+    }
+
+    private mutating func resume(
+        _ arrival: Arrival, now: Timestamp, _ surroundings: Surroundings, newSecret: () -> String,
+        into effects: inout [Effect]
+    ) {
+        guard presence != .gone, let claim = arrival.resume, matches(claim.secret),
+            let missing = link.replay(after: claim.received)
+        else {
+            // A right secret with a buffer that overran ends this client: its state cannot be told any more.
+            if let claim = arrival.resume, matches(claim.secret) { depart(.networkDisconnected, into: &effects) }
+            return effects.tell(.reception(arrival.withoutResume(failed: true, into: &effects)))
+        }
+        let wasDropped = if case .dropped = presence { true } else { false }
+        if case .live(let old) = presence {
+            let error = WireError(.replaced, "This connection went on elsewhere.")
+            effects.append(.transmit(old, ServerMessage.error(ErrorMessage(error)).encode()))
+            effects.append(.close(old, .replaced, error.code.rawValue))
+        }
+        previousSecret = secret == claim.secret ? claim.secret : previousSecret
+        secret = newSecret()
+        presence = .live(arrival.socket)
+        var welcome = welcome(now: now, surroundings)
+        welcome.resumed = true
+        effects.append(.transmit(arrival.socket, ServerMessage.welcome(welcome).encode()))
+        for bytes in missing { effects.append(.transmit(arrival.socket, bytes)) }
+        guard wasDropped else { return }
+        for session in sessions { effects.tell(.session(session, .returned(id))) }
+        effects.tell(.person(identity, .returned(id)))
+    }
+
+    private func matches(_ claim: String) -> Bool {
+        let claim = Array(claim.utf8)
+        return constantTimeEquals(Array(secret.utf8), claim)
+            || previousSecret.map { constantTimeEquals(Array($0.utf8), claim) } ?? false
+    }
+
+    // MARK: Receiving
+
+    private mutating func receive(
+        _ message: UnreadableMessage, now: Timestamp, _ rules: Rules, into effects: inout [Effect]
+    ) {
+        if let ack = message.ack { link.acknowledged(upTo: ack) }
+        if let seq = message.seq, !accept(seq, into: &effects) { return }
+        guard malformed.take(Self.malformedRate(rules), now: now) == nil else {
+            return expel(message.error, .malformed, into: &effects)
+        }
+        fail(message.error, re: message.seq, into: &effects)
+    }
+
+    /// Whether the message with this number is to be handled: not a repetition, and nothing before it is missing.
+    private mutating func accept(_ seq: UInt64, into effects: inout [Effect]) -> Bool {
+        switch link.receive(seq: seq) {
+        case .deliver: return true
+        case .duplicate: return false
+        case .gap:
+            let error = WireError(
+                .outOfOrder, "Message \(seq) came after \(link.received); number messages without gaps."
+            )
+            expel(error, .malformed, into: &effects)
+            return false
+        }
+    }
+
+    private mutating func receive(
+        _ envelope: Envelope<ClientMessage>, now: Timestamp, _ surroundings: Surroundings, into effects: inout [Effect]
+    ) {
+        previousSecret = nil
+        if let ack = envelope.ack { link.acknowledged(upTo: ack) }
+        switch envelope.message {
+        case .ack: return
+        case .ping:
+            if case .live(let socket) = presence {
+                effects.append(.transmit(socket, ServerMessage.pong.encode(ack: link.acknowledge())))
+            }
+            return
+        case .bye:
+            if case .live(let socket) = presence { effects.append(.close(socket, .normal, "bye")) }
+            return depart(.clientDisconnected, into: &effects)
+        default: break
+        }
+        guard let seq = envelope.seq else {
+            let error = WireError(.malformed, "A \(envelope.message.type) needs a \"seq\", counted from 1.")
+            return receive(UnreadableMessage(error: error), now: now, surroundings.rules, into: &effects)
+        }
+        guard accept(seq, into: &effects) else { return }
+        guard withinBudget(envelope.message, re: seq, now: now, surroundings.rules, into: &effects) else { return }
+        perform(envelope.message, re: seq, now: now, surroundings, into: &effects)
+    }
+
+    private mutating func withinBudget(
+        _ message: ClientMessage, re: UInt64, now: Timestamp, _ rules: Rules, into effects: inout [Effect]
+    ) -> Bool {
+        let wait =
+            if case .negotiate = message {
+                negotiations.take(rules.negotiations, now: now)
+            } else {
+                verbs.take(rules.verbs, now: now)
+            }
+        guard let wait else {
+            refusals = 0
+            return true
+        }
+        refusals += 1
+        let error = WireError(
+            .rateLimited, "Too many messages; wait \(wait) and try again.", retryable: true, retryAfter: wait
+        )
+        if refusals > rules.refusalsBeforeClose {
+            expel(error, .tooMany, into: &effects)
+        } else {
+            fail(error, re: re, into: &effects)
+        }
+        return false
+    }
+
+    private mutating func perform(
+        _ message: ClientMessage, re: UInt64, now: Timestamp, _ surroundings: Surroundings, into effects: inout [Effect]
+    ) {
+        switch message {
+        case .hello:
+            fail(WireError(.malformed, "The hello was said already."), re: re, into: &effects)
+        case .join(let join):
+            self.join(join, re: re, now: now, surroundings, into: &effects)
+        case .leave(let leave):
+            guard sessions.contains(leave.session) else { return notJoined(re, into: &effects) }
+            sessions.removeAll { $0 == leave.session }
+            effects.tell(.session(leave.session, .gone(id, .clientDisconnected)))
+            deliver(.ok(Answer(re: re)), into: &effects)
+        case .iceServers:
+            let ice = surroundings.ice.configuration(for: id, now: now)
+            deliver(.iceServers(ICEAnswer(re: re, ice: ice)), into: &effects)
+        case .start, .next, .stop, .report, .block:
+            effects.tell(.person(identity, .verb(id, re: re, message)))
+        case .count:
+            effects.tell(.pool(.count(id, re: re)))
+        default:
+            guard let session = message.session, sessions.contains(session) else {
+                return notJoined(re, into: &effects)
+            }
+            effects.tell(.session(session, .verb(id, re: re, message)))
+        }
+    }
+
+    private mutating func notJoined(_ re: UInt64, into effects: inout [Effect]) {
+        fail(WireError(.notJoined, "Join this session first."), re: re, into: &effects)
+    }
+
+    private mutating func join(
+        _ join: Join, re: UInt64, now: Timestamp, _ surroundings: Surroundings, into effects: inout [Effect]
+    ) {
+        let grant: SessionGrant
+        do throws(WireError) {
+            grant = try surroundings.project.verifySessionToken(join.token, for: join.session, now: now)
+        } catch {
+            return refuseJoin(re: re, error, match: nil, into: &effects)
+        }
+        guard !sessions.contains(join.session) else {
+            return fail(WireError(.alreadyJoined, "This connection is in the session already."), re: re, into: &effects)
+        }
+        guard sessions.count < surroundings.rules.sessionsPerClient else {
+            let error = WireError(.sessionFull, "A connection may be in \(sessions.count) sessions at once; leave one.")
+            return fail(error, re: re, into: &effects)
+        }
+        effects.tell(.session(join.session, .join(id, identity, grant, re: re)))
+    }
+
+    /// A bad token costs the connection. A match that ended while its member's join was on the way does not.
+    private mutating func refuseJoin(re: UInt64, _ error: WireError, match: MatchID?, into effects: inout [Effect]) {
+        let crossed = error.code == .tokenMatchEnded && match != nil && match == lastMatch
+        if error.code.isToken, !crossed {
+            deliver(.error(ErrorMessage(error, re: re)), into: &effects)
+            if case .live(let socket) = presence { effects.append(.close(socket, .token, error.code.rawValue)) }
+            depart(.forceDisconnected, into: &effects)
+        } else {
+            fail(error, re: re, into: &effects)
+        }
+    }
+}
+
+extension Arrival {
+    /// The same arrival as that of somebody new; says so first when a resume failed.
+    func withoutResume(failed: Bool, into effects: inout [Effect]) -> Arrival {
+        if failed {
+            let error = WireError(.resumeFailed, "The connection could not be resumed; this is a fresh start.")
+            effects.append(.transmit(socket, ServerMessage.error(ErrorMessage(error)).encode()))
+        }
+        var arrival = self
+        arrival.resume = nil
+        return arrival
+    }
+}
+
+extension ClientMessage {
+    /// The session a session verb names.
+    var session: SessionID? {
+        switch self {
+        case .publish(let verb): verb.session
+        case .unpublish(let verb), .unsubscribe(let verb), .forceUnpublish(let verb): verb.session
+        case .update(let verb): verb.session
+        case .subscribe(let verb): verb.session
+        case .negotiate(let verb): verb.session
+        case .signal(let verb): verb.session
+        case .forceDisconnect(let verb): verb.session
+        case .forceMute(let verb): verb.session
+        default: nil
+        }
+    }
+}

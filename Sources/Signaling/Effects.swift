@@ -1,0 +1,82 @@
+import Wire
+
+/// One WebSocket, as the shell numbers them. A client connection outlives its sockets.
+public struct SocketID: Hashable, Sendable, RawRepresentable {
+    public var rawValue: UInt64
+    public init(rawValue: UInt64) { self.rawValue = rawValue }
+}
+
+/// What a machine asks for. Plain values: no closure, no promise. Order matters: a `persist` is committed before any later
+/// effect of the same event is carried out.
+public enum Effect: Equatable, Sendable {
+    /// To another machine. The hub delivers it; on one node at once, on many through the node that owns the machine.
+    case letter(Letter)
+    case persist(Change)
+    case transmit(SocketID, [UInt8])
+    /// Sends the close frame; whatever was transmitted before goes out first.
+    case close(SocketID, CloseCode, String)
+}
+
+/// An event with its address.
+public enum Letter: Equatable, Sendable {
+    case client(ConnectionID, ClientEvent)
+    case person(IdentityID, PersonEvent)
+    case session(SessionID, SessionEvent)
+    case pool(PoolEvent)
+    case match(MatchID, MatchEvent)
+    /// Somebody at the door who needs a new client connection, because he is new or could not resume.
+    case reception(Arrival)
+}
+
+/// A verified hello: everything needed to let somebody in.
+public struct Arrival: Equatable, Sendable {
+    public var socket: SocketID
+    public var identity: Identity
+    /// The secret to hand out, when the identity was just made.
+    public var newIdentitySecret: String?
+    public var record: PersonRecord
+    public var resume: Hello.Resume?
+    /// The remote address in canonical text, for the limits per address.
+    public var address: String
+    public var name: String?
+
+    public init(
+        socket: SocketID, identity: Identity, newIdentitySecret: String? = nil, record: PersonRecord = PersonRecord(),
+        resume: Hello.Resume? = nil, address: String, name: String? = nil
+    ) {
+        self.socket = socket
+        self.identity = identity
+        self.newIdentitySecret = newIdentitySecret
+        self.record = record
+        self.resume = resume
+        self.address = address
+        self.name = name
+    }
+}
+
+/// What every machine may need beside its event: the numbers and the keys.
+public struct Surroundings: Sendable {
+    public var rules: Rules
+    public var project: Project
+    public var ice: ICEProvision
+    public var version: String
+
+    public init(rules: Rules, project: Project, ice: ICEProvision = ICEProvision(), version: String = "0") {
+        self.rules = rules
+        self.project = project
+        self.ice = ice
+        self.version = version
+    }
+}
+
+extension [Effect] {
+    mutating func send(_ message: ServerMessage, to client: ConnectionID) {
+        append(.letter(.client(client, .deliver(message))))
+    }
+
+    mutating func fail(_ error: WireError, re: UInt64?, to client: ConnectionID) {
+        send(.error(ErrorMessage(error, re: re)), to: client)
+    }
+
+    mutating func tell(_ letter: Letter) { append(.letter(letter)) }
+}

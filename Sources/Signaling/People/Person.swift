@@ -1,0 +1,229 @@
+import Wire
+
+public enum PersonEvent: Equatable, Sendable {
+    // From this person's devices.
+    /// With what storage knows, for a person not in memory.
+    case arrived(ConnectionID, address: String, name: String?, PersonRecord)
+    case dropped(ConnectionID)
+    case returned(ConnectionID)
+    case departed(ConnectionID)
+    case verb(ConnectionID, re: UInt64, ClientMessage)
+    // From the pool: who must not be in two places is reserved first, then matched or released.
+    case reserve(MatchID, with: IdentityID)
+    case release(MatchID)
+    case queueFull
+    // From the match.
+    case matched(Matched, partner: IdentityID)
+    case matchEnded(MatchID, EndReason)
+    case partnerAway(MatchID, Bool)
+    // From the operator.
+    case banned(Ban)
+}
+
+/// One identity: its devices, blocks, ban, skips, and the one thing it is doing.
+///
+/// It owns what must not be true twice of one person; it does not choose partners (the pool does) and does not know where
+/// its devices' packets go. Invariant: at most one queue entry and at most one match at any time, on one device.
+public struct Person: Equatable, Sendable {
+    /// What this person wants: kept while searching and chatting, so that "Next" can search again.
+    struct Search: Equatable, Sendable {
+        var client: ConnectionID
+        var mode: ChatMode
+        var interests: [String]
+        var name: String
+    }
+
+    struct Chat: Equatable, Sendable {
+        var match: MatchID
+        var partner: IdentityID
+        var session: SessionID
+        var began: Timestamp
+        var isReported = false
+        var ended: Timestamp?
+    }
+
+    /// Legal next states: `idle` → `penalised`, `waiting`; `penalised` → `waiting`, `away`, `idle`; `waiting` → `reserved`,
+    /// `away`, `idle`; `reserved` → `chatting`, `waiting`, `away`, `idle`; `chatting` → `waiting`, `penalised`, `away`,
+    /// `idle`; `away` → `waiting`, `penalised`, `idle`.
+    enum Activity: Equatable, Sendable {
+        case idle
+        /// Skipped quickly and often: enters the queue at this time.
+        case penalised(Search, until: Timestamp)
+        /// Has an entry in the pool.
+        case waiting(Search)
+        /// The pool is about to pair this person; nobody else may.
+        case reserved(Search, MatchID)
+        case chatting(Search, Chat)
+        /// Searching, but the device dropped: enters the queue, at its end, on return.
+        case away(Search)
+    }
+
+    struct Device: Equatable, Sendable {
+        var address: String
+        var name: String?
+        var isDropped = false
+    }
+
+    let id: IdentityID
+    var devices: [ConnectionID: Device] = [:]
+    var activity = Activity.idle
+    /// Blocked by this person, oldest first, and the same as a set.
+    var blocked: [IdentityID]
+    var blockedSet: Set<IdentityID>
+    var ban: Ban?
+    var lastChat: Chat?
+    var lastPartner: IdentityID?
+    /// When this person ended a chat soon after it began; only those within the period.
+    var skips: [Timestamp] = []
+    var penaltyUntil: Timestamp?
+    /// Since when no device is here; after a while there is nothing left worth remembering.
+    private var emptySince: Timestamp?
+    private var idleTime: Duration
+
+    init(id: IdentityID, record: PersonRecord, rules: Rules) {
+        self.id = id
+        blocked = record.blocked
+        blockedSet = Set(record.blocked)
+        ban = record.ban
+        idleTime = rules.personIdle
+    }
+
+    var isForgettable: Bool { devices.isEmpty && emptySince == nil && activity == .idle }
+
+    var nextTimeout: Timestamp? {
+        var next = emptySince.map { $0 + idleTime }
+        if case .penalised(_, let until) = activity { next = next.map { min($0, until) } ?? until }
+        return next
+    }
+
+    mutating func handleTimeout(now: Timestamp, in surroundings: Surroundings, into effects: inout [Effect]) {
+        if let since = emptySince, since + idleTime <= now, devices.isEmpty { emptySince = nil }
+        if case .penalised(let search, let until) = activity, until <= now { enter(search, now: now, into: &effects) }
+    }
+
+    mutating func handle(
+        _ event: PersonEvent, now: Timestamp, in surroundings: Surroundings, into effects: inout [Effect]
+    ) {
+        let before = state
+        switch event {
+        case .arrived(let client, let address, let name, _):
+            devices[client] = Device(address: address, name: name)
+            emptySince = nil
+        case .dropped(let client): drop(client, into: &effects)
+        case .returned(let client): returned(client, now: now, into: &effects)
+        case .departed(let client): depart(client, now: now, surroundings.rules, into: &effects)
+        case .verb(let client, let re, let message):
+            perform(message, by: client, re: re, now: now, surroundings.rules, into: &effects)
+        case .reserve(let match, let partner): reserve(match, with: partner, now: now, into: &effects)
+        case .release(let match): release(match)
+        case .queueFull: queueFull(into: &effects)
+        case .matched(let matched, let partner): begin(matched, with: partner, now: now, into: &effects)
+        case .matchEnded(let match, let reason): ended(match, reason, now: now, into: &effects)
+        case .partnerAway(let match, let isAway): partnerAway(match, isAway, into: &effects)
+        case .banned(let ban): banned(ban, now: now, surroundings.rules, into: &effects)
+        }
+        report(before, into: &effects)
+    }
+
+    // MARK: What the device is told
+
+    /// The roulette's state as snapshots tell it, with the device it concerns.
+    private var state: (client: ConnectionID, roulette: Snapshot.Roulette)? {
+        guard let search else { return nil }
+        if case .chatting(_, let chat) = activity {
+            return (search.client, Snapshot.Roulette(state: .matched, match: chat.match))
+        }
+        return (search.client, Snapshot.Roulette(state: .waiting))
+    }
+
+    var search: Search? {
+        switch activity {
+        case .idle: nil
+        case .penalised(let search, _), .waiting(let search), .reserved(let search, _), .chatting(let search, _),
+            .away(let search):
+            search
+        }
+    }
+
+    private func report(_ before: (client: ConnectionID, roulette: Snapshot.Roulette)?, into effects: inout [Effect]) {
+        let after = state
+        if let before, before.client != after?.client {
+            effects.tell(.client(before.client, .roulette(Snapshot.Roulette())))
+        }
+        if let after, before?.client != after.client || before?.roulette != after.roulette {
+            effects.tell(.client(after.client, .roulette(after.roulette)))
+        }
+    }
+
+    // MARK: Devices
+
+    private mutating func drop(_ client: ConnectionID, into effects: inout [Effect]) {
+        devices[client]?.isDropped = true
+        guard let search, search.client == client else { return }
+        switch activity {
+        case .waiting, .reserved:
+            effects.tell(.pool(.withdraw(id)))
+            activity = .away(search)
+        case .penalised: activity = .away(search)
+        case .chatting(_, let chat): effects.tell(.match(chat.match, .away(id, true)))
+        case .idle, .away: break
+        }
+    }
+
+    private mutating func returned(_ client: ConnectionID, now: Timestamp, into effects: inout [Effect]) {
+        devices[client]?.isDropped = false
+        guard let search, search.client == client else { return }
+        switch activity {
+        case .away: resumeSearch(search, re: nil, now: now, into: &effects)
+        case .chatting(_, let chat): effects.tell(.match(chat.match, .away(id, false)))
+        case .idle, .penalised, .waiting, .reserved: break
+        }
+    }
+
+    private mutating func depart(
+        _ client: ConnectionID, now: Timestamp, _ rules: Rules, into effects: inout [Effect]
+    ) {
+        guard devices.removeValue(forKey: client) != nil else { return }
+        if search?.client == client { stopSearching(.partnerLeft, now: now, rules, into: &effects) }
+        if devices.isEmpty { emptySince = now }
+    }
+
+    private mutating func banned(_ ban: Ban, now: Timestamp, _ rules: Rules, into effects: inout [Effect]) {
+        self.ban = ban.isActive(at: now) ? ban : nil
+        guard let error = banError(now: now) else { return }
+        if let search, case .chatting(_, let chat) = activity {
+            effects.send(.ended(Ended(match: chat.match, reason: .banned)), to: search.client)
+        }
+        stopSearching(.banned, now: now, rules, into: &effects)
+        for client in devices.keys.sorted() { effects.tell(.client(client, .expel(error, .forbidden))) }
+    }
+
+    func banError(now: Timestamp) -> WireError? {
+        guard let ban, ban.isActive(at: now) else { return nil }
+        return .banned(ban, now: now)
+    }
+}
+
+extension WireError {
+    /// What somebody banned is told.
+    public static func banned(_ ban: Ban, now: Timestamp) -> WireError {
+        guard let end = ban.expiresAt else {
+            return WireError(.banned, "You were banned from this server.")
+        }
+        let left = end - now
+        return WireError(
+            .banned, "You were banned from this server; come back in \(left.inWords).", retryable: true, retryAfter: left
+        )
+    }
+}
+
+extension Duration {
+    /// Rounded up to a unit that a person would use.
+    var inWords: String {
+        let seconds = Swift.max(1, (wholeMilliseconds + 999) / 1000)
+        let units: [(Int64, String)] = [(86_400, "day"), (3600, "hour"), (60, "minute"), (1, "second")]
+        let (size, unit) = units.first { seconds >= $0.0 } ?? (1, "second")
+        let count = (seconds + size - 1) / size
+        return "\(count) \(unit)\(count == 1 ? "" : "s")"
+    }
+}

@@ -1,0 +1,80 @@
+import Wire
+
+/// What is kept on disk, and the changes that rules ask to have committed. `Server/Storage` implements it twice.
+
+/// Whom a ban keeps out.
+public enum BanSubject: Hashable, Sendable {
+    case identity(IdentityID)
+    /// An IP address or a CIDR block in canonical text (`203.0.113.7`, `2001:db8::/48`).
+    case address(String)
+}
+
+public struct Ban: Hashable, Sendable {
+    public var subject: BanSubject
+    public var reason: String
+    public var createdAt: Timestamp
+    /// `nil` lasts for ever. Absolute, so that a restart does not lengthen it.
+    public var expiresAt: Timestamp?
+
+    public init(subject: BanSubject, reason: String, createdAt: Timestamp, expiresAt: Timestamp? = nil) {
+        self.subject = subject
+        self.reason = reason
+        self.createdAt = createdAt
+        self.expiresAt = expiresAt
+    }
+
+    public func isActive(at now: Timestamp) -> Bool { expiresAt.map { now < $0 } ?? true }
+}
+
+/// One line of the text chat as a report keeps it.
+public struct ChatLine: Hashable, Sendable {
+    public var from: IdentityID
+    public var text: String
+    public var at: Timestamp
+
+    public init(from: IdentityID, text: String, at: Timestamp) {
+        self.from = from
+        self.text = text
+        self.at = at
+    }
+}
+
+/// Somebody's complaint about the person they were paired with.
+public struct Report: Hashable, Sendable {
+    public var match: MatchID
+    public var by: IdentityID
+    public var against: IdentityID
+    public var reason: String
+    public var lines: [ChatLine]
+    public var createdAt: Timestamp
+
+    public init(
+        match: MatchID, by: IdentityID, against: IdentityID, reason: String, lines: [ChatLine], createdAt: Timestamp
+    ) {
+        self.match = match
+        self.by = by
+        self.against = against
+        self.reason = reason
+        self.lines = lines
+        self.createdAt = createdAt
+    }
+}
+
+/// What storage knows about one identity when it comes back.
+public struct PersonRecord: Equatable, Sendable {
+    /// Oldest first.
+    public var blocked: [IdentityID]
+    public var ban: Ban?
+
+    public init(blocked: [IdentityID] = [], ban: Ban? = nil) {
+        self.blocked = blocked
+        self.ban = ban
+    }
+}
+
+/// A durable change, committed before any later effect of the same event is sent.
+public enum Change: Hashable, Sendable {
+    case block(owner: IdentityID, blocked: IdentityID, at: Timestamp)
+    case unblock(owner: IdentityID, blocked: IdentityID)
+    case report(Report)
+}

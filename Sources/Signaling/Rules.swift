@@ -1,0 +1,78 @@
+import Wire
+
+/// Every number that the rules depend on, with the contract's defaults. One value, read once from the configuration.
+public struct Rules: Equatable, Sendable {
+    // Client connections.
+    public var resumeGrace: Duration = .seconds(30)
+    public var pingInterval: Duration = .seconds(10)
+    public var replay = Link.Bounds()
+    /// A client's verbs: so many a second on average, so many at once. Negotiation trickles dozens of candidates at once
+    /// and has a bucket of its own.
+    public var verbs = Budget.Rate(perSecond: 20, burst: 100)
+    public var negotiations = Budget.Rate(perSecond: 50, burst: 500)
+    /// Refused messages in a row of budgets after which a client is closed with 4429.
+    public var refusalsBeforeClose = 200
+    /// Malformed messages a minute before a client is closed with 4400.
+    public var malformedPerMinute = 10
+    /// Sessions one client connection may be in at once.
+    public var sessionsPerClient = 16
+
+    // Sessions.
+    /// OpenTok's sessions take up to 15,000 clients.
+    public var connectionsPerSession = 15_000
+    public var streamsPerConnection = 8
+    public var reportLines = 20
+    /// How long after its end a match can still be reported.
+    public var reportWindow: Duration = .seconds(60)
+
+    // Roulette.
+    public var interestWait: Duration = .seconds(5)
+    public var rematchWait: Duration = .seconds(10)
+    public var skipWindow: Duration = .seconds(5)
+    public var skipPeriod: Duration = .seconds(60)
+    public var skipsBeforeWait = 3
+    public var firstSkipWait: Duration = .seconds(2)
+    public var longestSkipWait: Duration = .seconds(60)
+    public var maxInterests = 10
+    public var maxBlocks = 1000
+    public var entriesPerAddress = 200
+    public var candidatesPerAttempt = 32
+    public var retryInterval: Duration = .seconds(1)
+    public var rouletteMediaMode = MediaMode.relayed
+    /// How long a match's tokens can be used to join; the match itself may last longer.
+    public var matchTokenLifetime: Duration = .seconds(24 * 3600)
+    /// How long an identity without a device is remembered in memory: past any skip penalty and report window.
+    public var personIdle: Duration = .seconds(600)
+
+    public init() {}
+}
+
+/// A token bucket (as in traffic policing): `burst` at once, refilled at `perSecond`.
+public struct Budget: Equatable, Sendable {
+    public struct Rate: Equatable, Sendable {
+        public var perSecond: Double
+        public var burst: Double
+        public init(perSecond: Double, burst: Double) { (self.perSecond, self.burst) = (perSecond, burst) }
+    }
+
+    private var level: Double
+    private var at: Timestamp
+
+    public init(_ rate: Rate, now: Timestamp) {
+        level = rate.burst
+        at = now
+    }
+
+    /// Takes one, or says how long until there is one.
+    public mutating func take(_ rate: Rate, now: Timestamp) -> Duration? {
+        let elapsed = Double(max(0, (now - at).wholeMilliseconds)) / 1000
+        level = min(rate.burst, level + elapsed * rate.perSecond)
+        at = max(at, now)
+        if level >= 1 {
+            level -= 1
+            return nil
+        }
+        let seconds = (1 - level) / max(rate.perSecond, 0.001)
+        return .milliseconds(Int64((seconds * 1000).rounded(.up)))
+    }
+}

@@ -1,0 +1,182 @@
+import Wire
+
+public enum SessionEvent: Equatable, Sendable {
+    case join(ConnectionID, IdentityID, SessionGrant, re: UInt64)
+    case verb(ConnectionID, re: UInt64, ClientMessage)
+    case dropped(ConnectionID)
+    case returned(ConnectionID)
+    case gone(ConnectionID, GoneReason)
+    /// This session serves a match from now on; tokens bound to it let in.
+    case matchOpened(MatchID)
+    /// The match is over: its holders are put out and its tokens are dead.
+    case matchClosed(MatchID)
+    /// A complaint, to be stored with the chat that led to it.
+    case report(Report, by: ConnectionID, re: UInt64)
+}
+
+/// A place where connections publish and subscribe to streams and send each other signals.
+///
+/// It owns who is here and what they publish; it does not verify tokens (the client's machine did), carries no media, and
+/// knows nothing of who was paired with whom. Invariant: everybody in the session has been told of everybody else and of
+/// every stream, exactly once, and nobody is here by the token of a match that has ended.
+public struct Session: Equatable, Sendable {
+    struct Member: Equatable, Sendable {
+        var connection: Connection
+        var identity: IdentityID
+        var capabilities: Capabilities
+        var match: MatchID?
+        var isDropped = false
+        var streams: [StreamID] = []
+    }
+
+    struct Published: Equatable, Sendable {
+        var stream: Stream
+        /// Who subscribes, and to what.
+        var subscribers: [ConnectionID: Subscribe] = [:]
+    }
+
+    let id: SessionID
+    var mediaMode = MediaMode.relayed
+    /// In the order of joining, so that announcements are the same on every run.
+    var order: [ConnectionID] = []
+    var members: [ConnectionID: Member] = [:]
+    var streams: [StreamID: Published] = [:]
+    /// Future publishers are muted too (OpenTok's `forceMuteAll`).
+    var isMuted = false
+    private var match: MatchID?
+    private var lines: [ChatLine] = []
+    /// Until when the chat of a closed match is kept for a report.
+    private var transcriptUntil: Timestamp?
+
+    init(id: SessionID) { self.id = id }
+
+    /// Nothing to remember: the id alone is the session again when somebody joins.
+    var isEmpty: Bool { members.isEmpty && match == nil && transcriptUntil == nil }
+
+    var nextTimeout: Timestamp? { transcriptUntil }
+
+    mutating func handleTimeout(now: Timestamp) {
+        guard let until = transcriptUntil, until <= now else { return }
+        transcriptUntil = nil
+        lines = []
+    }
+
+    mutating func handle(
+        _ event: SessionEvent, now: Timestamp, rules: Rules, using generator: inout some RandomNumberGenerator,
+        into effects: inout [Effect]
+    ) {
+        switch event {
+        case .join(let client, let identity, let grant, let re):
+            join(client, identity, grant, re: re, now: now, rules, into: &effects)
+        case .verb(let client, let re, let message):
+            guard let member = members[client] else {
+                return effects.fail(WireError(.notJoined, "Join this session first."), re: re, to: client)
+            }
+            perform(message, by: member, re: re, now: now, rules, using: &generator, into: &effects)
+        case .dropped(let client): setDropped(true, client, into: &effects)
+        case .returned(let client): setDropped(false, client, into: &effects)
+        case .gone(let client, let reason): remove(client, reason, into: &effects)
+        case .matchOpened(let match):
+            self.match = match
+            lines = []
+        case .matchClosed(let match): close(match, until: now + rules.reportWindow, into: &effects)
+        case .report(var report, let client, let re):
+            report.lines = lines
+            effects.append(.persist(.report(report)))
+            effects.send(.ok(Answer(re: re)), to: client)
+        }
+    }
+
+    // MARK: Coming and going
+
+    private mutating func join(
+        _ client: ConnectionID, _ identity: IdentityID, _ grant: SessionGrant, re: UInt64, now: Timestamp, _ rules: Rules,
+        into effects: inout [Effect]
+    ) {
+        if let match = grant.match, match != self.match {
+            let error = WireError(.tokenMatchEnded, "The match this token was given for is over.")
+            return effects.tell(.client(client, .joinRefused(re: re, error, match: match)))
+        }
+        guard members[client] == nil else {
+            return effects.fail(WireError(.alreadyJoined, "This connection is in the session already."), re: re, to: client)
+        }
+        guard members.count < rules.connectionsPerSession else {
+            let error = WireError(.sessionFull, "This session is full; try again when somebody has left.", retryable: true)
+            return effects.fail(error, re: re, to: client)
+        }
+        mediaMode = grant.mediaMode
+        let connection = Connection(id: client, createdAt: now, data: grant.data)
+        var joined = Joined()
+        joined.re = re
+        joined.session = id
+        joined.connection = connection
+        joined.mediaMode = mediaMode
+        joined.capabilities = Capabilities(grant.role)
+        joined.connections = order.compactMap { members[$0]?.connection }
+        joined.streams = order.flatMap { members[$0]?.streams ?? [] }.compactMap { streams[$0]?.stream }
+        joined.muted = isMuted
+        effects.send(.joined(joined), to: client)
+        broadcast(.connectionCreated(ConnectionCreated(session: id, connection: connection)), into: &effects)
+        order.append(client)
+        members[client] = Member(
+            connection: connection, identity: identity, capabilities: Capabilities(grant.role), match: grant.match
+        )
+    }
+
+    private mutating func setDropped(_ isDropped: Bool, _ client: ConnectionID, into effects: inout [Effect]) {
+        guard let member = members[client], member.isDropped != isDropped else { return }
+        members[client]?.isDropped = isDropped
+        let event = OfConnection(session: id, connection: client)
+        broadcast(
+            isDropped ? .connectionReconnecting(event) : .connectionReconnected(event), except: client, into: &effects
+        )
+    }
+
+    mutating func remove(_ client: ConnectionID, _ reason: GoneReason, into effects: inout [Effect]) {
+        guard let member = members.removeValue(forKey: client) else { return }
+        order.removeAll { $0 == client }
+        for stream in member.streams {
+            streams[stream] = nil
+            broadcast(.streamDestroyed(StreamDestroyed(session: id, stream: stream, reason: reason)), into: &effects)
+        }
+        for stream in streams.keys.sorted() where streams[stream]?.subscribers.removeValue(forKey: client) != nil {
+            guard let publisher = streams[stream]?.stream.connection else { continue }
+            effects.send(
+                .unsubscribed(Unsubscribed(session: id, stream: stream, connection: client)), to: publisher
+            )
+        }
+        broadcast(
+            .connectionDestroyed(ConnectionDestroyed(session: id, connection: client, reason: reason)), into: &effects
+        )
+    }
+
+    private mutating func close(_ match: MatchID, until: Timestamp, into effects: inout [Effect]) {
+        guard self.match == match else { return }
+        self.match = nil
+        transcriptUntil = until
+        for client in order where members[client]?.match == match {
+            effects.tell(.client(client, .leftSession(id, .matchEnded)))
+        }
+        // After all were told to leave: nobody needs to hear of the others' going one by one.
+        for client in order where members[client]?.match == match {
+            let streams = members.removeValue(forKey: client)?.streams ?? []
+            for stream in streams { self.streams[stream] = nil }
+        }
+        order.removeAll { members[$0] == nil }
+    }
+
+    // MARK: Telling
+
+    func broadcast(
+        _ message: ServerMessage, except excluded: ConnectionID? = nil, into effects: inout [Effect]
+    ) {
+        for client in order where client != excluded { effects.send(message, to: client) }
+    }
+
+    /// Keeps the last lines of a match's chat, in memory, for a report.
+    mutating func keepLine(_ signal: Signal, from identity: IdentityID, now: Timestamp, _ rules: Rules) {
+        guard match != nil, signal.type == "chat", let text = signal.data, rules.reportLines > 0 else { return }
+        if lines.count >= rules.reportLines { lines.removeFirst() }
+        lines.append(ChatLine(from: identity, text: String(text.prefix(1000)), at: now))
+    }
+}

@@ -1,0 +1,88 @@
+import Crypto
+import Wire
+
+/// JSON Web Tokens (RFC 7519) with HS256 and nothing else: the header may ask for other algorithms, and is refused.
+struct JWT {
+    /// The header every token made here has: `{"alg":"HS256","typ":"JWT"}`.
+    private static let header = Base64URL.encode(#"{"alg":"HS256","typ":"JWT"}"#.utf8)
+
+    let claims: JSONObject
+
+    static func sign(_ project: Project, claims: (inout JSONWriter) -> Void) -> String {
+        var writer = JSONWriter()
+        writer.beginObject()
+        claims(&writer)
+        writer.endObject()
+        let signed = header + "." + Base64URL.encode(writer.bytes)
+        return signed + "." + Base64URL.encode(project.authenticationCode(Array(signed.utf8)))
+    }
+
+    /// Verifies the signature first; only then is anything in the token believed.
+    init(verifying text: String, with project: Project) throws(WireError) {
+        guard text.utf8.count <= Limits.token else {
+            throw WireError(.tokenMalformed, "The token is longer than \(Limits.token) bytes.")
+        }
+        let parts = text.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
+        guard parts.count == 3, let header = Base64URL.decode(parts[0]), let payload = Base64URL.decode(parts[1]),
+            let signature = Base64URL.decode(parts[2])
+        else { throw WireError(.tokenMalformed, "This is not a token: three base64url parts were expected.") }
+        guard let head = Self.object(header), head["alg"] == .string("HS256") else {
+            throw WireError(.tokenMalformed, "Tokens are signed with HS256; this one says something else.")
+        }
+        let signed = Array(parts[0]) + [UInt8(ascii: ".")] + Array(parts[1])
+        guard constantTimeEquals(project.authenticationCode(signed), signature) else {
+            throw WireError(.tokenSignature, "The token was not signed with this project's secret.")
+        }
+        guard let claims = Self.object(payload) else {
+            throw WireError(.tokenMalformed, "The token's claims are not a JSON object with unique names.")
+        }
+        self.claims = claims
+    }
+
+    private static func object(_ bytes: [UInt8]) -> JSONObject? {
+        guard case .object(let object)? = try? JSONReader.parse(bytes) else { return nil }
+        return object
+    }
+
+    func string(_ name: String) -> String? {
+        if case .string(let text)? = claims[name] { text } else { nil }
+    }
+
+    /// A `NumericDate` (RFC 7519 §2), which may have a fraction.
+    func date(_ name: String) -> Timestamp? {
+        switch claims[name] {
+        case .integer(let seconds)?:
+            let (milliseconds, overflow) = seconds.multipliedReportingOverflow(by: 1000)
+            return overflow ? nil : Timestamp(milliseconds: milliseconds)
+        case .number(let seconds)?:
+            return Int64(exactly: (seconds * 1000).rounded(.down)).map { Timestamp(milliseconds: $0) }
+        default: return nil
+        }
+    }
+
+    /// What every token of a project has in common: issuer, kind, scope and dates.
+    func check(project: Project, scope: String, longest: Duration, now: Timestamp) throws(WireError) {
+        guard string("iss") == project.apiKey else {
+            throw WireError(.tokenProject, "The token belongs to another project.")
+        }
+        guard string("ist") == "project", string("scope") == scope else {
+            throw WireError(.tokenScope, "The token is not meant for this: its scope must be \"\(scope)\".")
+        }
+        guard let expires = date("exp") else {
+            throw WireError(.tokenMalformed, "The token has no expiry.")
+        }
+        guard now < expires else {
+            throw WireError(.tokenExpired, "The token has expired; ask for a new one.")
+        }
+        let issued = date("iat") ?? now
+        // A minute of difference between two machines' clocks is common and harmless.
+        let skew: Duration = .seconds(60)
+        guard issued <= now + skew, (date("nbf") ?? issued) <= now + skew else {
+            throw WireError(.tokenNotYet, "The token is not valid yet; compare the clocks.", retryable: true)
+        }
+        // Counted from now as well, or an old `iat` would buy a longer life.
+        guard expires - Swift.min(issued, now) <= longest + skew else {
+            throw WireError(.tokenLifetime, "The token lives longer than \(longest) allows.")
+        }
+    }
+}

@@ -1,0 +1,45 @@
+import Wire
+
+/// Session ids that describe themselves (`protocol/README.md` §7): whichever verifies *is* a session, so that making one
+/// stores nothing and works on any node.
+extension Project {
+    private static let randomBytes = 9
+    private static let codeBytes = 8
+    private static let routedFlag: UInt8 = 1
+
+    public func makeSessionID(
+        mediaMode: MediaMode, now: Timestamp, using generator: inout some RandomNumberGenerator
+    ) -> SessionID {
+        var field = (0..<Self.randomBytes).map { _ in UInt8.random(in: .min ... .max, using: &generator) }
+        field.append(mediaMode == .routed ? Self.routedFlag : 0)
+        let head = "1~\(apiKey)~~\(now.milliseconds)~"
+        field += code(head: head, field: field)
+        let plain = head + Base64URL.encode(field) + "~~~"
+        let prefix = mediaMode == .routed ? "2_" : "1_"
+        return SessionID(prefix + Base64URL.encode(plain.utf8)) ?? .unset
+    }
+
+    /// The media mode of a session of this project, or `nil` for an id that this project did not make.
+    public func mediaMode(of session: SessionID) -> MediaMode? {
+        let text = session.text.utf8
+        guard text.count > 2, let plain = Base64URL.decode(text.dropFirst(2)) else { return nil }
+        let parts = plain.split(separator: UInt8(ascii: "~"), omittingEmptySubsequences: false)
+        guard parts.count == 8, parts[0].elementsEqual("1".utf8), parts[1].elementsEqual(apiKey.utf8) else { return nil }
+        guard let field = Base64URL.decode(parts[4]), field.count == Self.randomBytes + 1 + Self.codeBytes else {
+            return nil
+        }
+        let head = parts[0...3].joined(separator: [UInt8(ascii: "~")]) + [UInt8(ascii: "~")]
+        let open = Array(field.prefix(Self.randomBytes + 1))
+        let expected = code(head: String(decoding: head, as: UTF8.self), field: open)
+        guard constantTimeEquals(expected, Array(field.suffix(Self.codeBytes))) else { return nil }
+        let mode: MediaMode = open[Self.randomBytes] & Self.routedFlag == 0 ? .relayed : .routed
+        // The whole text is canonical, prefix and trailing fields included: one session has one id.
+        let canonical = head + Array(Base64URL.encode(field).utf8) + Array("~~~".utf8)
+        guard plain == canonical, session.text.hasPrefix(mode == .routed ? "2_" : "1_") else { return nil }
+        return mode
+    }
+
+    private func code(head: String, field: [UInt8]) -> [UInt8] {
+        Array(authenticationCode(Array("confab session\n".utf8) + Array(head.utf8) + field).prefix(Self.codeBytes))
+    }
+}

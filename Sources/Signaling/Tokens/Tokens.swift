@@ -1,0 +1,150 @@
+import Wire
+import Crypto
+
+/// What a verified session token allows.
+public struct SessionGrant: Equatable, Sendable {
+    public var session: SessionID
+    public var mediaMode: MediaMode
+    public var role: Role
+    /// Connection data: set by whoever made the token, visible to everybody in the session.
+    public var data: String
+    /// The match the token was handed out by; it dies with it.
+    public var match: MatchID?
+}
+
+/// Who somebody is, as proved by a secret or a user token.
+public struct Identity: Equatable, Sendable {
+    public var id: IdentityID
+    /// A name the program vouches for.
+    public var name: String?
+
+    public init(id: IdentityID, name: String? = nil) {
+        self.id = id
+        self.name = name
+    }
+}
+
+extension Project {
+    /// OpenTok's longest.
+    public static let longestSessionToken: Duration = .seconds(30 * 24 * 3600)
+    public static let longestUserToken: Duration = .seconds(24 * 3600)
+
+    // MARK: Session tokens
+
+    public func makeSessionToken(
+        session: SessionID, role: Role, data: String = "", match: MatchID? = nil, now: Timestamp, lifetime: Duration,
+        using generator: inout some RandomNumberGenerator
+    ) -> String {
+        let nonce = UInt64.random(in: 0...999_999_999, using: &generator)
+        return JWT.sign(self) { writer in
+            writer.member("iss", apiKey)
+            writer.member("ist", "project")
+            writer.member("scope", "session.connect")
+            writer.member("session_id", session.text)
+            writer.member("role", role.rawValue)
+            writer.member("iat", now.seconds)
+            writer.member("exp", (now + lifetime).seconds)
+            writer.member("nonce", nonce)
+            if !data.isEmpty { writer.member("connection_data", data) }
+            if let match { writer.member("match", match.description) }
+        }
+    }
+
+    public func verifySessionToken(_ text: String, for session: SessionID?, now: Timestamp) throws(WireError)
+        -> SessionGrant
+    {
+        let token = try JWT(verifying: text, with: self)
+        try token.check(project: self, scope: "session.connect", longest: Self.longestSessionToken, now: now)
+        guard let named = token.string("session_id").flatMap(SessionID.init), session == nil || named == session else {
+            throw WireError(.tokenSession, "The token is for another session.")
+        }
+        guard let mediaMode = mediaMode(of: named) else {
+            throw WireError(.sessionInvalid, "This is not a session id of this server.")
+        }
+        guard let role = token.claims["role"].map({ _ in token.string("role").flatMap(Role.init) }) ?? .publisher else {
+            throw WireError(.tokenRole, "The token's role is not one of subscriber, publisher, publisheronly, moderator.")
+        }
+        let data = token.string("connection_data") ?? ""
+        guard data.unicodeScalars.count <= Limits.connectionData else {
+            throw WireError(.tokenMalformed, "Connection data is limited to \(Limits.connectionData) characters.")
+        }
+        let match = token.string("match")
+        guard match == nil || match.flatMap(MatchID.init) != nil else {
+            throw WireError(.tokenMalformed, "The token's match is not an id.")
+        }
+        return SessionGrant(
+            session: named, mediaMode: mediaMode, role: role, data: data, match: match.flatMap(MatchID.init)
+        )
+    }
+
+    // MARK: User tokens
+
+    public func makeUserToken(
+        user: String, name: String?, now: Timestamp, lifetime: Duration = longestUserToken
+    ) -> String {
+        JWT.sign(self) { writer in
+            writer.member("iss", apiKey)
+            writer.member("ist", "project")
+            writer.member("scope", "user.connect")
+            writer.member("sub", user)
+            if let name { writer.member("name", name) }
+            writer.member("iat", now.seconds)
+            writer.member("exp", (now + lifetime).seconds)
+        }
+    }
+
+    public func verifyUserToken(_ text: String, now: Timestamp) throws(WireError) -> Identity {
+        let token = try JWT(verifying: text, with: self)
+        try token.check(project: self, scope: "user.connect", longest: Self.longestUserToken, now: now)
+        guard let user = token.string("sub"), !user.isEmpty, user.utf8.count <= Limits.name else {
+            throw WireError(.tokenMalformed, "The token needs a \"sub\" of 1 to \(Limits.name) bytes.")
+        }
+        let name = token.string("name")
+        guard name.map({ $0.utf8.count <= Limits.name }) ?? true else {
+            throw WireError(.tokenMalformed, "The token's name is longer than \(Limits.name) bytes.")
+        }
+        return Identity(id: identity(ofUser: user), name: name)
+    }
+
+    /// An identity is (project, `sub`), as sixteen bytes of its hash.
+    public func identity(ofUser user: String) -> IdentityID {
+        let digest = SHA256.hash(data: Array("confab user\n\(apiKey)\n\(user)".utf8))
+        return IdentityID(bytes: digest) ?? IdentityID(high: 0, low: 0)
+    }
+
+    // MARK: Anonymous identities
+
+    private static let identityPrefix = "a_"
+
+    /// The secret that proves an anonymous identity. Nothing is stored to make one.
+    public func secret(of identity: IdentityID) -> String {
+        Self.identityPrefix + Base64URL.encode(identity.bytes + identityCode(identity))
+    }
+
+    public func verifyIdentitySecret(_ text: String) throws(WireError) -> Identity {
+        guard text.utf8.count < 64, text.hasPrefix(Self.identityPrefix),
+            let bytes = Base64URL.decode(text.utf8.dropFirst(Self.identityPrefix.utf8.count)), bytes.count == 32,
+            let id = IdentityID(bytes: bytes)
+        else { throw WireError(.tokenMalformed, "This is not an identity of this server; say hello without one.") }
+        guard constantTimeEquals(identityCode(id), Array(bytes.suffix(16))) else {
+            throw WireError(.tokenSignature, "This identity is not of this server; say hello without one.")
+        }
+        return Identity(id: id)
+    }
+
+    private func identityCode(_ id: IdentityID) -> [UInt8] {
+        Array(authenticationCode(Array("confab identity\n".utf8) + id.bytes).prefix(16))
+    }
+}
+
+extension JSONWriter {
+    mutating func member(_ name: String, _ value: String) {
+        self.name(name)
+        string(value)
+    }
+
+    mutating func member(_ name: String, _ value: some BinaryInteger) {
+        self.name(name)
+        integer(value)
+    }
+}

@@ -1,0 +1,27 @@
+/// Sizes that both ends agree on. What an operator may tune lives in the configuration; these are part of the protocol.
+public enum Limits {
+    /// One WebSocket message.
+    public static let message = 64 * 1024
+    /// One message that carries a session description: a large meeting's SDP does not fit in 64 KiB.
+    public static let description = 256 * 1024
+    /// Names and ids, in UTF-8 bytes.
+    public static let name = 256
+    /// A session id, as OpenTok's SDKs allow.
+    public static let sessionID = 255
+    /// Any token. Ours are below 1 KiB; 1000 characters of connection data are at most 4 kB, base64 makes 5.4 kB.
+    public static let token = 8 * 1024
+    /// Connection data, in characters.
+    public static let connectionData = 1000
+    /// A signal's type and data, in UTF-8 bytes.
+    public static let signalType = 128
+    public static let signalData = 8 * 1024
+    /// One interest, in characters.
+    public static let interest = 50
+    /// Any one JSON object's members and any nesting. Real messages have at most 12 members and nest 4 deep.
+    public static let jsonMembers = 64
+    public static let jsonDepth = 12
+    /// Elements of a list that a client sends.
+    public static let list = 64
+    /// A free-text reason.
+    public static let reason = 500
+}

@@ -1,0 +1,44 @@
+/// A point in time in whole milliseconds since 1970-01-01T00:00:00Z.
+///
+/// Every rule takes `now: Timestamp` as an argument; none reads a clock. The shell's clock starts at the wall clock and
+/// then advances with the monotonic clock, so a value never goes backwards while a server runs, and one stored on disk
+/// still means the same instant after a restart.
+public struct Timestamp: Hashable, Comparable, Sendable {
+    public var milliseconds: Int64
+
+    public init(milliseconds: Int64) {
+        self.milliseconds = milliseconds
+    }
+
+    /// Whole seconds since the epoch, rounded down, as JWT's `NumericDate` claims want them.
+    public var seconds: Int64 { milliseconds >= 0 ? milliseconds / 1000 : (milliseconds - 999) / 1000 }
+
+    public static func < (left: Timestamp, right: Timestamp) -> Bool { left.milliseconds < right.milliseconds }
+
+    /// Saturates instead of overflowing: deadlines come from outside too.
+    public static func + (left: Timestamp, right: Duration) -> Timestamp {
+        let (sum, overflow) = left.milliseconds.addingReportingOverflow(right.wholeMilliseconds)
+        return Timestamp(milliseconds: overflow ? (right < .zero ? .min : .max) : sum)
+    }
+
+    public static func - (left: Timestamp, right: Duration) -> Timestamp {
+        left + (.zero - right)
+    }
+
+    /// The time from `right` to `left`; negative when `left` is earlier.
+    public static func - (left: Timestamp, right: Timestamp) -> Duration {
+        let (difference, overflow) = left.milliseconds.subtractingReportingOverflow(right.milliseconds)
+        return .milliseconds(overflow ? (left < right ? Int64.min : .max) : difference)
+    }
+}
+
+extension Duration {
+    /// This duration in milliseconds, rounded towards zero and saturating.
+    public var wholeMilliseconds: Int64 {
+        let (seconds, attoseconds) = components
+        let (scaled, overflow) = seconds.multipliedReportingOverflow(by: 1000)
+        if overflow { return seconds < 0 ? .min : .max }
+        let (sum, carry) = scaled.addingReportingOverflow(attoseconds / 1_000_000_000_000_000)
+        return carry ? (seconds < 0 ? .min : .max) : sum
+    }
+}

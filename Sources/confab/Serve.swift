@@ -1,0 +1,71 @@
+import ArgumentParser
+import Foundation
+import Logging
+import Metrics
+import Server
+
+/// Runs the server until SIGTERM or SIGINT.
+struct Serve: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(abstract: "Run the server.")
+
+    @OptionGroup var data: DataOptions
+
+    @Option(help: "The address to listen on (default 127.0.0.1).")
+    var host: String?
+
+    @Option(help: "The port to listen on; 0 takes a free one (default 8080).")
+    var port: Int?
+
+    @Option(help: "The UDP and TCP port for media (default 40000).")
+    var mediaPort: Int?
+
+    @Option(help: "The address that media is announced at (default: this machine's own).")
+    var mediaAddress: String?
+
+    @Flag(help: "Serve phones on this network: listen everywhere, with a certificate of our own, and show a QR code.")
+    var lan = false
+
+    @Flag(help: "Print every setting with its default and meaning.")
+    var helpConfig = false
+
+    func run() async throws {
+        if helpConfig { return printKeys() }
+        var overrides: [String: String] = [:]
+        overrides["host"] = host
+        overrides["port"] = port.map(String.init)
+        overrides["media.port"] = mediaPort.map(String.init)
+        overrides["media.address"] = mediaAddress
+        if lan { overrides["lan"] = "true" }
+        let configuration = try data.configuration(overrides: overrides)
+        let project = try openProject(configuration)
+        let scrubber = Scrubber(configuration: configuration, project: project)
+        LoggingSystem.bootstrap { label in
+            ServerLogHandler(
+                label: label, level: configuration.log.level, format: configuration.log.format, scrubber: scrubber
+            )
+        }
+        let metrics = PrometheusMetrics(help: ConfabServer.metricsHelp)
+        MetricsSystem.bootstrap(metrics)
+        let logger = Logger(label: "confab")
+        for warning in project.warnings { logger.warning("\(warning)") }
+        let server = try ConfabServer(
+            configuration: configuration, project: project, logger: logger, prometheus: metrics
+        ) { ready in
+            // One line that programs wait for; what else there is to say follows it.
+            let lanOnly = ready.notes.first { $0.hasPrefix("LAN only") }
+            Self.say("Confab is ready: \(ready.url)" + (lanOnly.map { " (\($0))" } ?? ""))
+            for note in ready.notes where note != lanOnly { Self.say(note) }
+        }
+        try await server.run(signals: true)
+    }
+
+    private static func say(_ line: String) {
+        FileHandle.standardError.write(Data((line + "\n").utf8))
+    }
+
+    private func printKeys() {
+        for key in ConfabConfiguration.keys {
+            print("\(key.name) (\(key.defaultText.isEmpty ? "unset" : key.defaultText)): \(key.meaning)")
+        }
+    }
+}

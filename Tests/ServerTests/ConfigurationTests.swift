@@ -1,0 +1,309 @@
+import Foundation
+import Testing
+
+@testable import Server
+
+@Suite struct ConfigurationTests {
+    private func load(
+        _ overrides: [String: String] = [:], environment: [String: String] = [:], yaml: String? = nil
+    ) throws -> ConfabConfiguration {
+        try ConfabConfiguration.load(overrides: overrides, environment: environment, yaml: yaml, named: "confab.yaml")
+    }
+
+    private func problems(
+        _ overrides: [String: String] = [:], environment: [String: String] = [:], yaml: String? = nil
+    ) -> [String] {
+        do {
+            _ = try load(overrides, environment: environment, yaml: yaml)
+            return []
+        } catch let error as ConfigurationError {
+            return error.problems.map(\.description)
+        } catch {
+            return ["unexpected: \(error)"]
+        }
+    }
+
+    @Test func nothingGivenIsTheDefaults() throws {
+        #expect(try load() == ConfabConfiguration())
+        #expect(
+            try load(environment: ["PATH": "/bin", "CONFAB_BUILD": "x"], yaml: "# nothing\n") == ConfabConfiguration())
+        #expect(try load(yaml: "roulette:\ntls:\n") == ConfabConfiguration())
+    }
+
+    @Test func flagsWinOverVariablesAndThoseOverTheFile() throws {
+        let yaml = "port: 1\nhost: a.example\nmedia:\n  port: 2\nroulette:\n  interestWait: 1s\n"
+        let environment = ["CONFAB_PORT": "3", "CONFAB_MEDIA_PORT": "4", "CONFAB_ROULETTE_INTEREST_WAIT": "250ms"]
+        let configuration = try load(["port": "5"], environment: environment, yaml: yaml)
+        #expect(configuration.port == 5)
+        #expect(configuration.media.port == 4)
+        #expect(configuration.host == "a.example")
+        #expect(configuration.roulette.interestWait == .milliseconds(250))
+    }
+
+    @Test func everyKeyCanBeSetByItsVariableAndByAFlag() throws {
+        for setting in Setting.all where !setting.key.defaultText.isEmpty {
+            let text = setting.key.defaultText
+            #expect(
+                try load(environment: [setting.key.environmentName: text]) == ConfabConfiguration(),
+                "\(setting.key.name)")
+            #expect(try load([setting.key.name: text]) == ConfabConfiguration(), "\(setting.key.name)")
+            #expect(!problems(environment: [setting.key.environmentName: "\u{1}"]).isEmpty, "\(setting.key.name)")
+        }
+        #expect(ConfabConfiguration.keys.first { $0.name == "publicURL" }?.environmentName == "CONFAB_PUBLIC_URL")
+    }
+
+    @Test func listsAreSequencesOrCommaSeparated() throws {
+        let inFile = try load(yaml: "trustedProxies:\n  - 10.0.0.0/8\n  - ::1\nallowedOrigins: [https://A.example/]\n")
+        #expect(inFile.trustedProxies.blocks.map(\.description) == ["10.0.0.0/8", "::1/128"])
+        #expect(inFile.allowedOrigins == ["https://a.example"])
+        let variables = ["CONFAB_TRUSTED_PROXIES": "10.0.0.0/8, ::1", "CONFAB_ALLOWED_ORIGINS": "https://a.example"]
+        #expect(try load(environment: variables) == inFile)
+        #expect(try load(["trustedProxies": "10.0.0.0/8,::1", "allowedOrigins": "https://a.example"]) == inFile)
+        #expect(try load(["trustedProxies": ""], yaml: "trustedProxies: [10.0.0.0/8]") == ConfabConfiguration())
+    }
+
+    @Test func anEmptyValueUnsetsAKeyThatMayBeUnset() throws {
+        #expect(try load(environment: ["CONFAB_PUBLIC_URL": ""], yaml: "publicURL: https://x.example").publicURL == nil)
+        #expect(try load(yaml: "publicURL: ~\n").publicURL == nil)
+        #expect(problems(yaml: "port:\n").count == 1)
+    }
+
+    @Test func unknownKeysNameTheNearestKnownOne() {
+        #expect(
+            problems(environment: ["CONFAB_PROT": "1"]) == [
+                "CONFAB_PROT: in the environment: there is no such key; the nearest is CONFAB_PORT"
+            ])
+        #expect(
+            problems(yaml: "roulete:\n  interestWait: 1s\n") == [
+                "roulete.interestWait: in confab.yaml: there is no such key; the nearest is roulette.interestWait"
+            ])
+        #expect(problems(yaml: "roulette:\n  interestwait: 1s\n")[0].contains("nearest is roulette.interestWait"))
+        #expect(problems(["prot": "1"])[0].contains("on the command line"))
+    }
+
+    @Test func aWrongValueIsShownWithItsKeyItsSourceAndWhatIsAccepted() {
+        #expect(
+            problems(environment: ["CONFAB_ROULETTE_INTEREST_WAIT": "5"]) == [
+                "roulette.interestWait: \"5\" in CONFAB_ROULETTE_INTEREST_WAIT: is not accepted; "
+                    + "give a whole number and a unit, ms, s, m, h or d, from 0s to 24h"
+            ])
+        #expect(problems(["port": "70000"])[0].contains("\"70000\" on the command line"))
+        #expect(
+            problems(yaml: "log:\n  format: xml\n")[0].contains(
+                "\"xml\" in confab.yaml: is not accepted; give text or json"))
+    }
+
+    @Test func allProblemsAreReportedAtOnce() {
+        let found = problems(
+            ["port": "x"], environment: ["CONFAB_HOTS": "1", "CONFAB_LAN": "maybe"],
+            yaml: "a: 1\nlimits: 3\nport: [1]\n")
+        #expect(found.count == 6, "\(found)")
+    }
+
+    @Test(arguments: [
+        "port: [1, 2]", "port: {a: 1}", "limits: 3", "port: 1\nport: 2", "- 1", "port", "a: b: c",
+        "media.port: 1\nmedia:\n  port: 2", "? [a]\n: b",
+    ])
+    func aFileOfTheWrongShapeIsRefused(yaml: String) {
+        #expect(!problems(yaml: yaml).isEmpty)
+    }
+
+    @Test func aMissingFileIsAnErrorThatNamesIt() {
+        #expect(throws: ConfigurationError.self) { try ConfabConfiguration.load(file: "/nonexistent/confab.yaml") }
+    }
+
+    @Test(arguments: [
+        "tls:\n  certificate: a.pem", "ice:\n  turnUsername: a", "ice:\n  turnServers: [turn:t.example]",
+        "ice:\n  turnSecret: s\n  turnUsername: u\n  turnPassword: p", "metrics:\n  port: 8080",
+        "roulette:\n  firstSkipWait: 61s",
+    ])
+    func valuesThatContradictEachOtherAreRefused(yaml: String) {
+        #expect(problems(yaml: yaml).count == 1)
+    }
+
+    @Test(arguments: [
+        ("publicURL", "https://Chat.Example.org:8443/a/", "https://chat.example.org:8443/a"),
+        ("publicURL", "http://[::1]:80", "http://[::1]:80"),
+        ("ice.stunServers", "stun:s.example:3478", "stun:s.example:3478"),
+        ("media.address", "::ffff:192.0.2.1", "192.0.2.1"),
+        ("limits.messageSize", "131072B", "128KiB"), ("roulette.reportRetention", "720h", "30d"),
+        ("connection.resumeGrace", "1500ms", "1500ms"),
+        ("connection.resumeGrace", "1s", "1s"), ("metrics.enabled", "true", "true"),
+        ("roulette.mediaMode", "routed", "routed"),
+    ])
+    func acceptedValuesReadBack(key: String, given: String, written: String) throws {
+        let configuration = try load([key: given])
+        let setting = try #require(Setting.all.first { $0.key.name == key })
+        #expect(setting.text(configuration) == written)
+        #expect(try load([key: written]) == configuration)
+    }
+
+    @Test(arguments: [
+        ("publicURL", "ftp://x"), ("publicURL", "https://u@x"), ("publicURL", "https://x/?q"),
+        ("publicURL", "https://"), ("publicURL", "https://x:99999"),
+        ("allowedOrigins", "https://x/path"), ("allowedOrigins", "*"), ("trustedProxies", "10.0.0.1/8"),
+        ("ice.stunServers", "turn:x"),
+        ("ice.stunServers", "stun:"), ("ice.stunServers", "stun://x"), ("media.address", "host"),
+        ("limits.messageSize", "64"), ("limits.messageSize", "1GiB"),
+        ("limits.messageSize", "99999999999999999999KiB"), ("roulette.interestWait", "-1s"),
+        ("roulette.interestWait", "1.5s"), ("roulette.interestWait", "s"),
+        ("roulette.interestWait", "999999999999999999d"), ("connection.pingInterval", "0s"), ("host", "a b"),
+        ("host", ""), ("apiKey", "abc"), ("apiKey", "123"),
+        ("apiSecret", "short"), ("apiSecret", "0123456789 0123456789 0123456789"),
+        ("apiSecret", "0123456789012345678901234567.env"),
+        ("port", "+-1"), ("port", "8080.0"), ("dataDirectory", ""),
+    ])
+    func unacceptableValuesAreRefused(key: String, value: String) {
+        #expect(problems([key: value]).count == 1)
+    }
+
+    @Test func secretsAppearNeitherInDescriptionsNorInErrors() throws {
+        let secret = String(repeating: "s3", count: 20)
+        let configuration = try load([
+            "apiSecret": secret, "ice.turnSecret": secret, "apiKey": "12345678", "ice.turnServers": "turn:t.example",
+        ])
+        #expect(configuration.apiSecret?.revealed == secret)
+        var dumped = ""
+        dump(configuration, to: &dumped)
+        for text in [configuration.description, "\(configuration)", String(reflecting: configuration), dumped] {
+            #expect(!text.contains(secret))
+        }
+        #expect(configuration.description.contains("apiSecret: [redacted]"))
+        #expect(problems(["apiSecret": "hunter2 "]).allSatisfy { !$0.contains("hunter2") })
+    }
+
+    @Test func metricsAreServedByThemselvesOnlyOnLoopback() throws {
+        #expect(ConfabConfiguration().metrics.isEnabled)
+        #expect(try !load(["metrics.host": "0.0.0.0"]).metrics.isEnabled)
+        #expect(try load(["metrics.host": "0.0.0.0", "metrics.enabled": "true"]).metrics.isEnabled)
+    }
+
+    @Test func theSampleFileHasEveryKeyAtItsDefaultAndNoOther() throws {
+        let root = URL(fileURLWithPath: #filePath).resolvingSymlinksInPath().deletingLastPathComponent()
+            .deletingLastPathComponent().deletingLastPathComponent()
+        let sample = try String(contentsOf: root.appendingPathComponent("deploy/confab.sample.yaml"), encoding: .utf8)
+        #expect(try load(yaml: sample) == ConfabConfiguration(), "as it is, the sample changes nothing")
+
+        var names: [String] = []
+        var group = ""
+        var uncommented = ""
+        var isExplained = false
+        for line in sample.split(separator: "\n", omittingEmptySubsequences: false) {
+            let text = line.drop { $0 == " " }
+            let isSetting = text.hasPrefix("#") && text.dropFirst().first?.isLetter == true
+            uncommented += (isSetting ? line.prefix { $0 == " " } + text.dropFirst() : line) + "\n"
+            if isSetting, let colon = text.firstIndex(of: ":") {
+                let name = (line.hasPrefix(" ") ? group + "." : "") + text.dropFirst()[..<colon]
+                let value = text[text.index(after: colon)...].drop { $0 == " " }
+                let key = try #require(
+                    ConfabConfiguration.keys.first { $0.name == name }, "the code does not know \(name)")
+                #expect((value == "[]" ? "" : value) == key.defaultText, "\(name)")
+                #expect(isExplained, "\(name) has no comment")
+                names.append(name)
+            } else if !text.hasPrefix("#"), text.hasSuffix(":") {
+                group = String(text.dropLast())
+            }
+            isExplained = text.hasPrefix("# ")
+        }
+        #expect(names == ConfabConfiguration.keys.map(\.name).sortedLike(names), "each key once")
+        #expect(Set(names) == Set(ConfabConfiguration.keys.map(\.name)))
+        #expect(names.count == ConfabConfiguration.keys.count)
+        #expect(try load(yaml: uncommented) == ConfabConfiguration())
+    }
+}
+
+extension [String] {
+    /// The same elements in the order of another list.
+    fileprivate func sortedLike(_ order: [String]) -> [String] { order.filter(contains) }
+}
+
+@Suite struct ProjectFileTests {
+    /// A directory of its own, gone with the value.
+    private final class Directory {
+        let path = NSTemporaryDirectory() + "/confab-test-" + UUID().uuidString
+        deinit { try? FileManager.default.removeItem(atPath: path) }
+    }
+
+    private func configuration(_ directory: Directory) -> ConfabConfiguration {
+        var configuration = ConfabConfiguration()
+        configuration.dataDirectory = directory.path + "/deep/data"
+        return configuration
+    }
+
+    private func mode(_ path: String) throws -> Int {
+        let attributes = try FileManager.default.attributesOfItem(atPath: path)
+        return try #require(attributes[.posixPermissions] as? NSNumber).intValue
+    }
+
+    @Test func theFirstStartMakesAProjectAndLaterOnesReadIt() throws {
+        let directory = Directory()
+        let configuration = configuration(directory)
+        let made = try ProjectFile.open(configuration)
+        #expect(made.apiKey.wholeMatch(of: /[1-9][0-9]{7}/) != nil)
+        #expect(made.apiSecret.revealed.wholeMatch(of: /[0-9a-f]{48}/) != nil)
+        #expect(try ProjectFile.open(configuration) == made)
+        #expect(try mode(configuration.dataDirectory) == 0o700)
+        #expect(try mode(configuration.dataDirectory + "/project.json") == 0o600)
+        #expect(try FileManager.default.contentsOfDirectory(atPath: configuration.dataDirectory) == ["project.json"])
+        #expect(!"\(made)".contains(made.apiSecret.revealed))
+    }
+
+    @Test func manyFirstStartsAtOnceAgree() async throws {
+        let directory = Directory()
+        let configuration = configuration(directory)
+        let made = try await withThrowingTaskGroup(of: ProjectFile.self) { group in
+            for _ in 0..<16 { group.addTask { try ProjectFile.open(configuration) } }
+            return try await group.reduce(into: []) { $0.append($1) }
+        }
+        #expect(Set(made.map(\.apiSecret)).count == 1)
+        #expect(try FileManager.default.contentsOfDirectory(atPath: configuration.dataDirectory) == ["project.json"])
+    }
+
+    @Test func configurationOverridesTheFileAndBothTogetherNeedNone() throws {
+        let directory = Directory()
+        var configuration = configuration(directory)
+        configuration.apiKey = "12345678"
+        configuration.apiSecret = SecretText(String(repeating: "a", count: 32))
+        #expect(try ProjectFile.open(configuration).apiKey == "12345678")
+        #expect(!FileManager.default.fileExists(atPath: configuration.dataDirectory))
+        configuration.apiSecret = nil
+        let mixed = try ProjectFile.open(configuration)
+        #expect(mixed.apiKey == "12345678")
+        #expect(mixed.apiSecret.revealed.count == 48)
+    }
+
+    @Test func aFileThatOthersCanReadIsWarnedAbout() throws {
+        let directory = Directory()
+        let configuration = configuration(directory)
+        #expect(try ProjectFile.open(configuration).warnings.isEmpty)
+        let path = configuration.dataDirectory + "/project.json"
+        try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: path)
+        #expect(try ProjectFile.open(configuration).warnings.count == 1)
+    }
+
+    @Test(arguments: [
+        "", "{", "[]", "{}", #"{"apiKey":"12345678"}"#,
+        #"{"apiKey":"x","apiSecret":"0123456789abcdef0123456789abcdef"}"#,
+        #"{"apiKey":"12345678","apiSecret":"short"}"#,
+        #"{"apiKey":12345678,"apiSecret":"0123456789abcdef0123456789abcdef"}"#,
+    ])
+    func aDamagedFileIsRefusedAndLeftAlone(contents: String) throws {
+        let directory = Directory()
+        let configuration = configuration(directory)
+        try FileManager.default.createDirectory(atPath: configuration.dataDirectory, withIntermediateDirectories: true)
+        let path = configuration.dataDirectory + "/project.json"
+        try contents.write(toFile: path, atomically: false, encoding: .utf8)
+        let error = try #require(throws: DataDirectoryError.self) { try ProjectFile.open(configuration) }
+        #expect(error.description.contains(path))
+        #expect(try String(contentsOfFile: path, encoding: .utf8) == contents)
+    }
+
+    @Test func aDirectoryThatCannotBeMadeIsSaidSo() throws {
+        let directory = Directory()
+        try "a file".write(toFile: directory.path, atomically: false, encoding: .utf8)
+        var configuration = ConfabConfiguration()
+        configuration.dataDirectory = directory.path + "/data"
+        let error = try #require(throws: DataDirectoryError.self) { try ProjectFile.open(configuration) }
+        #expect(error.description.contains("Cannot make the directory"))
+    }
+}

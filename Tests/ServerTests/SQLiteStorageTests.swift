@@ -1,0 +1,238 @@
+import Foundation
+import Signaling
+import Testing
+import Wire
+
+@testable import Server
+
+@Suite("SQLite storage")
+struct SQLiteStorageTests: StorageFixtures {
+    @Test func `everything survives reopening`() async throws {
+        try await withDirectory { directory in
+            let ban = Ban(subject: .identity(bob), reason: "spam", createdAt: now, expiresAt: now + .seconds(60))
+            let first = try SQLiteStorage(directory: directory)
+            try await first.commit([block(bob, carol), block(bob, alice), .report(report(lines: ["a", "b"]))])
+            try await first.addBan(ban)
+            let reports = try await first.reports(includingClosed: true, limit: 9)
+            try await first.close()
+
+            let second = try SQLiteStorage(directory: directory)
+            #expect(try await second.person(bob, at: now) == PersonRecord(blocked: [carol, alice], ban: ban))
+            #expect(try await second.reports(includingClosed: true, limit: 9) == reports)
+            #expect(reports.count == 1)
+            try await second.close()
+        }
+    }
+
+    @Test func `commits survive a power cut and files are private`() async throws {
+        try await withDirectory { parent in
+            let directory = parent + "/data"
+            let storage = try SQLiteStorage(directory: directory)
+            try await storage.commit([block(alice, bob)])
+            #expect(try await storage.pragma("journal_mode") == "wal")
+            #expect(try await storage.pragma("synchronous") == "2", "FULL")
+            #expect(try await storage.pragma("foreign_keys") == "1")
+            #expect(try mode(directory) == 0o700)
+            for suffix in ["", "-wal", "-shm"] { #expect(try mode(directory + "/confab.sqlite" + suffix) == 0o600) }
+            try await storage.close()
+        }
+    }
+
+    @Test func `a ban by another process shows in the change counter and in the list`() async throws {
+        try await withDirectory { directory in
+            let server = try SQLiteStorage(directory: directory)
+            let command = try SQLiteStorage(directory: directory)
+            let ban = Ban(subject: .address("203.0.113.7"), reason: "", createdAt: now)
+            let before = try await server.changeCounter()
+            try await server.addBan(Ban(subject: .identity(carol), reason: "", createdAt: now))
+            #expect(try await server.changeCounter() == before, "its own changes are no news")
+            try await command.addBan(ban)
+            let after = try await server.changeCounter()
+            #expect(after != before)
+            #expect(try await server.bans(at: now).last == ban)
+            #expect(try await server.changeCounter() == after)
+            try await command.removeBan(ban.subject)
+            #expect(try await server.changeCounter() != after)
+            try await command.close()
+            try await server.close()
+        }
+    }
+
+    @Test func `several processes may make the same file at once`() async throws {
+        try await withDirectory { directory in
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for number in 0..<8 {
+                    group.addTask {
+                        let storage = try SQLiteStorage(directory: directory)
+                        try await storage.commit([block(alice, person(number))])
+                        try await storage.close()
+                    }
+                }
+                try await group.waitForAll()
+            }
+            let storage = try SQLiteStorage(directory: directory)
+            #expect(try await storage.person(alice, at: now).blocked.count == 8)
+            try await storage.close()
+        }
+    }
+
+    @Test func `a backup taken while writing is of one moment`() async throws {
+        try await withDirectory { directory in
+            let storage = try SQLiteStorage(directory: directory)
+            try await storage.commit((0..<500).map { .report(report(lines: Array(repeating: "line", count: $0 % 20))) })
+            // Each commit holds both directions of a block: a copy from the middle of one would hold half of it.
+            let writing = Task {
+                var number = 0
+                while !Task.isCancelled {
+                    let other = person(number)
+                    try await storage.commit([block(alice, other), block(other, alice)])
+                    number += 1
+                }
+                return number
+            }
+            try await until("the first commits are there") {
+                try await storage.person(alice, at: now).blocked.count >= 3
+            }
+            let copies = directory + "/copy"
+            try FileManager.default.createDirectory(atPath: copies, withIntermediateDirectories: false)
+            try await storage.backup(to: copies + "/" + SQLiteStorage.fileName)
+            writing.cancel()
+            let written = try await writing.value
+            #expect(try FileManager.default.contentsOfDirectory(atPath: copies) == [SQLiteStorage.fileName])
+            #expect(try mode(copies + "/" + SQLiteStorage.fileName) == 0o600)
+
+            let copy = try SQLiteStorage(directory: copies)
+            let blocked = try await copy.person(alice, at: now).blocked
+            #expect(blocked.count >= 3 && blocked.count <= written)
+            for number in 0..<written {
+                let isBlocked = blocked.contains(person(number))
+                #expect(try await copy.person(person(number), at: now).blocked == (isBlocked ? [alice] : []))
+            }
+            #expect(try await copy.reports(includingClosed: true, limit: 1000).count == 500)
+            #expect(try await copy.pragma("integrity_check") == "ok")
+            try await copy.close()
+            try await storage.close()
+        }
+    }
+
+    @Test func `a backup leaves a file that exists alone`() async throws {
+        try await withDirectory { directory in
+            let storage = try SQLiteStorage(directory: directory)
+            let target = directory + "/precious"
+            try Data("mine".utf8).write(to: URL(filePath: target))
+            await expect(.targetExists) { try await storage.backup(to: target) }
+            await expect(.targetExists) { try await storage.backup(to: directory + "/" + SQLiteStorage.fileName) }
+            await expect(.notAccessible) { try await storage.backup(to: directory + "/nowhere/backup") }
+            #expect(try Data(contentsOf: URL(filePath: target)) == Data("mine".utf8))
+            try await storage.close()
+            await expect(.closed) { try await storage.backup(to: directory + "/late") }
+            #expect(!FileManager.default.fileExists(atPath: directory + "/late"))
+        }
+    }
+
+    @Test func `a file from a newer version is refused with what to do`() async throws {
+        try await withDirectory { directory in
+            let storage = try SQLiteStorage(directory: directory)
+            try await storage.execute("INSERT INTO grdb_migrations VALUES ('v99 something to come')")
+            try await storage.close()
+            let error = await expect(.newerSchema) { _ = try SQLiteStorage(directory: directory) }
+            #expect(error?.message.contains("install that version") == true)
+        }
+    }
+
+    @Test func `a file that is no database is refused and kept`() async throws {
+        try await withDirectory { directory in
+            let file = URL(filePath: directory + "/" + SQLiteStorage.fileName)
+            let text = Data(String(repeating: "not a database ", count: 100).utf8)
+            try text.write(to: file)
+            await expect(.corrupt) { _ = try SQLiteStorage(directory: directory) }
+            #expect(try Data(contentsOf: file) == text)
+        }
+    }
+
+    @Test func `a commit is kept whole or not at all`() async throws {
+        try await withDirectory { directory in
+            let storage = try SQLiteStorage(directory: directory)
+            try await storage.execute(refusing(carol))
+            await expect(.rejected) { try await storage.commit([block(alice, bob), block(alice, carol)]) }
+            #expect(try await storage.person(alice, at: now).blocked == [])
+            try await storage.close()
+        }
+    }
+
+    @Test func `commits that arrive during a transaction share the next one`() async throws {
+        try await withDirectory { directory in
+            let gate = StorageGate()
+            let storage = try SQLiteStorage(directory: directory, beforeTransaction: { await gate.enter($0) })
+            try await storage.execute(refusing(carol))
+            let first = Task { try await storage.commit([block(alice, bob)]) }
+            try await until("the first transaction began") { await gate.sizes == [1] }
+            let others = (0..<50).map { number in Task { try await storage.commit([block(bob, person(number))]) } }
+            try await until("the others wait") { await storage.writer.waitingCount == 50 }
+            // Cancelling a caller must not undo what it shares with others.
+            others[7].cancel()
+            await gate.open()
+            try await first.value
+            for other in others { try await other.value }
+            #expect(await gate.sizes == [1, 50])
+            #expect(try await storage.person(bob, at: now).blocked.count == 50)
+            try await storage.close()
+        }
+    }
+
+    @Test func `one bad change does not fail those it shares a transaction with`() async throws {
+        try await withDirectory { directory in
+            let gate = StorageGate()
+            let storage = try SQLiteStorage(directory: directory, beforeTransaction: { await gate.enter($0) })
+            try await storage.execute(refusing(carol))
+            let first = Task { try await storage.commit([block(alice, bob)]) }
+            try await until("the first transaction began") { await gate.sizes == [1] }
+            let good = [1, 2].map { number in Task { try await storage.commit([block(bob, person(number))]) } }
+            let bad = Task { try await storage.commit([block(bob, alice), block(bob, carol)]) }
+            try await until("all wait") { await storage.writer.waitingCount == 3 }
+            await gate.open()
+            try await first.value
+            for commit in good { try await commit.value }
+            await expect(.rejected) { try await bad.value }
+            #expect(await gate.sizes.sorted() == [1, 1, 1, 2, 4], "the first, the group, then each alone")
+            #expect(try await storage.person(bob, at: now).blocked.sorted() == [person(1), person(2)])
+            try await storage.close()
+        }
+    }
+
+    @Test func `closing waits for the commits before it`() async throws {
+        try await withDirectory { directory in
+            let gate = StorageGate()
+            let storage = try SQLiteStorage(directory: directory, beforeTransaction: { await gate.enter($0) })
+            let commit = Task { try await storage.commit([block(alice, bob)]) }
+            try await until("the transaction began") { await gate.sizes == [1] }
+            let closing = Task { try await storage.close() }
+            try await until("new commits are refused") {
+                do { try await storage.commit([]) } catch { return true }
+                return false
+            }
+            await gate.open()
+            try await commit.value
+            try await closing.value
+        }
+    }
+}
+
+@Suite("Group commit")
+struct GroupCommitWriterTests: StorageFixtures {
+    @Test func `a locked file fails a group at once instead of once for each member`() async throws {
+        let gate = StorageGate()
+        let writer = GroupCommitWriter { changes in
+            await gate.enter(changes.count)
+            if changes.count > 1 { throw StorageError(.busy, "locked") }
+        }
+        let first = Task { try await writer.commit([block(alice, bob)]) }
+        try await until("the first transaction began") { await gate.sizes == [1] }
+        let others = (0..<5).map { _ in Task { try await writer.commit([block(alice, bob)]) } }
+        try await until("the others wait") { await writer.waitingCount == 5 }
+        await gate.open()
+        try await first.value
+        for other in others { await expect(.busy) { try await other.value } }
+        #expect(await gate.sizes == [1, 5])
+    }
+}

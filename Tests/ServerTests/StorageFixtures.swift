@@ -1,0 +1,101 @@
+import Foundation
+import Server
+import Signaling
+import Testing
+import Wire
+
+/// What the suites about storage share, as members so that other suites are free to use the names.
+protocol StorageFixtures {}
+
+extension StorageFixtures {
+    var now: Timestamp { Timestamp(milliseconds: 1_700_000_000_000) }
+    var alice: IdentityID { IdentityID(high: 1, low: 1) }
+    var bob: IdentityID { IdentityID(high: 1, low: 2) }
+    var carol: IdentityID { IdentityID(high: .max, low: 3) }
+
+    func person(_ number: Int) -> IdentityID { IdentityID(high: 2, low: UInt64(number)) }
+
+    func block(_ owner: IdentityID, _ blocked: IdentityID, at time: Timestamp? = nil) -> Change {
+        .block(owner: owner, blocked: blocked, at: time ?? now)
+    }
+
+    func report(lines: [String] = [], at time: Timestamp? = nil) -> Report {
+        Report(
+            match: MatchID(high: .max, low: 0), by: alice, against: bob, reason: "rude",
+            lines: lines.map { ChatLine(from: bob, text: $0, at: (time ?? now) - .seconds(5)) }, createdAt: time ?? now)
+    }
+
+    /// A trigger that makes the database refuse to have `id` blocked.
+    func refusing(_ id: IdentityID) -> String {
+        """
+        CREATE TRIGGER refuse BEFORE INSERT ON block WHEN NEW.blocked = X'\(id)'
+        BEGIN SELECT RAISE(ABORT, 'refused'); END
+        """
+    }
+
+    func withDirectory(_ body: (String) async throws -> Void) async throws {
+        let url = FileManager.default.temporaryDirectory.appending(path: "confab-storage-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: url) }
+        try await body(url.path(percentEncoded: false))
+    }
+
+    func mode(_ path: String) throws -> Int {
+        try #require(FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int)
+    }
+
+    @discardableResult
+    func expect(
+        _ code: StorageError.Code, at location: SourceLocation = #_sourceLocation, _ body: () async throws -> Void
+    ) async -> StorageError? {
+        let error = await #expect(throws: StorageError.self, sourceLocation: location) { try await body() }
+        #expect(error?.code == code, sourceLocation: location)
+        return error
+    }
+
+    /// Polls without sleeping; the guard is generous, for slow machines.
+    func until(_ what: String, _ condition: () async throws -> Bool) async throws {
+        let start = ContinuousClock.now
+        while try await !condition() {
+            try #require(ContinuousClock.now - start < .seconds(30), "still not so: \(what)")
+            await Task.yield()
+        }
+    }
+}
+
+/// The implementations that must behave alike.
+enum StorageKind: StorageFixtures, CaseIterable {
+    case memory, sqlite
+
+    func withStorage(
+        blocksPerOwner: Int = StorageLimits.blocksPerOwner, _ body: (any Storage) async throws -> Void
+    ) async throws {
+        switch self {
+        case .memory: try await body(MemoryStorage(blocksPerOwner: blocksPerOwner))
+        case .sqlite:
+            try await withDirectory { directory in
+                let storage = try SQLiteStorage(directory: directory, blocksPerOwner: blocksPerOwner)
+                try await body(storage)
+                try await storage.close()
+            }
+        }
+    }
+}
+
+/// Records the sizes of transactions and holds them until it is opened.
+actor StorageGate {
+    private(set) var sizes: [Int] = []
+    private var isOpen = false
+    private var held: [CheckedContinuation<Void, Never>] = []
+
+    func enter(_ size: Int) async {
+        sizes.append(size)
+        if !isOpen { await withCheckedContinuation { held.append($0) } }
+    }
+
+    func open() {
+        isOpen = true
+        for continuation in held { continuation.resume() }
+        held = []
+    }
+}

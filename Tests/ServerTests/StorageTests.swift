@@ -1,0 +1,218 @@
+import Server
+import Signaling
+import Testing
+import Wire
+
+@Suite("Storage, whichever implementation")
+struct StorageTests: StorageFixtures {
+    @Test(arguments: StorageKind.allCases)
+    func `somebody unknown has an empty record`(_ kind: StorageKind) async throws {
+        try await kind.withStorage { storage in
+            let record = try await storage.person(alice, at: now)
+            #expect(record == PersonRecord())
+        }
+    }
+
+    @Test(arguments: StorageKind.allCases)
+    func `blocks come back oldest first and belong to their owner`(_ kind: StorageKind) async throws {
+        try await kind.withStorage { storage in
+            try await storage.commit([block(alice, carol), block(alice, bob), block(bob, alice)])
+            #expect(try await storage.person(alice, at: now).blocked == [carol, bob])
+            #expect(try await storage.person(bob, at: now).blocked == [alice])
+            #expect(try await storage.person(carol, at: now).blocked == [])
+        }
+    }
+
+    @Test(arguments: StorageKind.allCases)
+    func `the order of blocks does not follow a clock that was set back`(_ kind: StorageKind) async throws {
+        try await kind.withStorage(blocksPerOwner: 2) { storage in
+            try await storage.commit([block(alice, person(1)), block(alice, person(2))])
+            try await storage.commit([block(alice, person(3), at: now - .seconds(3600))])
+            #expect(try await storage.person(alice, at: now).blocked == [person(2), person(3)])
+        }
+    }
+
+    @Test(arguments: StorageKind.allCases)
+    func `blocking twice keeps the first block's place`(_ kind: StorageKind) async throws {
+        try await kind.withStorage { storage in
+            try await storage.commit([block(alice, bob), block(alice, carol)])
+            try await storage.commit([block(alice, bob, at: now + .seconds(9))])
+            #expect(try await storage.person(alice, at: now).blocked == [bob, carol])
+        }
+    }
+
+    @Test(arguments: StorageKind.allCases)
+    func `unblocking removes the block, and nothing when there is none`(_ kind: StorageKind) async throws {
+        try await kind.withStorage { storage in
+            try await storage.commit([block(alice, bob), block(alice, carol)])
+            try await storage.commit([.unblock(owner: alice, blocked: bob), .unblock(owner: carol, blocked: bob)])
+            #expect(try await storage.person(alice, at: now).blocked == [carol])
+            try await storage.commit([block(alice, bob)])
+            #expect(try await storage.person(alice, at: now).blocked == [carol, bob])
+        }
+    }
+
+    @Test(arguments: StorageKind.allCases)
+    func `the 1001st block drops the oldest, and only of its owner`(_ kind: StorageKind) async throws {
+        try await kind.withStorage { storage in
+            #expect(StorageLimits.blocksPerOwner == 1000)
+            try await storage.commit([block(bob, carol)] + (0..<1000).map { block(alice, person($0)) })
+            #expect(try await storage.person(alice, at: now).blocked == (0..<1000).map(person))
+            try await storage.commit([block(alice, person(1000))])
+            #expect(try await storage.person(alice, at: now).blocked == (1...1000).map(person))
+            #expect(try await storage.person(bob, at: now).blocked == [carol])
+        }
+    }
+
+    @Test(arguments: StorageKind.allCases)
+    func `committing nothing is allowed`(_ kind: StorageKind) async throws {
+        try await kind.withStorage { storage in try await storage.commit([]) }
+    }
+
+    @Test(arguments: StorageKind.allCases)
+    func `a ban shows until the moment it expires`(_ kind: StorageKind) async throws {
+        try await kind.withStorage { storage in
+            let end = now + .seconds(60)
+            let short = Ban(subject: .identity(bob), reason: "spam", createdAt: now, expiresAt: end)
+            let long = Ban(subject: .address("2001:db8::/48"), reason: "", createdAt: now)
+            try await storage.addBan(short)
+            try await storage.addBan(long)
+            #expect(try await storage.person(bob, at: end - .milliseconds(1)).ban == short)
+            #expect(try await storage.bans(at: end - .milliseconds(1)) == [short, long])
+            #expect(try await storage.person(bob, at: end).ban == nil)
+            #expect(try await storage.bans(at: end) == [long])
+            #expect(try await storage.person(alice, at: now).ban == nil)
+        }
+    }
+
+    @Test(arguments: StorageKind.allCases)
+    func `a second ban of the same subject replaces the first`(_ kind: StorageKind) async throws {
+        try await kind.withStorage { storage in
+            let other = Ban(subject: .address("203.0.113.7"), reason: "flood", createdAt: now)
+            let second = Ban(subject: .identity(bob), reason: "again", createdAt: now + .seconds(1))
+            try await storage.addBan(Ban(subject: .identity(bob), reason: "once", createdAt: now))
+            try await storage.addBan(other)
+            try await storage.addBan(second)
+            #expect(try await storage.bans(at: now) == [other, second])
+        }
+    }
+
+    @Test(arguments: StorageKind.allCases)
+    func `removing a ban says whether there was one`(_ kind: StorageKind) async throws {
+        try await kind.withStorage { storage in
+            try await storage.addBan(Ban(subject: .address("203.0.113.7"), reason: "", createdAt: now))
+            #expect(try await storage.removeBan(.identity(bob)) == false)
+            #expect(try await storage.removeBan(.address("203.0.113.7")) == true)
+            #expect(try await storage.removeBan(.address("203.0.113.7")) == false)
+            #expect(try await storage.bans(at: now) == [])
+        }
+    }
+
+    @Test(arguments: StorageKind.allCases)
+    func `adding a ban forgets those that ended before it`(_ kind: StorageKind) async throws {
+        try await kind.withStorage { storage in
+            let ended = BanSubject.identity(bob)
+            try await storage.addBan(Ban(subject: ended, reason: "", createdAt: now, expiresAt: now + .seconds(1)))
+            try await storage.addBan(Ban(subject: .identity(carol), reason: "", createdAt: now + .seconds(1)))
+            #expect(try await storage.removeBan(ended) == false)
+        }
+    }
+
+    @Test(arguments: StorageKind.allCases)
+    func `a report comes back whole, with its lines in order`(_ kind: StorageKind) async throws {
+        try await kind.withStorage { storage in
+            let written = report(lines: ["z", "", "a 👋🏽 ' \"; --", "line\nbreak"])
+            try await storage.commit([.report(written)])
+            let stored = try #require(try await storage.reports(includingClosed: false, limit: 10).first)
+            #expect(stored == StoredReport(id: stored.id, report: written))
+            #expect(try await storage.report(id: stored.id) == stored)
+            #expect(try await storage.report(id: stored.id + 1) == nil)
+        }
+    }
+
+    @Test(arguments: StorageKind.allCases)
+    func `a NUL in a chat line does not hide what follows it`(_ kind: StorageKind) async throws {
+        try await kind.withStorage { storage in
+            try await storage.commit([.report(report(lines: ["before\0after"]))])
+            let stored = try #require(try await storage.reports(includingClosed: false, limit: 1).first)
+            #expect(stored.report.lines.map(\.text) == ["before\u{FFFD}after"])
+        }
+    }
+
+    @Test(arguments: StorageKind.allCases)
+    func `reports are listed newest first up to the limit`(_ kind: StorageKind) async throws {
+        try await kind.withStorage { storage in
+            for second in [2, 3, 1, 3] { try await storage.commit([.report(report(at: now + .seconds(second)))]) }
+            let all = try await storage.reports(includingClosed: false, limit: 10)
+            #expect(all.map { $0.report.createdAt - now } == [.seconds(3), .seconds(3), .seconds(2), .seconds(1)])
+            #expect(all[0].id > all[1].id)
+            #expect(try await storage.reports(includingClosed: false, limit: 2) == Array(all.prefix(2)))
+            #expect(try await storage.reports(includingClosed: false, limit: 0) == [])
+            #expect(try await storage.reports(includingClosed: false, limit: -1) == [])
+        }
+    }
+
+    @Test(arguments: StorageKind.allCases)
+    func `a report is closed once`(_ kind: StorageKind) async throws {
+        try await kind.withStorage { storage in
+            try await storage.commit([.report(report(lines: ["hello"])), .report(report())])
+            let ids = try await storage.reports(includingClosed: false, limit: 10).map(\.id)
+            #expect(try await storage.closeReport(id: ids[0], at: now) == true)
+            #expect(try await storage.closeReport(id: ids[0], at: now + .seconds(1)) == false)
+            #expect(try await storage.closeReport(id: 999, at: now) == false)
+            #expect(try await storage.report(id: ids[0])?.closedAt == now)
+            #expect(try await storage.reports(includingClosed: false, limit: 10).map(\.id) == [ids[1]])
+            #expect(try await storage.reports(includingClosed: true, limit: 10).map(\.id) == ids)
+        }
+    }
+
+    @Test(arguments: StorageKind.allCases)
+    func `old reports are deleted, and their numbers are not used again`(_ kind: StorageKind) async throws {
+        try await kind.withStorage { storage in
+            let limit = now - StorageLimits.reportRetention
+            let old = report(lines: ["x"], at: limit - .seconds(1))
+            try await storage.commit([.report(report(at: limit)), .report(old)])
+            let ids = try await storage.reports(includingClosed: true, limit: 10).map(\.id)
+            #expect(try await storage.deleteReports(olderThan: limit) == 1)
+            #expect(try await storage.deleteReports(olderThan: limit) == 0)
+            #expect(try await storage.reports(includingClosed: true, limit: 10).map(\.id) == [ids[0]])
+            try await storage.commit([.report(report(at: now))])
+            let newest = try #require(try await storage.reports(includingClosed: true, limit: 1).first)
+            #expect(newest.id > (ids.max() ?? 0))
+            #expect(newest.report.lines == [])
+        }
+    }
+
+    @Test(arguments: StorageKind.allCases)
+    func `the change counter stands still while nobody changes a ban`(_ kind: StorageKind) async throws {
+        try await kind.withStorage { storage in
+            let before = try await storage.changeCounter()
+            try await storage.commit([block(alice, bob), .report(report())])
+            _ = try await storage.bans(at: now)
+            #expect(try await storage.changeCounter() == before)
+        }
+    }
+
+    @Test(arguments: StorageKind.allCases)
+    func `many commits at once are all kept`(_ kind: StorageKind) async throws {
+        try await kind.withStorage { storage in
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for number in 0..<200 { group.addTask { try await storage.commit([block(alice, person(number))]) } }
+                try await group.waitForAll()
+            }
+            #expect(try await storage.person(alice, at: now).blocked.sorted() == (0..<200).map(person))
+        }
+    }
+
+    @Test(arguments: StorageKind.allCases)
+    func `closed storage says so, and may be closed again`(_ kind: StorageKind) async throws {
+        try await kind.withStorage { storage in
+            try await storage.close()
+            await expect(.closed) { try await storage.commit([block(alice, bob)]) }
+            await expect(.closed) { _ = try await storage.person(alice, at: now) }
+            await expect(.closed) { try await storage.removeBan(.identity(bob)) }
+            await expect(.closed) { _ = try await storage.changeCounter() }
+            try await storage.close()
+        }
+    }
+}

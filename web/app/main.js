@@ -1,0 +1,125 @@
+// The wiring of the page: elements tell the machine what happened, the machine's effects are carried out, and every state
+// is drawn. The rules are in `state.js`.
+import { Chat } from './chat.js';
+import { box, button } from './dom.js';
+import { setUpForm } from './form.js';
+import { identityMemory, recallForm, rememberForm } from './memory.js';
+import { allowedBefore, pageIsSecure, Preview } from './preview.js';
+import { Report } from './report.js';
+import { Server } from './server.js';
+import { initialState, step } from './state.js';
+import { fillIn, stringsFor } from './strings.js';
+import { View } from './view.js';
+
+/** How often the number of people is asked for, while somebody looks at it. */
+const countEvery = 10_000;
+/** Escape pressed twice by mistake must not skip somebody nobody has seen yet. */
+const escapeRest = 700;
+
+const guest = new URLSearchParams(location.search).has('guest');
+const { language, strings } = stringsFor(navigator.languages);
+document.documentElement.lang = language;
+fillIn(document, strings);
+
+let state = initialState({ form: recallForm(), guest });
+const view = new View(strings);
+const server = new Server(identityMemory(guest), strings, dispatch);
+const preview = new Preview(strings, dispatch);
+const chat = new Chat(strings, dispatch, (typing) => server.tellTyping(typing));
+const report = new Report(strings, dispatch);
+let matchedAt = 0;
+let ticking = 0;
+
+/** @param {import('./state.js').Event} event */
+function dispatch(event) {
+  const [next, effects] = step(state, event, Date.now());
+  state = next;
+  render();
+  for (const effect of effects) carryOut[effect.do](effect);
+}
+
+function render() {
+  const now = Date.now();
+  view.render(state, now);
+  chat.render(state);
+  report.render(state);
+  // Something counts down: draw again each second, until it is over.
+  const pause = state.trouble?.pause ?? (state.chat.is === 'waiting' ? state.chat.pause : null);
+  clearTimeout(ticking);
+  if (pause && pause.until > now) ticking = window.setTimeout(render, Math.min(1000, pause.until - now + 20));
+}
+
+/** @type {Record<string, (effect: any) => void>} */
+const carryOut = {
+  connect: () => server.connect(state.form.name),
+  remember: ({ form }) => rememberForm(form),
+  openMedia: ({ camera }) => preview.open({ camera, muted: state.muted, cameraOff: state.cameraOff }),
+  count: () => server.askCount(),
+  useMedia: () => server.usePublisher(preview.publisher),
+  closeMedia: () => {
+    server.usePublisher(null);
+    preview.close();
+  },
+  mute: ({ on }) => preview.publisher?.publishAudio(!on),
+  cameraOff: ({ on }) => preview.publisher?.publishVideo(!on),
+  start: ({ form }) => server.start(form),
+  next: () => server.next(),
+  stop: () => server.stop(),
+  say: ({ text }) => server.say(text),
+  block: ({ matchId }) => server.block(matchId),
+  report: ({ matchId, reason, alsoBlock }) => server.report(reason, matchId, alsoBlock),
+  clearDraft: () => chat.clearDraft(),
+  matched: () => {
+    matchedAt = Date.now();
+  },
+  later: ({ after, event }) => window.setTimeout(() => dispatch(event), after),
+  focus: ({ on }) => box(on).focus({ preventScroll: true }),
+};
+
+/** What the buttons beside a trouble do. @type {Record<string, () => void>} */
+const ways = {
+  retryLink: () => dispatch({ type: 'retryLink' }),
+  reload: () => location.reload(),
+  start: () => dispatch({ type: 'start' }),
+  turnOn: () => dispatch({ type: 'openMedia' }),
+  openMedia: () => dispatch({ type: 'openMedia' }),
+  openVoice: () => dispatch({ type: 'openMedia', camera: false }),
+  useText: () => dispatch({ type: 'useText' }),
+  report: () => dispatch({ type: 'ask', about: 'report' }),
+  dismiss: () => dispatch({ type: 'dismiss' }),
+};
+
+/** @param {string} id @param {import('./state.js').Event} event */
+const onClick = (id, event) => button(id).addEventListener('click', () => dispatch(event));
+onClick('next', { type: 'next' });
+onClick('stop', { type: 'stop' });
+onClick('mute', { type: 'mute' });
+onClick('camera-off', { type: 'cameraOff' });
+onClick('report', { type: 'ask', about: 'report' });
+onClick('block', { type: 'ask', about: 'block' });
+onClick('block-yes', { type: 'block' });
+onClick('block-no', { type: 'unask' });
+document.addEventListener('click', ({ target }) => {
+  const way = target instanceof HTMLElement ? target.dataset.way : undefined;
+  if (way) ways[way]();
+});
+
+document.addEventListener('keydown', (event) => {
+  if (event.key !== 'Escape' || event.defaultPrevented || event.repeat || event.isComposing) return;
+  if (event.ctrlKey || event.altKey || event.metaKey || event.shiftKey || document.fullscreenElement) return;
+  const inField = event.target instanceof Element && event.target.closest('input, textarea, select, dialog');
+  if (inField || state.chat.is !== 'matched') return;
+  if (state.question) dispatch({ type: 'unask' });
+  else if (Date.now() - matchedAt > escapeRest) dispatch({ type: 'next' });
+});
+
+const count = () => {
+  if (document.visibilityState === 'visible' && state.link.is === 'online') server.askCount();
+};
+window.setInterval(count, countEvery);
+document.addEventListener('visibilitychange', count);
+
+setUpForm(state.form, strings, dispatch);
+render();
+server.connect(state.form.name);
+if (state.form.mode === 'video' && pageIsSecure() && await allowedBefore() && state.media.is === 'off') dispatch({ type: 'openMedia' });

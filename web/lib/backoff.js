@@ -1,0 +1,26 @@
+// How long to wait before trying again: doubling from a quarter of a second to eight, each time somewhere between half of
+// that and all of it, so that the clients of a restarted server do not all come back in the same instant.
+
+const firstMs = 250;
+const longestMs = 8000;
+
+export class Backoff {
+  #attempts = 0;
+  #random;
+
+  /** @param {() => number} [random] between 0 and 1 */
+  constructor(random = Math.random) {
+    this.#random = random;
+  }
+
+  /** @returns {number} milliseconds */
+  next() {
+    const ceiling = Math.min(longestMs, firstMs * 2 ** Math.min(this.#attempts, 16));
+    this.#attempts += 1;
+    return Math.round(ceiling * (0.5 + this.#random() / 2));
+  }
+
+  reset() {
+    this.#attempts = 0;
+  }
+}

@@ -1,0 +1,53 @@
+// Time, as the SDK sees it: one small object, so that tests can turn the hands themselves.
+
+/**
+ * @typedef {object} Clock
+ * @property {() => number} now milliseconds on a clock that never goes back
+ * @property {(run: () => void, ms: number) => unknown} setTimeout
+ * @property {(handle: unknown) => void} clearTimeout
+ */
+
+/** @type {Clock} */
+export const systemClock = {
+  now: () => performance.now(),
+  setTimeout: (run, ms) => setTimeout(run, ms),
+  clearTimeout: (handle) => clearTimeout(/** @type {any} */ (handle)),
+};
+
+/** Timers by name: setting one again replaces it, and all of them go together with their owner. */
+export class Timers {
+  #clock;
+  /** @type {Map<string, unknown>} */
+  #running = new Map();
+
+  /** @param {Clock} clock */
+  constructor(clock) {
+    this.#clock = clock;
+  }
+
+  /** @param {string} name @param {number} ms @param {() => void} run */
+  set(name, ms, run) {
+    this.clear(name);
+    this.#running.set(name, this.#clock.setTimeout(() => {
+      this.#running.delete(name);
+      run();
+    }, ms));
+  }
+
+  /** @param {string} name */
+  has(name) {
+    return this.#running.has(name);
+  }
+
+  /** @param {string[]} names */
+  clear(...names) {
+    for (const name of names) {
+      this.#clock.clearTimeout(this.#running.get(name));
+      this.#running.delete(name);
+    }
+  }
+
+  clearAll() {
+    this.clear(...this.#running.keys());
+  }
+}

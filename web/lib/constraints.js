@@ -1,0 +1,58 @@
+// From OpenTok's publisher options to what `getUserMedia` is asked for.
+
+/** @typedef {string | boolean | null | undefined | MediaStreamTrack} MediaSource */
+/**
+ * @typedef {object} SourceOptions
+ * @property {MediaSource} [audioSource] a device id, a track, or null for none
+ * @property {MediaSource} [videoSource] the same, or 'screen', 'window', 'application'
+ * @property {string} [resolution] '640x480'
+ * @property {number} [frameRate] 30, 15, 7 or 1
+ * @property {'user' | 'environment' | string} [facingMode]
+ * @property {boolean} [disableAudioProcessing]
+ * @property {boolean} [echoCancellation]
+ * @property {boolean} [noiseSuppression]
+ * @property {boolean} [autoGainControl]
+ */
+
+const defaultResolution = '640x480';
+const screenSources = ['screen', 'window', 'application'];
+
+/** @param {MediaSource} source */
+export function isScreen(source) {
+  return typeof source === 'string' && screenSources.includes(source);
+}
+
+/**
+ * @param {MediaSource} source whether it is a track already, of which nothing needs to be asked
+ * @returns {source is MediaStreamTrack}
+ */
+export function isTrack(source) {
+  return typeof source === 'object' && source !== null;
+}
+
+/** @param {SourceOptions} options @returns {MediaTrackConstraints | false} */
+export function audioConstraints({ audioSource, disableAudioProcessing, ...options }) {
+  if (audioSource === null || audioSource === false || isTrack(audioSource)) return false;
+  const processing = disableAudioProcessing ? false : undefined;
+  /** @type {MediaTrackConstraints} */
+  const constraints = {};
+  for (const name of /** @type {const} */ (['echoCancellation', 'noiseSuppression', 'autoGainControl'])) {
+    const value = options[name] ?? processing;
+    if (value !== undefined) constraints[name] = value;
+  }
+  if (typeof audioSource === 'string') constraints.deviceId = { exact: audioSource };
+  return constraints;
+}
+
+/** @param {SourceOptions} options @returns {MediaTrackConstraints | false} */
+export function videoConstraints({ videoSource, resolution = defaultResolution, frameRate, facingMode }) {
+  if (videoSource === null || videoSource === false || isTrack(videoSource)) return false;
+  const [width, height] = resolution.split('x').map(Number);
+  /** @type {MediaTrackConstraints} */
+  const constraints = { width: { ideal: width }, height: { ideal: height } };
+  if (frameRate !== undefined) constraints.frameRate = { ideal: frameRate };
+  if (isScreen(videoSource)) return frameRate === undefined ? {} : { frameRate: { max: frameRate } };
+  if (typeof videoSource === 'string') constraints.deviceId = { exact: videoSource };
+  else if (facingMode !== undefined) constraints.facingMode = facingMode;
+  return constraints;
+}

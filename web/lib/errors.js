@@ -1,0 +1,105 @@
+// One error class for everything that can go wrong, and OpenTok's names for it.
+
+/**
+ * @typedef {object} ErrorMembers
+ * @property {string} [name]
+ * @property {string | number} code the wire's stable string, or OpenTok's number
+ * @property {string} message a sentence that says what to do next
+ * @property {boolean} [retryable] whether the same request can succeed later
+ * @property {number} [retryAfterMs]
+ * @property {string} [reason] the wire's code behind an OT_ error
+ * @property {unknown} [cause]
+ */
+
+/**
+ * `name` is `ConfabError`, with the wire's code, when it comes from a `Client` or a `Roulette`, and one of OpenTok's `OT_…`
+ * names, with OpenTok's number as `code` and the wire's code as `reason`, when it comes from `OT`.
+ */
+export class ConfabError extends Error {
+  /** @param {ErrorMembers} members */
+  constructor({ name = 'ConfabError', code, message, retryable = false, retryAfterMs, reason, cause }) {
+    super(message, cause === undefined ? undefined : { cause });
+    this.name = name;
+    this.code = code;
+    this.retryable = retryable;
+    this.retryAfterMs = retryAfterMs;
+    this.reason = reason ?? (typeof code === 'string' ? code : undefined);
+  }
+
+  /** @param {any} message an `error` message off the wire */
+  static fromWire({ code, message, retryable, retryAfterMs }) {
+    return new ConfabError({ code, message, retryable, retryAfterMs });
+  }
+}
+
+/** @param {string} name @param {number} code @param {string} message @param {unknown} [cause] */
+export function otFailure(name, code, message, cause) {
+  return new ConfabError({ name, code, message, cause });
+}
+
+/** @typedef {'connect' | 'publish' | 'subscribe' | 'signal' | 'forceDisconnect' | 'forceUnpublish' | 'forceMute'} Call */
+
+/**
+ * What a wire code means whatever was asked.
+ * @type {Record<string, [string, number]>}
+ */
+const always = {
+  session_invalid: ['OT_INVALID_SESSION_ID', 1005],
+  session_full: ['OT_CONNECTION_LIMIT_EXCEEDED', 1027],
+  too_many_connections: ['OT_CONNECTION_LIMIT_EXCEEDED', 1027],
+  banned: ['OT_PERMISSION_DENIED', 1004],
+  not_joined: ['OT_NOT_CONNECTED', 1010],
+  not_connected: ['OT_NOT_CONNECTED', 1010],
+  left: ['OT_NOT_CONNECTED', 1010],
+  connection_restarted: ['OT_NOT_CONNECTED', 1010],
+  connect_failed: ['OT_CONNECT_FAILED', 1006],
+  signal_invalid: ['OT_INVALID_PARAMETER', 400],
+  signal_too_large: ['OT_INVALID_PARAMETER', 413],
+  message_too_large: ['OT_INVALID_PARAMETER', 413],
+  malformed: ['OT_INVALID_PARAMETER', 1011],
+};
+
+/** @type {Record<Call, Record<string, [string, number]>>} */
+const byCall = {
+  connect: {},
+  publish: { not_permitted: ['OT_PERMISSION_DENIED', 1500] },
+  subscribe: { not_permitted: ['OT_PERMISSION_DENIED', 1500], not_found: ['OT_STREAM_NOT_FOUND', 1604] },
+  signal: {
+    not_permitted: ['OT_PERMISSION_DENIED', 1500], not_found: ['OT_NOT_FOUND', 404],
+    not_joined: ['OT_NOT_CONNECTED', 500], not_connected: ['OT_NOT_CONNECTED', 500],
+    rate_limited: ['OT_RATE_LIMIT_EXCEEDED', 429],
+  },
+  forceDisconnect: { not_permitted: ['OT_PERMISSION_DENIED', 1520], not_found: ['OT_INVALID_PARAMETER', 1520] },
+  forceUnpublish: { not_permitted: ['OT_PERMISSION_DENIED', 1530], not_found: ['OT_INVALID_PARAMETER', 1535] },
+  forceMute: { not_permitted: ['OT_PERMISSION_DENIED', 1540], not_found: ['OT_INVALID_PARAMETER', 1540] },
+};
+
+/** @type {Record<Call, [string, number]>} */
+const otherwise = {
+  connect: ['OT_CONNECT_FAILED', 1006],
+  publish: ['OT_STREAM_CREATE_FAILED', 2000],
+  subscribe: ['OT_UNEXPECTED_SERVER_RESPONSE', 2000],
+  signal: ['OT_UNEXPECTED_SERVER_RESPONSE', 2000],
+  forceDisconnect: ['OT_UNEXPECTED_SERVER_RESPONSE', 2000],
+  forceUnpublish: ['OT_UNEXPECTED_SERVER_RESPONSE', 2000],
+  forceMute: ['OT_UNEXPECTED_SERVER_RESPONSE', 2000],
+};
+
+/**
+ * The error as OpenTok's callers know it; one that already has an `OT_` name stays as it is.
+ * @param {unknown} error
+ * @param {Call} call
+ * @returns {ConfabError}
+ */
+export function otError(error, call) {
+  if (!(error instanceof ConfabError)) {
+    return otFailure(...otherwise[call], `${error instanceof Error ? error.message : error}`, error);
+  }
+  if (error.name.startsWith('OT_')) return error;
+  const reason = String(error.code);
+  const [name, code] = reason.startsWith('token_')
+    ? ['OT_AUTHENTICATION_ERROR', 1004]
+    : byCall[call][reason] ?? always[reason] ?? otherwise[call];
+  const { message, retryable, retryAfterMs } = error;
+  return new ConfabError({ name: String(name), code: Number(code), message, retryable, retryAfterMs, reason, cause: error });
+}

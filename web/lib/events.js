@@ -1,0 +1,180 @@
+// OpenTok's event system: `on`, `once` and `off` in all their forms, chainable; events that a handler can prevent, with
+// default actions that run after the handlers.
+
+/** @typedef {(event: any) => void} Handler */
+/** @typedef {{handler: Handler, context: unknown, once: boolean}} Registration */
+
+export class OTEvent {
+  #prevented = false;
+
+  /**
+   * @param {string} type
+   * @param {Record<string, unknown>} [members] what else the event carries
+   * @param {boolean} [cancelable]
+   */
+  constructor(type, members = {}, cancelable = false) {
+    Object.assign(this, members);
+    this.type = type;
+    this.cancelable = cancelable;
+    /** @type {unknown} */
+    this.target = undefined;
+  }
+
+  preventDefault() {
+    if (this.cancelable) this.#prevented = true;
+  }
+
+  isDefaultPrevented() {
+    return this.#prevented;
+  }
+}
+
+/**
+ * A handler's own fault must neither keep the others from hearing nor break the SDK.
+ * @param {unknown} error
+ */
+function report(error) {
+  if (typeof globalThis.reportError === 'function') globalThis.reportError(error);
+  else console.error(error);
+}
+
+export class Emitter {
+  /** @type {Map<string, Registration[]>} */
+  #registrations = new Map();
+
+  /**
+   * `on(name, handler, context?)` or `on({name: handler, …}, context?)`; several names may stand in one string.
+   * @param {string | Record<string, Handler>} names
+   * @param {any} [handler]
+   * @param {unknown} [context]
+   * @returns {this}
+   */
+  on(names, handler, context) {
+    return this.#register(names, handler, context, false);
+  }
+
+  /**
+   * As `on`, for the next event only.
+   * @param {string | Record<string, Handler>} names
+   * @param {any} [handler]
+   * @param {unknown} [context]
+   * @returns {this}
+   */
+  once(names, handler, context) {
+    return this.#register(names, handler, context, true);
+  }
+
+  /**
+   * `off()` removes everything, `off(name)` that event's handlers, `off(name, handler)` one of them.
+   * @param {string | Record<string, Handler>} [names]
+   * @param {any} [handler]
+   * @param {unknown} [context]
+   * @returns {this}
+   */
+  off(names, handler, context) {
+    if (names === undefined) {
+      const all = [...this.#registrations.keys()];
+      this.#registrations.clear();
+      for (const name of all) this._handlersChanged(name);
+      return this;
+    }
+    for (const [name, known, itsContext] of pairs(names, handler, context)) {
+      const kept = (this.#registrations.get(name) ?? []).filter((registration) => known !== undefined
+        && (registration.handler !== known || (itsContext !== undefined && registration.context !== itsContext)));
+      if (kept.length > 0) this.#registrations.set(name, kept);
+      else this.#registrations.delete(name);
+      this._handlersChanged(name);
+    }
+    return this;
+  }
+
+  /**
+   * @deprecated OpenTok's old name for `on`.
+   * @param {string} name
+   * @param {Handler} handler
+   * @param {unknown} [context]
+   */
+  addEventListener(name, handler, context) {
+    this.on(name, handler, context);
+  }
+
+  /**
+   * @deprecated OpenTok's old name for `off`.
+   * @param {string} name
+   * @param {Handler} handler
+   * @param {unknown} [context]
+   */
+  removeEventListener(name, handler, context) {
+    this.off(name, handler, context);
+  }
+
+  /** @param {string} name */
+  hasHandlers(name) {
+    return this.#registrations.has(name);
+  }
+
+  /**
+   * Calls the handlers with a plain value: the events of `Client` and `Roulette`, which have nothing to prevent.
+   * @param {string} name
+   * @param {object} [payload]
+   */
+  emit(name, payload = {}) {
+    for (const registration of [...this.#registrations.get(name) ?? []]) {
+      if (registration.once) this.#forget(name, registration);
+      try {
+        registration.handler.call(registration.context ?? this, payload);
+      } catch (error) {
+        report(error);
+      }
+    }
+  }
+
+  /**
+   * Calls the handlers of the event's type (or of `as`), then the default action unless one of them prevented it.
+   * @param {OTEvent} event
+   * @param {() => void} [defaultAction]
+   * @param {string} [as]
+   */
+  dispatch(event, defaultAction, as = event.type) {
+    event.target ??= this;
+    this.emit(as, event);
+    if (!event.isDefaultPrevented()) defaultAction?.();
+    return this;
+  }
+
+  /**
+   * Called when handlers came or went, for whoever measures only while somebody listens.
+   * @param {string} _name
+   */
+  _handlersChanged(_name) {}
+
+  /** @param {string | Record<string, Handler>} names @param {any} handler @param {unknown} context @param {boolean} once */
+  #register(names, handler, context, once) {
+    for (const [name, given, itsContext] of pairs(names, handler, context)) {
+      if (typeof given !== 'function') throw new TypeError(`Give on('${name}', …) a function to call.`);
+      const registrations = this.#registrations.get(name) ?? [];
+      this.#registrations.set(name, [...registrations, { handler: given, context: itsContext, once }]);
+      this._handlersChanged(name);
+    }
+    return this;
+  }
+
+  /** @param {string} name @param {Registration} gone */
+  #forget(name, gone) {
+    const kept = (this.#registrations.get(name) ?? []).filter((registration) => registration !== gone);
+    if (kept.length > 0) this.#registrations.set(name, kept);
+    else this.#registrations.delete(name);
+    this._handlersChanged(name);
+  }
+}
+
+/**
+ * @param {string | Record<string, Handler>} names
+ * @param {any} handler with an object of handlers, the context
+ * @param {unknown} context
+ * @returns {[string, any, unknown][]}
+ */
+function pairs(names, handler, context) {
+  if (typeof names === 'string') return names.split(/\s+/).filter(Boolean).map((name) => [name, handler, context]);
+  return Object.entries(names).map(([name, given]) => [name, given, handler]);
+}

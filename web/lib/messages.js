@@ -1,0 +1,168 @@
+// Every message of `confab.v1`: its members and their kinds, as `protocol/README.md` has them. The golden examples are
+// decoded and re-encoded through this table, and what the server sends is checked against it before anybody acts on it.
+
+import { boolean, dictionary, integer, list, nullable, object, oneOf, optional, string } from './kinds.js';
+
+/** @typedef {import('./kinds.js').Members} Members */
+/** @typedef {{connectionId: string, createdAt: number, data: string}} ConnectionInfo */
+/**
+ * @typedef {{streamId: string, connectionId: string, createdAt: number, name: string, hasAudio: boolean, hasVideo: boolean,
+ *   videoType?: 'camera' | 'screen' | 'custom' | null, width?: number | null, height?: number | null}} StreamInfo
+ */
+/** @typedef {{servers: RTCIceServer[], relayOnly: boolean, expiresAt?: number | null}} IceInfo */
+/** @typedef {{sessions: string[], roulette: {state: 'idle' | 'waiting' | 'matched', matchId?: string}}} Snapshot */
+/**
+ * @typedef {{type: 'welcome', version: number, server: string, connectionId: string, identity?: string, resumed: boolean,
+ *   received: number, resume: {secret: string, graceMs: number}, pingMs: number, ice: IceInfo,
+ *   limits: {message: number, description: number, interests: number, signal: number}, state: Snapshot}} Welcome
+ */
+/** @typedef {{sessionId: string, token: string}} Admission */
+/**
+ * @typedef {{type: 'roulette.matched', matchId: string, mode: 'video' | 'text', publish: Admission, subscribe: Admission,
+ *   partner: {name: string, interests: string[]}, textChat: boolean}} Matched
+ */
+/** @typedef {{type: string, seq?: number, ack?: number, re?: number, [member: string]: any}} Message */
+
+export const protocolVersion = 1;
+export const subprotocol = 'confab.v1';
+
+const connection = object({ connectionId: string, createdAt: integer, data: string });
+const stream = object({
+  streamId: string, connectionId: string, createdAt: integer, name: string, hasAudio: boolean, hasVideo: boolean,
+  videoType: optional(nullable(oneOf('camera', 'screen', 'custom'))),
+  width: optional(nullable(integer)), height: optional(nullable(integer)),
+});
+const urls = /** @type {import('./kinds.js').Kind} */ (value, path, strict) => (
+  typeof value === 'string' ? value : list(string)(value, path, strict));
+const ice = object({
+  servers: list(object({ urls, username: optional(string), credential: optional(string) })),
+  relayOnly: boolean, expiresAt: optional(nullable(integer)),
+});
+const admission = object({ sessionId: string, token: string });
+const description = object({ type: oneOf('offer', 'answer', 'pranswer', 'rollback'), sdp: string });
+const candidate = nullable(object({
+  candidate: string, sdpMid: optional(nullable(string)), sdpMLineIndex: optional(nullable(integer)),
+  usernameFragment: optional(nullable(string)),
+}));
+const mode = oneOf('video', 'text');
+const rouletteState = object({ state: oneOf('idle', 'waiting', 'matched'), matchId: optional(string) });
+
+const inSession = { sessionId: string };
+const ofStream = { sessionId: string, streamId: string };
+const ofConnection = { sessionId: string, connectionId: string };
+const negotiation = {
+  sessionId: string, description: optional(description),
+  // Present and null is the end of the candidates, which is not the same as absent.
+  candidate: optional(candidate), streams: optional(dictionary(string, 16)),
+};
+const dimensions = { width: optional(integer), height: optional(integer) };
+
+/** @type {Record<string, Members>} */
+const unnumberedClient = {
+  hello: {
+    version: integer, identity: optional(string), token: optional(string), name: optional(string),
+    resume: optional(object({ secret: string, received: integer })), client: optional(string),
+  },
+  ack: {}, ping: {}, bye: {},
+};
+
+/** @type {Record<string, Members>} */
+const numberedClient = {
+  'session.join': { sessionId: string, token: string },
+  'session.leave': inSession,
+  'session.publish': {
+    sessionId: string, name: optional(string), hasAudio: boolean, hasVideo: boolean,
+    videoType: optional(oneOf('camera', 'screen', 'custom')), ...dimensions,
+  },
+  'session.unpublish': ofStream,
+  'session.update': { ...ofStream, hasAudio: optional(boolean), hasVideo: optional(boolean), ...dimensions },
+  'session.subscribe': { ...ofStream, audio: boolean, video: boolean },
+  'session.unsubscribe': ofStream,
+  'session.negotiate': { ...negotiation, to: string },
+  'session.signal': { sessionId: string, signalType: optional(string), data: optional(string), to: optional(string) },
+  'session.forceDisconnect': ofConnection,
+  'session.forceUnpublish': ofStream,
+  'session.forceMute': { sessionId: string, active: boolean, streamId: optional(string), excluded: optional(list(string)) },
+  'roulette.start': { mode: optional(mode), interests: optional(list(string)), name: optional(string) },
+  'roulette.next': {},
+  'roulette.stop': {},
+  'roulette.report': { reason: string, matchId: optional(string) },
+  'roulette.block': { matchId: optional(string) },
+  'roulette.count': {},
+  'ice.servers': {},
+};
+
+/** @type {Record<string, Members>} */
+const unnumberedServer = {
+  welcome: {
+    version: integer, server: string, connectionId: string, identity: optional(string), resumed: boolean, received: integer,
+    resume: object({ secret: string, graceMs: integer }), pingMs: integer, ice,
+    limits: object({ message: integer, description: integer, interests: integer, signal: integer }),
+    state: object({ sessions: list(string), roulette: rouletteState }),
+  },
+  ack: {}, pong: {},
+};
+
+const gone = { reason: string };
+
+/** @type {Record<string, Members>} */
+const numberedServer = {
+  ok: { re: integer },
+  error: { re: optional(integer), code: string, message: string, retryable: boolean, retryAfterMs: optional(integer) },
+  'session.joined': {
+    re: integer, sessionId: string, connectionId: string, connection, mediaMode: oneOf('relayed', 'routed'),
+    capabilities: object({
+      publish: boolean, subscribe: boolean, signal: boolean, forceDisconnect: boolean, forceUnpublish: boolean, forceMute: boolean,
+    }),
+    connections: list(connection), streams: list(stream), muted: boolean,
+  },
+  'session.left': { ...inSession, ...gone },
+  'session.connectionCreated': { sessionId: string, connection },
+  'session.connectionDestroyed': { ...ofConnection, ...gone },
+  'session.connectionReconnecting': ofConnection,
+  'session.connectionReconnected': ofConnection,
+  'session.published': { re: integer, sessionId: string, stream },
+  'session.streamCreated': { sessionId: string, stream },
+  'session.streamDestroyed': { ...ofStream, ...gone },
+  'session.streamChanged': { sessionId: string, stream },
+  'session.subscribed': { ...ofStream, connectionId: string, audio: boolean, video: boolean },
+  'session.unsubscribed': { ...ofStream, connectionId: string },
+  'session.negotiate': { ...negotiation, from: string },
+  'session.signal': {
+    sessionId: string, from: optional(nullable(string)), signalType: optional(nullable(string)), data: optional(nullable(string)),
+  },
+  'session.muted': { sessionId: string, active: boolean, streamId: optional(string) },
+  'roulette.waiting': { re: optional(integer), retryAfterMs: optional(integer) },
+  'roulette.matched': {
+    matchId: string, mode, publish: admission, subscribe: admission,
+    partner: object({ name: string, interests: list(string) }), textChat: boolean,
+  },
+  'roulette.partner': { matchId: string, state: oneOf('reconnecting', 'connected') },
+  'roulette.ended': { matchId: string, reason: string },
+  'roulette.count': { re: integer, online: integer, waiting: integer },
+  'ice.servers': { re: integer, ice },
+};
+
+/** @param {Record<string, Members>} unnumbered @param {Record<string, Members>} numbered */
+function table(unnumbered, numbered) {
+  const place = { type: string, seq: optional(integer), ack: optional(integer) };
+  return new Map(Object.entries({ ...unnumbered, ...numbered }).map(([type, members]) => [type, object({ ...place, ...members })]));
+}
+
+const tables = { client: table(unnumberedClient, numberedClient), server: table(unnumberedServer, numberedServer) };
+
+/** Of the client's messages, those outside the numbering. */
+export const unnumberedTypes = Object.keys(unnumberedClient);
+
+/**
+ * @param {'client' | 'server'} direction who says it
+ * @param {any} value a parsed message
+ * @param {{strict?: boolean}} options strict also refuses members nobody knows, for the golden examples
+ * @returns {Message | null} `null` for a type nobody knows: the other end may be newer
+ * @throws {TypeError} a sentence that names the member that is wrong
+ */
+export function decode(direction, value, { strict = false } = /** @type {{strict?: boolean}} */ ({})) {
+  const kind = tables[direction].get(value?.type);
+  if (kind === undefined) return null;
+  return kind(value, value.type, strict);
+}

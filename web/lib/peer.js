@@ -1,0 +1,306 @@
+// Media with one other connection of a session: one `RTCPeerConnection`, perfect negotiation, candidates as they come, and
+// ICE restarts until it works again. It knows streams by their ids; who wants which is the transport's business.
+//
+// Perfect negotiation: https://www.w3.org/TR/webrtc/#perfect-negotiation-example
+
+import { Timers } from './clock.js';
+import { nameStreams, originOf } from './sdp.js';
+
+/** A browser that says `disconnected` often recovers by itself within seconds; a hole of 25 s it never survives. */
+const disconnectedMs = 3000;
+const failedMs = 250;
+/** Between restarts that did not help. */
+const restartAgainMs = 10_000;
+/** Both ends see the same trouble; when the polite one waits longer, only one of them usually acts. */
+const politePatience = 2;
+/** More than any browser gathers; they wait only until the description they belong to is in place. */
+const mostEarlyCandidates = 100;
+
+/** @typedef {{audio: boolean, video: boolean}} Wanted */
+/** @typedef {{description: RTCSessionDescriptionInit, streams?: Record<string, string>} | {candidate: RTCIceCandidateInit | null}} Payload */
+/** @typedef {{RTCPeerConnection: typeof RTCPeerConnection, MediaStream: typeof MediaStream}} Rtc */
+/** @typedef {'connecting' | 'connected' | 'disconnected' | 'failed'} PeerState */
+/** @typedef {{container: MediaStream, wanted: Wanted, tracks: Map<string, MediaStreamTrack | null>, senders: Map<string, RTCRtpSender>}} Outgoing */
+
+/**
+ * @typedef {object} PeerOptions
+ * @property {boolean} polite
+ * @property {Rtc} rtc
+ * @property {import('./clock.js').Clock} clock
+ * @property {() => Promise<RTCConfiguration>} configuration with credentials that are good now
+ * @property {(payload: Payload) => Promise<unknown>} send
+ * @property {(streamId: string, media: MediaStream) => void} arrived
+ * @property {(state: PeerState) => void} changed
+ * @property {(error: unknown) => void} failed
+ */
+
+export class Peer {
+  #options;
+  #timers;
+  /** @type {RTCPeerConnection | null} */
+  #connection = null;
+  /** @type {Promise<void>} everything received is handled one after the other */
+  #incoming;
+  /** @type {Map<string, Outgoing>} by stream id */
+  #outgoing = new Map();
+  /** @type {(RTCIceCandidateInit | null)[]} */
+  #earlyCandidates = [];
+  /** @type {Map<string, string>} what a peer that cannot rename calls its streams */
+  #aliases = new Map();
+  /** @type {string | undefined} */
+  #origin;
+  #makingOffer = false;
+  #ignoringOffer = false;
+  #posts = 0;
+  #closed = false;
+
+  /** @param {PeerOptions} options */
+  constructor(options) {
+    this.#options = options;
+    this.#timers = new Timers(options.clock);
+    this.#incoming = options.configuration().then((configuration) => {
+      if (!this.#closed) this.#open(configuration);
+    }).catch(options.failed);
+  }
+
+  /** @returns {PeerState} */
+  get state() {
+    const state = this.#connection?.connectionState;
+    return state === 'connected' || state === 'disconnected' || state === 'failed' ? state : 'connecting';
+  }
+
+  /**
+   * Sends a stream, or sends it otherwise than before.
+   * @param {string} streamId
+   * @param {MediaStreamTrack[]} tracks
+   * @param {Wanted} wanted
+   */
+  send(streamId, tracks, wanted) {
+    const known = this.#outgoing.get(streamId);
+    if (known) {
+      known.wanted = wanted;
+      for (const [kind, sender] of known.senders) this.#swap(sender, this.#effective(known, kind));
+      return;
+    }
+    const outgoing = {
+      // Only its id is used, and no two peers share one: renaming stays unambiguous.
+      container: new this.#options.rtc.MediaStream(), wanted,
+      tracks: new Map(tracks.map((track) => [track.kind, /** @type {MediaStreamTrack | null} */ (track)])),
+      senders: new Map(),
+    };
+    this.#outgoing.set(streamId, outgoing);
+    this.#addTracks(outgoing);
+  }
+
+  /** @param {string} streamId */
+  stopSending(streamId) {
+    const outgoing = this.#outgoing.get(streamId);
+    this.#outgoing.delete(streamId);
+    for (const sender of outgoing?.senders.values() ?? []) this.#connection?.removeTrack(sender);
+  }
+
+  /**
+   * @param {string} streamId
+   * @param {string} kind
+   * @param {MediaStreamTrack | null} track
+   */
+  replaceTrack(streamId, kind, track) {
+    const outgoing = this.#outgoing.get(streamId);
+    if (!outgoing) return;
+    outgoing.tracks.set(kind, track);
+    const sender = outgoing.senders.get(kind);
+    if (sender) this.#swap(sender, this.#effective(outgoing, kind));
+    else this.#addTracks(outgoing);
+  }
+
+  get isSending() {
+    return this.#outgoing.size > 0;
+  }
+
+  /** @param {import('./messages.js').Message} message what the other end sent through the server */
+  receive({ description, candidate, streams }) {
+    for (const [id, name] of Object.entries(streams ?? {})) this.#aliases.set(id, String(name));
+    this.#incoming = this.#incoming.then(async () => {
+      if (this.#closed) return;
+      if (description) await this.#describe(description);
+      else if (candidate !== undefined) await this.#candidate(candidate);
+    }).catch(this.#options.failed);
+  }
+
+  /** Signalling is back after a gap: media may have died unnoticed. */
+  resumed() {
+    if (this.state !== 'connected') this.#restartIn(0);
+  }
+
+  /** @param {string} streamId @returns {Promise<RTCStatsReport[]>} one for each track sent */
+  senderReports(streamId) {
+    const senders = [...this.#outgoing.get(streamId)?.senders.values() ?? []];
+    return Promise.all(senders.map((sender) => sender.getStats()));
+  }
+
+  /** @param {MediaStream} media @returns {RTCRtpReceiver[]} */
+  receivers(media) {
+    const tracks = media.getTracks();
+    return (this.#connection?.getReceivers() ?? []).filter(({ track }) => tracks.includes(track));
+  }
+
+  close() {
+    this.#closed = true;
+    this.#timers.clearAll();
+    this.#shut();
+  }
+
+  // ---- The connection
+
+  /** @param {RTCConfiguration} configuration */
+  #open(configuration) {
+    const connection = new this.#options.rtc.RTCPeerConnection(configuration);
+    this.#connection = connection;
+    connection.onnegotiationneeded = () => this.#offer(connection);
+    connection.onicecandidate = ({ candidate }) => this.#post({ candidate: candidate?.toJSON() ?? null });
+    connection.onconnectionstatechange = () => this.#changed();
+    connection.ontrack = ({ streams }) => {
+      for (const media of streams) this.#options.arrived(this.#aliases.get(media.id) ?? media.id, media);
+    };
+    for (const outgoing of this.#outgoing.values()) this.#addTracks(outgoing);
+  }
+
+  #shut() {
+    const connection = this.#connection;
+    this.#connection = null;
+    if (!connection) return;
+    connection.onnegotiationneeded = connection.onicecandidate = null;
+    connection.onconnectionstatechange = connection.ontrack = null;
+    connection.close();
+  }
+
+  /** The other end began with a new connection, or ours cannot follow its description: begin anew as well. */
+  async #renew() {
+    this.#shut();
+    this.#origin = undefined;
+    this.#makingOffer = false;
+    this.#earlyCandidates = [];
+    for (const outgoing of this.#outgoing.values()) outgoing.senders.clear();
+    const configuration = await this.#options.configuration();
+    if (!this.#closed) this.#open(configuration);
+  }
+
+  /** @param {Outgoing} outgoing */
+  #addTracks(outgoing) {
+    for (const [kind, track] of this.#connection ? outgoing.tracks : []) {
+      if (track === null || outgoing.senders.has(kind)) continue;
+      const sender = /** @type {RTCPeerConnection} */ (this.#connection).addTrack(track, outgoing.container);
+      outgoing.senders.set(kind, sender);
+      if (this.#effective(outgoing, kind) === null) this.#swap(sender, null);
+    }
+  }
+
+  /** @param {Outgoing} outgoing @param {string} kind what this peer is to get */
+  #effective({ tracks, wanted }, kind) {
+    return wanted[/** @type {'audio' | 'video'} */ (kind)] ? tracks.get(kind) ?? null : null;
+  }
+
+  /** @param {RTCRtpSender} sender @param {MediaStreamTrack | null} track */
+  #swap(sender, track) {
+    if (sender.track !== track) sender.replaceTrack(track).catch(this.#options.failed);
+  }
+
+  #changed() {
+    const { state } = this;
+    if (state === 'connected') this.#timers.clear('restart');
+    if (state === 'disconnected') this.#restartIn(disconnectedMs);
+    if (state === 'failed') this.#restartIn(failedMs);
+    this.#options.changed(state);
+  }
+
+  /** @param {number} ms */
+  #restartIn(ms) {
+    this.#timers.set('restart', this.#options.polite ? ms * politePatience : ms, async () => {
+      const connection = this.#connection;
+      // Otherwise every credential in use may have run out meanwhile.
+      const configuration = await this.#options.configuration().catch(() => null);
+      if (!connection || connection !== this.#connection || this.state === 'connected') return;
+      if (configuration) connection.setConfiguration?.(configuration);
+      connection.restartIce();
+      this.#restartIn(restartAgainMs);
+    });
+  }
+
+  // ---- Negotiation
+
+  /** @param {RTCPeerConnection} connection */
+  async #offer(connection) {
+    this.#makingOffer = true;
+    try {
+      await connection.setLocalDescription();
+      if (connection === this.#connection) this.#postDescription(connection);
+    } catch (error) {
+      if (connection === this.#connection) this.#options.failed(error);
+    } finally {
+      if (connection === this.#connection) this.#makingOffer = false;
+    }
+  }
+
+  /** @param {RTCSessionDescriptionInit} description */
+  async #describe(description) {
+    const isOffer = description.type === 'offer';
+    const origin = originOf(description.sdp ?? '');
+    const isNewcomer = this.#origin !== undefined && origin !== this.#origin;
+    if (isOffer && isNewcomer) await this.#renew();
+    const connection = this.#connection;
+    if (!connection) return;
+    const collision = isOffer && (this.#makingOffer || connection.signalingState !== 'stable');
+    this.#ignoringOffer = collision && !this.#options.polite;
+    // An answer to an offer that was withdrawn meanwhile, or made by a connection that is gone.
+    const late = !isOffer && connection.signalingState !== 'have-local-offer';
+    if (this.#ignoringOffer || late) return;
+    await this.#accept(description);
+    this.#origin = origin;
+    for (const candidate of this.#earlyCandidates.splice(0)) await this.#candidate(candidate);
+    if (!isOffer || !this.#connection) return;
+    await this.#connection.setLocalDescription();
+    if (this.#connection) this.#postDescription(this.#connection);
+  }
+
+  /** @param {RTCSessionDescriptionInit} description */
+  async #accept(description) {
+    try {
+      await this.#connection?.setRemoteDescription(description);
+    } catch (error) {
+      if (description.type !== 'offer' || this.#closed) throw error;
+      await this.#renew();
+      await this.#connection?.setRemoteDescription(description);
+    }
+  }
+
+  /** @param {RTCIceCandidateInit | null} candidate */
+  async #candidate(candidate) {
+    if (!this.#connection?.remoteDescription) {
+      if (this.#earlyCandidates.length < mostEarlyCandidates) this.#earlyCandidates.push(candidate);
+      return;
+    }
+    try {
+      await this.#connection.addIceCandidate(/** @type {any} */ (candidate));
+    } catch (error) {
+      // Those of an offer we did not take, and leftovers of a connection that was replaced, belong to nothing.
+      const foreign = candidate?.usernameFragment && !this.#connection?.remoteDescription?.sdp.includes(candidate.usernameFragment);
+      if (!this.#ignoringOffer && !foreign && candidate) this.#options.failed(error);
+    }
+  }
+
+  /** @param {RTCPeerConnection} connection */
+  #postDescription({ localDescription }) {
+    if (!localDescription) return;
+    const names = new Map([...this.#outgoing].map(([streamId, { container }]) => [container.id, streamId]));
+    this.#post({ description: { type: localDescription.type, sdp: nameStreams(localDescription.sdp, names) } });
+  }
+
+  /** @param {Payload} payload */
+  #post(payload) {
+    this.#options.send(payload).catch((error) => {
+      // Anything else means that the other end, or we, left: that is told elsewhere.
+      if (this.#closed || error?.code !== 'rate_limited') return;
+      this.#timers.set(`post ${this.#posts += 1}`, error.retryAfterMs ?? 1000, () => this.#post(payload));
+    });
+  }
+}

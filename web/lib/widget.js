@@ -1,0 +1,144 @@
+// The piece of page that shows a publisher or a subscriber, with the class names OpenTok's users style and test against:
+//
+//   <div class="OT_root OT_publisher OT_loading">
+//     <div class="OT_widget-container"><video class="OT_video-element" aria-label="You"></video></div>
+//   </div>
+
+/** @typedef {'replace' | 'after' | 'before' | 'append'} InsertMode */
+/**
+ * @typedef {object} WidgetOptions
+ * @property {InsertMode} [insertMode] `replace` (the default) makes the target itself the widget
+ * @property {boolean} [insertDefaultUI] false: only a video element, for the program to place
+ * @property {number | string} [width] pixels, or with a unit
+ * @property {number | string} [height]
+ * @property {'cover' | 'contain'} [fitMode]
+ * @property {boolean} [mirror]
+ * @property {string} [label] what the video is, for who cannot see it: 'You', 'Partner'
+ */
+/** @typedef {Element | string | null | undefined} Target an element or its id; without one, the end of the page */
+/**
+ * @typedef {object} WidgetHooks
+ * @property {() => void} loaded the first picture or sound is there
+ * @property {(dimensions: {width: number, height: number}) => void} resized
+ * @property {() => void} [blocked] the browser wants a click before it plays sound
+ */
+
+/** OpenTok's size where none is given. */
+const defaultSize = { width: 264, height: 198 };
+let made = 0;
+
+export class Widget {
+  /** @type {HTMLElement | undefined} */
+  element;
+  #hooks;
+
+  /**
+   * @param {'publisher' | 'subscriber'} kind
+   * @param {Target} target
+   * @param {WidgetOptions} options
+   * @param {WidgetHooks} hooks
+   */
+  constructor(kind, target, options, hooks) {
+    this.#hooks = hooks;
+    this.video = this.#makeVideo(options);
+    this.id = `OT_${kind}_${made += 1}`;
+    if (options.insertDefaultUI === false) return;
+    const root = place(find(target), options.insertMode ?? 'replace');
+    root.id ||= this.id;
+    this.id = root.id;
+    root.classList.add('OT_root', `OT_${kind}`, 'OT_loading');
+    Object.assign(root.style, { overflow: 'hidden', width: length(options.width, defaultSize.width), height: length(options.height, defaultSize.height) });
+    // A positioned root may be what the page's own style wants it to be.
+    if (globalThis.getComputedStyle?.(root).position === 'static') root.style.position = 'relative';
+    const container = document.createElement('div');
+    container.className = 'OT_widget-container';
+    Object.assign(container.style, { width: '100%', height: '100%' });
+    container.append(this.video);
+    root.replaceChildren(container);
+    this.element = root;
+  }
+
+  /** @param {MediaStream} media */
+  show(media) {
+    if (this.video.srcObject === media) return;
+    this.video.srcObject = media;
+    this.play();
+  }
+
+  play() {
+    this.video.play().catch((error) => {
+      if (error?.name === 'NotAllowedError') this.#hooks.blocked?.();
+    });
+  }
+
+  /** @param {boolean} mirrored */
+  set mirrored(mirrored) {
+    this.video.style.transform = mirrored ? 'scaleX(-1)' : '';
+    this.element?.classList.toggle('OT_mirrored', mirrored);
+  }
+
+  /**
+   * Without a picture to show.
+   * @param {boolean} audioOnly
+   */
+  set audioOnly(audioOnly) {
+    this.element?.classList.toggle('OT_audio-only', audioOnly);
+  }
+
+  /** What is shown now, as base64 of a PNG without the `data:` in front; null while there is nothing. */
+  snapshot() {
+    const { videoWidth: width, videoHeight: height } = this.video;
+    if (width === 0) return null;
+    const canvas = Object.assign(document.createElement('canvas'), { width, height });
+    canvas.getContext('2d')?.drawImage(this.video, 0, 0, width, height);
+    return canvas.toDataURL('image/png').replace(/^data:[^,]*,/, '');
+  }
+
+  destroy() {
+    this.video.srcObject = null;
+    this.video.remove();
+    this.element?.remove();
+  }
+
+  /** @param {WidgetOptions} options */
+  #makeVideo({ label, fitMode }) {
+    const video = document.createElement('video');
+    video.className = 'OT_video-element';
+    video.autoplay = true;
+    // iPhones otherwise open every video on the whole screen.
+    video.playsInline = true;
+    video.setAttribute('playsinline', '');
+    if (label) video.setAttribute('aria-label', label);
+    Object.assign(video.style, { width: '100%', height: '100%', display: 'block', objectFit: fitMode ?? 'cover' });
+    video.addEventListener('loadeddata', () => {
+      this.element?.classList.remove('OT_loading');
+      this.#hooks.loaded();
+    });
+    video.addEventListener('resize', () => this.#hooks.resized({ width: video.videoWidth, height: video.videoHeight }));
+    return video;
+  }
+}
+
+/** @param {Target} target @returns {Element | null} */
+function find(target) {
+  if (typeof target !== 'string') return target ?? null;
+  const found = document.getElementById(target);
+  if (found) return found;
+  throw new TypeError(`No element has the id "${target}". Give an element of this page, or its id.`);
+}
+
+/** @param {Element | null} target @param {InsertMode} mode @returns {HTMLElement} the widget's root, in its place */
+function place(target, mode) {
+  if (target && mode === 'replace') return /** @type {HTMLElement} */ (target);
+  const root = document.createElement('div');
+  if (!target) document.body.append(root);
+  else if (mode === 'append') target.append(root);
+  else if (mode === 'before') target.before(root);
+  else target.after(root);
+  return root;
+}
+
+/** @param {number | string | undefined} given @param {number} otherwise */
+function length(given, otherwise) {
+  return typeof given === 'string' && !/^\d+$/.test(given) ? given : `${given ?? otherwise}px`;
+}

@@ -1,0 +1,47 @@
+// axe-core in a page: what an automatic check can find of accessibility faults.
+import { execFile } from 'node:child_process';
+import { readFile } from 'node:fs/promises';
+import path from 'node:path';
+import { promisify } from 'node:util';
+import { repository } from './server.mjs';
+
+let axeSource;
+
+/** The text of axe.min.js, fetched once into a cache by the script that also installs the browsers. */
+async function loadAxe() {
+  const { stdout } = await promisify(execFile)(path.join(repository, 'scripts', 'browser-setup'), ['--axe']);
+  return readFile(stdout.trim(), 'utf8');
+}
+
+/**
+ * Checks the page as it stands and returns the faults, each as one readable text; an empty list is what tests want.
+ *
+ * @param {import('./page.mjs').Page} page
+ * @param {{except?: string[]}} [options] `except`: ids of rules left out; say why where you leave one out
+ * @returns {Promise<string[]>}
+ */
+export async function axe(page, { except = [] } = {}) {
+  axeSource ??= loadAxe();
+  if (!await page.evaluate('Boolean(window.axe)')) {
+    await page.run(`(async () => { ${await axeSource}; return 'loaded'; })()`);
+  }
+  const violations = await page.evaluate(runAxe, except);
+  return violations.map(({ id, impact, help, nodes }) => {
+    const places = nodes.map(({ target, html, summary }) => `    ${target}: ${html}\n      ${summary.replaceAll('\n', '\n      ')}`);
+    return `${impact} ${id}: ${help}\n${places.join('\n')}`;
+  });
+}
+
+/** Runs in the page. */
+async function runAxe(except) {
+  const { violations } = await window.axe.run(document, {
+    resultTypes: ['violations'],
+    rules: Object.fromEntries(except.map((id) => [id, { enabled: false }])),
+  });
+  return violations.map(({ id, impact, help, nodes }) => ({
+    id, impact, help,
+    nodes: nodes.slice(0, 5).map(({ target, html, failureSummary }) => ({
+      target: target.join(' '), html: html.slice(0, 160), summary: failureSummary,
+    })),
+  }));
+}

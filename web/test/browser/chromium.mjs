@@ -1,0 +1,275 @@
+// Chromium through the Chrome DevTools Protocol.
+import { Page, PageError } from './page.mjs';
+import { character, chord } from './keyboard.mjs';
+import { Child, removeFolder, temporaryFolder } from './process.mjs';
+import { CommandError, RemoteControl } from './remote-control.mjs';
+import { within } from './wait.mjs';
+
+const startTimeout = 60_000;
+const loadTimeout = 60_000;
+
+/**
+ * Starts a browser of its own: own process group, own profile.
+ *
+ * @param {object} [options]
+ * @param {string} [options.picture] a .y4m file every page's camera shows, unless the page has a colour
+ * @param {string} [options.sound] a .wav file every page's microphone hears, unless the page has a colour
+ * @param {string[]} [options.flags] more command line flags
+ */
+export async function launchChromium({ picture, sound, flags = [] } = {}) {
+  const profile = await temporaryFolder('chromium');
+  const child = new Child(process.env.CONFAB_CHROMIUM ?? 'chromium', [
+    '--headless', '--remote-debugging-port=0', `--user-data-dir=${profile}`,
+    // The first without the second asks nobody and fails; the second without the first finds no camera.
+    '--use-fake-device-for-media-stream', '--use-fake-ui-for-media-stream',
+    ...(picture ? [`--use-file-for-fake-video-capture=${picture}`] : []),
+    ...(sound ? [`--use-file-for-fake-audio-capture=${sound}`] : []),
+    // Several windows at once, all of them on top.
+    '--disable-backgrounding-occluded-windows', '--disable-renderer-backgrounding', '--disable-background-timer-throttling',
+    '--no-first-run', '--no-default-browser-check', '--disable-background-networking', '--disable-component-update',
+    '--disable-sync', '--disable-extensions', '--disable-gpu', '--disable-dev-shm-usage', '--mute-audio', '--hide-scrollbars',
+    // A crash reporter would start a process group of its own and outlive the browser.
+    '--disable-breakpad', '--disable-crash-reporter',
+    // Its sandbox refuses to run as root, which is who runs tests in a container.
+    ...(process.getuid?.() === 0 ? ['--no-sandbox'] : []),
+    ...flags, 'about:blank',
+  ]);
+  try {
+    const [, url] = await child.line(/^DevTools listening on (ws:\S+)/, startTimeout);
+    return new Chromium(child, profile, await RemoteControl.connect(url));
+  } catch (error) {
+    await child.kill();
+    await removeFolder(profile);
+    throw error;
+  }
+}
+
+class Chromium {
+  name = 'Chromium';
+  #pages = new Map();
+  /** Open pages by profile: the last to close takes the profile with it. */
+  #tenants = new Map();
+
+  constructor(child, profile, control) {
+    Object.assign(this, { child, profile, control });
+    for (const event of pageEvents) {
+      control.on(event, (params, sessionId) => this.#pages.get(sessionId)?.hear(event, params));
+    }
+  }
+
+  /** A page in a profile of its own, or beside `options.sharing`. @param {import('./page.mjs').PageOptions} [options] */
+  async newPage(options = {}) {
+    const { control } = this;
+    const browserContextId = options.sharing?.browserContextId
+      ?? (await control.send('Target.createBrowserContext', { disposeOnDetach: true })).browserContextId;
+    this.#tenants.set(browserContextId, (this.#tenants.get(browserContextId) ?? 0) + 1);
+    // A window of its own: of two tabs in one window the older is hidden.
+    const { targetId } = await control.send('Target.createTarget', { url: 'about:blank', browserContextId, newWindow: true });
+    const { sessionId } = await control.send('Target.attachToTarget', { targetId, flatten: true });
+    const page = new ChromiumPage(this, { targetId, sessionId, browserContextId }, options);
+    this.#pages.set(sessionId, page);
+    await page.prepare(Page.scripts(options));
+    return page;
+  }
+
+  /** Called by a page that has closed. */
+  async release({ sessionId, browserContextId }) {
+    this.#pages.delete(sessionId);
+    const left = this.#tenants.get(browserContextId) - 1;
+    this.#tenants.set(browserContextId, left);
+    if (left === 0) await this.control.send('Target.disposeBrowserContext', { browserContextId });
+  }
+
+  /** SIGKILL, as when the machine loses power: no page gets to say goodbye. */
+  kill() {
+    return this.child.kill();
+  }
+
+  /** Ends the browser and removes its profile; also after `kill`. */
+  async close() {
+    this.control.close();
+    await this.child.kill();
+    await removeFolder(this.profile);
+  }
+}
+
+const pageEvents = [
+  'Runtime.consoleAPICalled', 'Runtime.exceptionThrown', 'Log.entryAdded', 'Page.lifecycleEvent',
+  'Inspector.targetCrashed', 'Inspector.detached',
+];
+
+class ChromiumPage extends Page {
+  #loaded = new Set();
+  #onLoad = new Set();
+
+  constructor(browser, ids, options) {
+    super(browser, options);
+    Object.assign(this, ids);
+    this.gone = new Promise((resolve) => { this.reportGone = resolve; });
+  }
+
+  send(method, params) {
+    return this.browser.control.send(method, params, { sessionId: this.sessionId });
+  }
+
+  async prepare(scripts) {
+    await this.send('Page.enable');
+    await this.send('Page.setLifecycleEventsEnabled', { enabled: true });
+    for (const script of scripts) await this.send('Page.addScriptToEvaluateOnNewDocument', { source: script });
+    await this.send('Runtime.enable');
+    await this.send('Log.enable');
+    // Keeps focus events and carets as they are in the window a person looks at, in every page at once.
+    await this.send('Emulation.setFocusEmulationEnabled', { enabled: true });
+    await this.resize(this.width, this.height);
+    await this.setDark(this.dark);
+  }
+
+  hear(event, params) {
+    switch (event) {
+      case 'Runtime.consoleAPICalled': {
+        const text = params.args.map((value) => value.value ?? value.description ?? value.type).join(' ');
+        this.hearConsole(params.type, text);
+        break;
+      }
+      case 'Log.entryAdded':
+        this.hearConsole(params.entry.level, `${params.entry.text} ${params.entry.url ?? ''}`);
+        break;
+      case 'Runtime.exceptionThrown': {
+        const { exception, text } = params.exceptionDetails;
+        this.exceptions.push(exception?.description ?? text);
+        break;
+      }
+      case 'Page.lifecycleEvent':
+        if (params.name !== 'load') break;
+        this.#loaded.add(params.loaderId);
+        for (const notify of this.#onLoad) notify();
+        break;
+      case 'Inspector.targetCrashed':
+        this.exceptions.push('the page crashed');
+        break;
+      case 'Inspector.detached':
+        this.reportGone();
+        break;
+    }
+  }
+
+  async navigate(url) {
+    const { loaderId, errorText } = await this.send('Page.navigate', { url });
+    if (errorText) throw new Error(`${url} could not be opened: ${errorText}`);
+    // Only another fragment of the same document: nothing loads.
+    if (loaderId) await this.#nextLoad(() => this.#loaded.has(loaderId), url);
+  }
+
+  async reload() {
+    const before = this.#loaded.size;
+    await this.send('Page.reload');
+    await this.#nextLoad(() => this.#loaded.size > before, 'the page, again,');
+  }
+
+  async #nextLoad(condition, what) {
+    let notify;
+    const loaded = new Promise((resolve) => {
+      notify = () => condition() && resolve();
+      this.#onLoad.add(notify);
+      notify();
+    });
+    await within(loaded, loadTimeout, () => `${what} has not finished loading (${this.label})`)
+      .finally(() => this.#onLoad.delete(notify));
+  }
+
+  async run(expression) {
+    return this.#value(() => this.send('Runtime.evaluate', {
+      expression, awaitPromise: true, returnByValue: true, userGesture: false,
+    }));
+  }
+
+  async runOn(objectId, functionDeclaration) {
+    return this.#value(() => this.send('Runtime.callFunctionOn', {
+      objectId, functionDeclaration, awaitPromise: true, returnByValue: true,
+    }));
+  }
+
+  async #value(command) {
+    let answer;
+    try {
+      answer = await command();
+    } catch (error) {
+      // -32000: the context was destroyed by a navigation, or there is none yet.
+      if (error instanceof CommandError && error.code === -32000) throw new PageError(error.message);
+      throw error;
+    }
+    const { result, exceptionDetails } = answer;
+    if (exceptionDetails) throw new PageError(exceptionDetails.exception?.description ?? exceptionDetails.text);
+    return result.value;
+  }
+
+  async query(ariaRole, accessibleName) {
+    // Video has no role in ARIA; this is Chromium's own. While a video has no source its name is "Unable to play media."
+    const role = ariaRole === 'video' ? 'Video' : ariaRole;
+    try {
+      const { result } = await this.send('Runtime.evaluate', { expression: 'document' });
+      const { nodes } = await this.send('Accessibility.queryAXTree', { objectId: result.objectId, role, accessibleName });
+      // The query also finds what is hidden from assistive technology; the tree marks it.
+      const exposed = nodes.filter((node) => !node.ignored && node.backendDOMNodeId);
+      return await Promise.all(exposed.map(async ({ backendDOMNodeId }) => {
+        const { object } = await this.send('DOM.resolveNode', { backendNodeId: backendDOMNodeId });
+        return object.objectId;
+      }));
+    } catch (error) {
+      if (error instanceof CommandError && error.code === -32000) throw new PageError(error.message);
+      throw error;
+    }
+  }
+
+  async clickAt(x, y) {
+    const point = { x, y, button: 'left', clickCount: 1 };
+    await this.send('Input.dispatchMouseEvent', { type: 'mouseMoved', x, y });
+    await this.send('Input.dispatchMouseEvent', { type: 'mousePressed', ...point });
+    await this.send('Input.dispatchMouseEvent', { type: 'mouseReleased', ...point });
+  }
+
+  async type(text) {
+    for (const letter of text) await this.#stroke(character(letter), 0);
+  }
+
+  async press(description) {
+    const { key, held } = chord(description);
+    const bits = held.reduce((sum, { bit }) => sum | bit, 0);
+    for (const modifier of held) await this.#key('rawKeyDown', modifier, bits);
+    await this.#stroke(key, bits);
+    for (const modifier of held.reverse()) await this.#key('keyUp', modifier, 0);
+  }
+
+  async #stroke(key, bits) {
+    // With Control or Meta held a letter is a command and types nothing.
+    const text = bits & 0b0110 ? undefined : key.text;
+    await this.#key(text ? 'keyDown' : 'rawKeyDown', key, bits, text);
+    await this.#key('keyUp', key, bits);
+  }
+
+  #key(type, { key, code, virtual }, bits, text) {
+    return this.send('Input.dispatchKeyEvent', { type, key, code, windowsVirtualKeyCode: virtual, modifiers: bits, text });
+  }
+
+  resize(width, height) {
+    return this.send('Emulation.setDeviceMetricsOverride', { width, height, deviceScaleFactor: 1, mobile: false });
+  }
+
+  setDark(dark) {
+    const features = [{ name: 'prefers-color-scheme', value: dark ? 'dark' : 'light' }];
+    return this.send('Emulation.setEmulatedMedia', { features });
+  }
+
+  async capture() {
+    const { data } = await this.send('Page.captureScreenshot', { format: 'png' });
+    return Buffer.from(data, 'base64');
+  }
+
+  async close() {
+    if (this.closed || this.browser.child.ended) return;
+    this.closed = true;
+    await this.send('Page.close');
+    await within(this.gone, loadTimeout, () => `the tab has not closed yet (${this.label})`);
+    await this.browser.release(this);
+  }
+}

@@ -1,0 +1,154 @@
+// Functions that run inside pages. Each is sent as source text, so none may use anything from outside itself.
+
+/** The text of a call that runs `fn` inside a page. */
+export function source(fn, ...args) {
+  return `(${fn})(${args.map((argument) => JSON.stringify(argument) ?? 'undefined').join(', ')})`;
+}
+
+/** Keeps every RTCPeerConnection of the page in `window.__peers`, so that tests read statistics without the page's help. */
+export function keepPeers() {
+  const Native = window.RTCPeerConnection;
+  if (!Native || window.__peers) return;
+  window.__peers = [];
+  window.RTCPeerConnection = new Proxy(Native, {
+    construct(target, args, newTarget) {
+      const peer = Reflect.construct(target, args, newTarget);
+      window.__peers.push(peer);
+      return peer;
+    },
+  });
+}
+
+/**
+ * Replaces camera and microphone by a picture of one colour and a tone. It gives every page its own picture whatever flags
+ * its browser was started with, and one that does not drift in colour, as Firefox's fake camera does.
+ *
+ * @param {{colour: string, tone: number, nativeSound: boolean}} options `nativeSound`: take the browser's own fake
+ *   microphone, for engines whose AudioContext never starts without a sound card
+ */
+export function paintMedia({ colour, tone, nativeSound }) {
+  const devices = navigator.mediaDevices;
+  if (!devices || devices.__painted) return; // undefined where the page is no secure context
+  devices.__painted = true;
+  const native = devices.getUserMedia.bind(devices);
+  const width = 320;
+  const height = 240;
+  const framesPerSecond = 15;
+
+  function picture() {
+    const canvas = document.createElement('canvas');
+    canvas.width = width;
+    canvas.height = height;
+    const context = canvas.getContext('2d');
+    let frame = 0;
+    const paint = () => {
+      context.fillStyle = colour;
+      context.fillRect(0, 0, width, height);
+      // Something must move, or encoders send next to nothing. It stays out of the middle, where tests look.
+      context.fillStyle = 'white';
+      context.fillRect((frame * 4) % (width - 20), 8, 20, 20);
+      frame += 1;
+    };
+    paint();
+    const stream = canvas.captureStream(framesPerSecond);
+    const [track] = stream.getVideoTracks();
+    // A timer and not requestAnimationFrame: that one stops in hidden pages, and a camera does not.
+    const timer = setInterval(() => (track.readyState === 'ended' ? clearInterval(timer) : paint()), 1000 / framesPerSecond);
+    return track;
+  }
+
+  function sound() {
+    const context = new AudioContext();
+    const oscillator = new OscillatorNode(context, { frequency: tone });
+    const volume = new GainNode(context, { gain: 0.5 });
+    const destination = new MediaStreamAudioDestinationNode(context);
+    oscillator.connect(volume).connect(destination);
+    oscillator.start();
+    // Without a gesture the context starts suspended, and sends silence until there is one.
+    for (const gesture of ['pointerdown', 'keydown']) {
+      window.addEventListener(gesture, () => context.resume(), { capture: true, once: true });
+    }
+    return destination.stream.getAudioTracks()[0];
+  }
+
+  devices.getUserMedia = async (constraints = {}) => {
+    if (!constraints.audio && !constraints.video) throw new TypeError('audio or video must be asked for');
+    const tracks = [];
+    if (constraints.video) tracks.push(picture());
+    if (constraints.audio) {
+      tracks.push(nativeSound ? (await native({ audio: true })).getAudioTracks()[0] : sound());
+    }
+    return new MediaStream(tracks);
+  };
+  devices.enumerateDevices = async () => [
+    { kind: 'audioinput', deviceId: 'tone', groupId: 'painted', label: 'A tone' },
+    { kind: 'videoinput', deviceId: 'picture', groupId: 'painted', label: 'A painted picture' },
+  ];
+}
+
+/** The average colour of the middle of a playing video, or the reason why there is none: `{rgb}` or `{missing}`. */
+export function middleColour(selector) {
+  const video = document.querySelector(selector);
+  if (!video) return { missing: `no element ${selector}` };
+  if (video.readyState < HTMLMediaElement.HAVE_CURRENT_DATA || !video.videoWidth) return { missing: 'no frame' };
+  if (video.paused) return { missing: 'paused' };
+  const size = 16;
+  const canvas = document.createElement('canvas');
+  canvas.width = size;
+  canvas.height = size;
+  const context = canvas.getContext('2d', { willReadFrequently: true });
+  const { videoWidth: width, videoHeight: height } = video;
+  context.drawImage(video, width * 3 / 8, height * 3 / 8, width / 4, height / 4, 0, 0, size, size);
+  const { data } = context.getImageData(0, 0, size, size);
+  const sum = [0, 0, 0];
+  for (let pixel = 0; pixel < data.length; pixel += 4) {
+    for (let channel = 0; channel < 3; channel += 1) sum[channel] += data[pixel + channel];
+  }
+  return { rgb: sum.map((total) => Math.round(total / (size * size))) };
+}
+
+/** What the page's open peer connections receive, and in which state they are. */
+export async function receivedMedia() {
+  const total = { framesDecoded: 0, videoPackets: 0, audioPackets: 0, audioLevel: 0, audioEnergy: 0, states: [] };
+  for (const peer of window.__peers ?? []) {
+    if (peer.connectionState === 'closed') continue;
+    total.states.push(`${peer.signalingState}/${peer.iceConnectionState}/${peer.connectionState}`);
+    for (const entry of (await peer.getStats()).values()) {
+      if (entry.type !== 'inbound-rtp') continue;
+      if (entry.kind === 'video') {
+        total.framesDecoded += entry.framesDecoded ?? 0;
+        total.videoPackets += entry.packetsReceived ?? 0;
+      } else {
+        total.audioPackets += entry.packetsReceived ?? 0;
+        total.audioLevel = Math.max(total.audioLevel, entry.audioLevel ?? 0);
+        total.audioEnergy += entry.totalAudioEnergy ?? 0;
+      }
+    }
+  }
+  return total;
+}
+
+/**
+ * Runs on an element: where a click on it would go, or why it cannot be clicked: `{x, y}` or `{blocked}`.
+ * What a person could not do, a test must not do either.
+ *
+ * @this {HTMLElement}
+ */
+export function clickPoint() {
+  if (!this.isConnected) return { blocked: 'it is no longer in the page' };
+  if (this.matches(':disabled') || this.closest('[aria-disabled=true]')) return { blocked: 'it is disabled' };
+  if (!this.checkVisibility({ visibilityProperty: true })) return { blocked: 'it is not visible' };
+  this.scrollIntoView({ block: 'center', inline: 'center', behavior: 'instant' });
+  const box = this.getBoundingClientRect();
+  if (!box.width || !box.height) return { blocked: 'it has no size' };
+  const x = box.left + box.width / 2;
+  const y = box.top + box.height / 2;
+  const hit = document.elementFromPoint(x, y);
+  const labels = this.labels ?? [];
+  const reached = hit && [this, ...labels].some((target) => target.contains(hit));
+  if (!reached) {
+    const what = hit ? `<${hit.localName} class="${hit.className}">` : 'nothing: it is outside the window';
+    return { blocked: `at its middle lies ${what}` };
+  }
+  return { x, y };
+}

@@ -1,0 +1,145 @@
+// Pictures and tones to send, and what arrives of them.
+import { writeFile } from 'node:fs/promises';
+import { middleColour, receivedMedia } from './in-page.mjs';
+import { NotYet } from './wait.mjs';
+
+/** Where OpenTok's markup, and so ours, shows the other person. */
+export const remoteVideo = '.OT_subscriber video';
+
+/** Colours far enough apart to survive every codec; the values are what pages paint. */
+export const colours = {
+  red: [255, 0, 0],
+  green: [0, 128, 0],
+  blue: [0, 0, 255],
+  yellow: [255, 255, 0],
+  cyan: [0, 255, 255],
+  magenta: [255, 0, 255],
+  white: [255, 255, 255],
+  black: [0, 0, 0],
+};
+
+/** The name of the nearest colour. */
+export function colourName([red, green, blue]) {
+  // Green by its hue and not by its distance: a dark green is nearer to black than people think it is.
+  const strongest = Math.max(red, green, blue);
+  const weakest = Math.min(red, green, blue);
+  if (strongest < 50) return 'black';
+  if (strongest - weakest < strongest / 4) return strongest > 170 ? 'white' : 'grey';
+  const high = (channel) => channel > (strongest + weakest) / 2;
+  const key = [red, green, blue].map((channel) => (high(channel) ? 1 : 0)).join('');
+  return { '100': 'red', '010': 'green', '001': 'blue', '110': 'yellow', '011': 'cyan', '101': 'magenta' }[key];
+}
+
+/** The colour in the middle of the other person's video, by name, or why there is none, such as "no frame". */
+export async function remoteColour(page, selector = remoteVideo) {
+  const { rgb, missing } = await page.evaluate(middleColour, selector);
+  return missing ?? colourName(rgb);
+}
+
+/** Waits until the page shows a partner of this colour, or of one of these, and returns it. */
+export function seesColour(page, expected, { selector = remoteVideo, timeout } = {}) {
+  const wanted = [expected].flat();
+  return page.until(`the partner's picture is ${wanted.join(' or ')}`, async () => {
+    const colour = await remoteColour(page, selector);
+    if (!wanted.includes(colour)) throw new NotYet(`it is ${colour}`);
+    return colour;
+  }, { timeout });
+}
+
+/** Frames decoded so far by the page's open peer connections. */
+export async function framesDecoded(page) {
+  return (await page.evaluate(receivedMedia)).framesDecoded;
+}
+
+/** `{packets, level, energy}` of the sound the page receives; `level` from 0 to 1. */
+export async function audioReceived(page) {
+  const { audioPackets, audioLevel, audioEnergy } = await page.evaluate(receivedMedia);
+  return { packets: audioPackets, level: audioLevel, energy: audioEnergy };
+}
+
+/** Waits until `by` more frames are decoded than now. Rising is what is asserted, never a rate: cores may be busy. */
+export async function framesRise(page, { by = 15, timeout } = {}) {
+  // A new partner may mean new statistics that start at nought.
+  let from = await framesDecoded(page);
+  return page.until(`${by} more frames are decoded`, async () => {
+    const now = await framesDecoded(page);
+    from = Math.min(from, now);
+    if (now - from < by) throw new NotYet(`${now - from} so far`);
+    return now;
+  }, { timeout });
+}
+
+/** Waits until sound packets keep coming and are not silence. */
+export async function soundArrives(page, { by = 25, timeout } = {}) {
+  let from = (await audioReceived(page)).packets;
+  return page.until(`${by} more packets of audible sound arrive`, async () => {
+    const { packets, level } = await audioReceived(page);
+    from = Math.min(from, packets);
+    if (packets - from < by) throw new NotYet(`${packets - from} packets so far`);
+    // A tone at half volume reads 0.3 to 0.5; an open microphone in a silent room stays far below this.
+    if (level < 0.01) throw new NotYet(`packets arrive, but their level is ${level}`);
+    return { packets, level };
+  }, { timeout });
+}
+
+/**
+ * Writes a video file for `launchChromium({picture})`: one colour with a moving block near the top.
+ *
+ * @param {string} file ending in .y4m
+ * @param {keyof typeof colours} colour
+ */
+export async function writePicture(file, colour, { width = 320, height = 240, framesPerSecond = 15 } = {}) {
+  const block = 20;
+  const [background, foreground] = [colours[colour], colours.white].map(toYCbCr);
+  const luma = width * height;
+  const chroma = luma / 4;
+  const parts = [Buffer.from(`YUV4MPEG2 W${width} H${height} F${framesPerSecond}:1 Ip A1:1 C420\n`)];
+  // One second, which the browser repeats.
+  for (let frame = 0; frame < framesPerSecond; frame += 1) {
+    const planes = Buffer.alloc(luma + 2 * chroma);
+    planes.fill(background[0], 0, luma).fill(background[1], luma, luma + chroma).fill(background[2], luma + chroma);
+    const left = Math.floor((frame * (width - block)) / framesPerSecond);
+    for (let row = 8; row < 8 + block; row += 1) planes.fill(foreground[0], row * width + left, row * width + left + block);
+    parts.push(Buffer.from('FRAME\n'), planes);
+  }
+  await writeFile(file, Buffer.concat(parts));
+  return file;
+}
+
+/** BT.601 with limited range, which is what browsers take a y4m file to be. */
+function toYCbCr([red, green, blue]) {
+  return [
+    16 + (65.481 * red + 128.553 * green + 24.966 * blue) / 255,
+    128 + (-37.797 * red - 74.203 * green + 112 * blue) / 255,
+    128 + (112 * red - 93.786 * green - 18.214 * blue) / 255,
+  ].map(Math.round);
+}
+
+/**
+ * Writes a sound file for `launchChromium({sound})`: one second of a tone, which the browser repeats without a click when
+ * `frequency` is a whole number.
+ *
+ * @param {string} file ending in .wav
+ */
+export async function writeTone(file, frequency = 440) {
+  const rate = 48_000;
+  const header = Buffer.alloc(44);
+  header.write('RIFF', 0);
+  header.writeUInt32LE(36 + rate * 2, 4);
+  header.write('WAVEfmt ', 8);
+  header.writeUInt32LE(16, 16); // bytes in this chunk
+  header.writeUInt16LE(1, 20); // plain samples
+  header.writeUInt16LE(1, 22); // one channel
+  header.writeUInt32LE(rate, 24);
+  header.writeUInt32LE(rate * 2, 28); // bytes a second
+  header.writeUInt16LE(2, 32); // bytes a sample
+  header.writeUInt16LE(16, 34); // bits a sample
+  header.write('data', 36);
+  header.writeUInt32LE(rate * 2, 40);
+  const samples = Buffer.alloc(rate * 2);
+  for (let index = 0; index < rate; index += 1) {
+    samples.writeInt16LE(Math.round(16_000 * Math.sin((2 * Math.PI * frequency * index) / rate)), index * 2);
+  }
+  await writeFile(file, Buffer.concat([header, samples]));
+  return file;
+}

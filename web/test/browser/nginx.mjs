@@ -1,0 +1,123 @@
+// nginx before the server, with the configuration we tell people to use.
+import { readFile, writeFile } from 'node:fs/promises';
+import { request } from 'node:http';
+import path from 'node:path';
+import { Child, removeFolder, temporaryFolder } from './process.mjs';
+import { freePort, repository } from './server.mjs';
+import { NotYet, until } from './wait.mjs';
+
+/**
+ * Starts nginx in the foreground with its own prefix, pid file and logs.
+ *
+ * The sample holds what belongs inside `http { … }`: `upstream`, `map`, `server` blocks. Tested is what the sample says
+ * about passing requests on; TLS is taken out of it, because a test has no certificate that a browser would believe, and
+ * servers that only redirect to TLS are left out.
+ *
+ * @param {object} options
+ * @param {number} options.upstreamPort the server's
+ * @param {string} [options.sample] its text, otherwise the repository's
+ * @param {[RegExp | string, string][]} [options.substitutions] more replacements, applied to the sample first
+ */
+export async function startNginx({ upstreamPort, sample, substitutions = [] }) {
+  const folder = await temporaryFolder('nginx');
+  const port = await freePort();
+  const text = sample ?? await readFile(path.join(repository, 'deploy', 'nginx.conf.sample'), 'utf8');
+  const adapted = adapt(substitutions.reduce((result, [from, to]) => result.replaceAll(from, to), text), port, upstreamPort);
+  await writeFile(path.join(folder, 'site.conf'), adapted);
+  await writeFile(path.join(folder, 'nginx.conf'), mainConfiguration(folder));
+  const child = new Child('nginx', ['-p', folder, '-c', path.join(folder, 'nginx.conf'), '-e', 'stderr'], {
+    // Debian keeps it where only root's path leads.
+    env: { PATH: `${process.env.PATH}:/usr/sbin:/sbin` },
+  });
+  const nginx = {
+    port,
+    url: `http://127.0.0.1:${port}`,
+    /** The configuration it runs with, for messages. */
+    configuration: adapted,
+    accessLog: () => readFile(path.join(folder, 'access.log'), 'utf8'),
+    get log() { return child.log; },
+    async close() {
+      await child.kill();
+      await removeFolder(folder);
+    },
+  };
+  try {
+    await until('nginx answers', async () => {
+      if (child.ended) throw new Error(`nginx ended:\n${child.tail()}\n${adapted}`);
+      if (!await answers(nginx.url)) throw new NotYet('it refuses connections');
+      return true;
+    });
+  } catch (error) {
+    await nginx.close();
+    throw error;
+  }
+  return nginx;
+}
+
+function mainConfiguration(folder) {
+  const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi']
+    .map((kind) => `  ${kind}_temp_path ${folder}/${kind};`).join('\n');
+  return `
+${process.getuid?.() === 0 ? 'user root;' : ''}
+daemon off;
+pid ${folder}/nginx.pid;
+error_log stderr warn;
+worker_processes 1;
+events { worker_connections 256; }
+http {
+  access_log ${folder}/access.log;
+${temporary}
+  include ${folder}/site.conf;
+}
+`;
+}
+
+/** The sample with our ports, without TLS. */
+export function adapt(sample, port, upstreamPort) {
+  const inner = insideHttp(sample);
+  return blocks(inner)
+    .filter(({ name, text }) => !(name === 'server' && /return\s+30[1278]\s+https:/.test(text)))
+    .map(({ text }) => text)
+    .join('\n')
+    .replace(/^\s*(ssl_\w+|ssl|http2|http3|include\s+\S*(ssl|letsencrypt)\S*)\b[^;]*;.*$/gm, '')
+    .replace(/^(\s*)listen\s+(\[[^\]]*\]:)[^;]*;.*$/gm, '') // IPv6, a second listener on the same port
+    .replace(/^(\s*)listen\s[^;]*;/gm, `$1listen 127.0.0.1:${port};`)
+    .replace(/\b(server\s+|proxy_pass\s+http:\/\/)(127\.0\.0\.1|localhost|\[::1\]):\d+/g, `$1127.0.0.1:${upstreamPort}`);
+}
+
+/** What stands between the braces of `http { … }`, or all of it. */
+function insideHttp(sample) {
+  const http = blocks(sample).find(({ name }) => name === 'http');
+  return http ? http.text.slice(http.text.indexOf('{') + 1, http.text.lastIndexOf('}')) : sample;
+}
+
+/**
+ * Splits a configuration into its outermost directives, each with the comments before it.
+ *
+ * @returns {{name: string, text: string}[]}
+ */
+function blocks(text) {
+  const found = [];
+  let depth = 0;
+  let start = 0;
+  // Comments and quoted strings may hold braces and semicolons that mean nothing.
+  for (const match of text.matchAll(/#[^\n]*|"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|[{};]/g)) {
+    if (match[0] === '{') depth += 1;
+    if (match[0] === '}') depth -= 1;
+    if (depth === 0 && (match[0] === '}' || match[0] === ';')) {
+      const end = match.index + 1;
+      const piece = text.slice(start, end);
+      found.push({ name: piece.replace(/#[^\n]*/g, '').trim().split(/[\s{;]/, 1)[0], text: piece });
+      start = end;
+    }
+  }
+  return found;
+}
+
+function answers(url) {
+  return new Promise((resolve) => {
+    request(url, { method: 'HEAD', agent: false }, (response) => resolve(Boolean(response.resume())))
+      .on('error', () => resolve(false))
+      .end();
+  });
+}

@@ -1,0 +1,295 @@
+// What a test does with a page, whichever engine shows it. The engines (chromium.mjs, firefox.mjs) supply the primitives
+// listed at the end of `Page`; everything a test relies on is here, once, so that both behave the same.
+import { mkdir, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { clickPoint, keepPeers, paintMedia, receivedMedia, source } from './in-page.mjs';
+import { NotYet, until } from './wait.mjs';
+
+/** Code inside the page threw, or the page was between two documents. A wait asks again. */
+export class PageError extends NotYet {
+  name = 'PageError';
+}
+
+/** Console lines kept per page: enough to explain a failure, bounded for a page that chatters. */
+const keptConsoleLines = 500;
+
+/**
+ * @typedef {object} PageOptions
+ * @property {string} [label] names the page in messages; the colour if there is one
+ * @property {string} [colour] a CSS colour: the camera becomes a picture of it and the microphone a tone
+ * @property {number} [tone] of the painted microphone, in hertz
+ * @property {string[]} [scripts] source text run in every new document before the page's own
+ * @property {Page} [sharing] open it beside this page, in the same profile: two tabs of one browser
+ * @property {number} [width] @property {number} [height] of the window's inside, in CSS pixels
+ */
+
+export class Page {
+  /** @type {{level: string, text: string}[]} */
+  console = [];
+  /** Uncaught errors and unhandled rejections. @type {string[]} */
+  exceptions = [];
+  width;
+  height;
+  dark = false;
+  closed = false;
+
+  /** @param {{name: string}} browser @param {PageOptions} options */
+  constructor(browser, { label, colour, width = 1280, height = 720 } = {}) {
+    this.browser = browser;
+    this.label = `${label ?? colour ?? 'a'} page in ${browser.name}`;
+    this.width = width;
+    this.height = height;
+  }
+
+  /** @param {PageOptions} options */
+  static scripts({ colour, tone = 440, scripts = [] }, { nativeSound = false } = {}) {
+    const painted = colour ? [source(paintMedia, { colour, tone, nativeSound })] : [];
+    return [source(keepPeers), ...painted, ...scripts];
+  }
+
+  /** Goes to an address and returns when the page has loaded. */
+  async goto(url) {
+    await this.navigate(url);
+    // A hidden page draws nothing and measures nothing; a test on one would fail for the wrong reason.
+    await this.waitFor('the page is visible', "document.visibilityState === 'visible'");
+  }
+
+  /**
+   * Runs an expression, or a function with arguments, in the page and returns its awaited value by way of JSON.
+   *
+   * @param {string | Function} what
+   */
+  async evaluate(what, ...args) {
+    const expression = typeof what === 'function' ? source(what, ...args) : what;
+    const json = await this.run(`(async () => JSON.stringify(await (${expression})))()`);
+    return json === undefined ? undefined : JSON.parse(json);
+  }
+
+  /**
+   * Asks the page until the expression, or function of `args`, is truthy, and returns its value.
+   *
+   * @param {string} description the end of "waited until …"
+   * @param {string | Function} what
+   * @param {{timeout?: number, why?: string | Function | (() => unknown), args?: unknown[]}} [options] `why`: evaluated in
+   *   the page on failure, to say why not yet
+   */
+  waitFor(description, what, { timeout, why, args = [] } = {}) {
+    return this.until(description, () => this.evaluate(what, ...args), {
+      timeout,
+      why: async () => {
+        const reason = why ? `${JSON.stringify(await this.evaluate(why))}\n  ` : '';
+        return reason + await this.state();
+      },
+    });
+  }
+
+  /** `until` from wait.mjs, for conditions that are about this page: a failure names it and shows its state. */
+  until(description, probe, { timeout, why = () => this.state() } = {}) {
+    return until(`${description} (${this.label})`, probe, { timeout, why });
+  }
+
+  /** The page in a few lines, for a person who reads why a test failed. */
+  async state() {
+    const { url, status, controls } = await this.evaluate(outline);
+    const { states, ...media } = await this.evaluate(receivedMedia);
+    return [
+      `${this.label} at ${url}`,
+      `status: ${status.join(' | ') || '(none)'}`,
+      `controls: ${controls.join(', ') || '(none)'}`,
+      `peers: ${states.join(', ') || '(none)'} ${JSON.stringify(media)}`,
+      ...this.complaints().slice(-8),
+    ].join('\n  ');
+  }
+
+  /** Everything that went wrong as far as the page knows: uncaught errors, and errors on its console. */
+  complaints() {
+    const errors = this.console.filter(({ level }) => level === 'error').map(({ text }) => `console: ${text}`);
+    return [...this.exceptions.map((text) => `uncaught: ${text}`), ...errors];
+  }
+
+  /** @protected */
+  hearConsole(level, text) {
+    this.console.push({ level, text });
+    if (this.console.length > keptConsoleLines) this.console.shift();
+  }
+
+  // Elements, found the way a screen reader finds them.
+
+  /**
+   * Waits until exactly one exposed element has this role and, if given, exactly this accessible name.
+   *
+   * @param {string} role an ARIA role, such as button, textbox, radio, checkbox, status
+   * @param {string} [name]
+   * @returns {Promise<Element>}
+   */
+  find(role, name, { timeout } = {}) {
+    return this.until(`there is ${article(role, name)}`, async () => {
+      const handles = await this.query(role, name);
+      if (handles.length !== 1) throw new NotYet(handles.length ? `there are ${handles.length}` : 'there is none');
+      return new Element(this, handles[0], article(role, name));
+    }, { timeout });
+  }
+
+  /** Whether an exposed element has this role and name now. */
+  async has(role, name) {
+    return (await this.query(role, name)).length > 0;
+  }
+
+  /** Waits for the control, until it can be clicked, and clicks it with the mouse. */
+  async click(role, name, options) {
+    await (await this.find(role, name, options)).click();
+  }
+
+  /** Replaces what a text field holds by typing. */
+  async fill(role, name, text) {
+    const field = await this.find(role, name);
+    await field.click();
+    await field.evaluate(selectContent);
+    if (text) await this.type(text);
+    else await this.press('Delete');
+  }
+
+  /** The texts of the page's status lines, which a screen reader would read out. */
+  async status() {
+    return (await this.evaluate(outline)).status.join(' | ');
+  }
+
+  /** Waits until the status line matches. */
+  waitForStatus(pattern, { timeout } = {}) {
+    return this.until(`the status line says ${pattern}`, async () => {
+      const text = await this.status();
+      if (!pattern.test(text)) throw new NotYet(`it says "${text}"`);
+      return text;
+    }, { timeout });
+  }
+
+  // The look.
+
+  async setViewport(width, height) {
+    await this.resize(width, height);
+    Object.assign(this, { width, height });
+    await this.waitFor(`the window is ${width} wide`, `innerWidth === ${width}`, { why: 'innerWidth' });
+  }
+
+  async emulateMedia({ dark }) {
+    await this.setDark(dark);
+    this.dark = dark;
+    await this.waitFor(`the page is ${dark ? 'dark' : 'light'}`, `matchMedia('(prefers-color-scheme: dark)').matches === ${dark}`);
+  }
+
+  /**
+   * Writes a PNG, and leaves the page with the size and scheme it had before.
+   *
+   * @param {string} file
+   * @param {{width?: number, height?: number, dark?: boolean}} [look]
+   */
+  async screenshot(file, look = {}) {
+    const before = { width: this.width, height: this.height, dark: this.dark };
+    const png = await this.looking(look, () => this.capture());
+    await mkdir(path.dirname(file), { recursive: true });
+    await writeFile(file, png);
+    await this.looking(before, () => {});
+  }
+
+  /** Runs something while the page has this size and scheme, and leaves it so. */
+  async looking({ width = this.width, height = this.height, dark = this.dark }, task) {
+    if (dark !== this.dark) await this.emulateMedia({ dark });
+    if (width !== this.width || height !== this.height) await this.setViewport(width, height);
+    await this.evaluate(settle);
+    return task();
+  }
+
+  // What each engine supplies.
+
+  /** Loads an address and returns after its load event. @param {string} url @returns {Promise<void>} */
+  async navigate(url) { throw new Error('abstract'); }
+  /** Runs an expression whose value is a promise of a string or undefined. @returns {Promise<string | undefined>} */
+  async run(expression) { throw new Error('abstract'); }
+  /** Handles of the exposed elements of a role and name. @returns {Promise<string[]>} */
+  async query(role, name) { throw new Error('abstract'); }
+  /** Like `run`, for a function source called with `this` being the element. @returns {Promise<string | undefined>} */
+  async runOn(handle, functionSource) { throw new Error('abstract'); }
+  /** Moves the mouse there and clicks with the main button. */
+  async clickAt(x, y) { throw new Error('abstract'); }
+  /** Types the text key by key into whatever has the focus. */
+  async type(text) { throw new Error('abstract'); }
+  /** Presses one key, such as Enter, Tab, Shift+Tab, Escape, Space, ArrowDown or a. */
+  async press(key) { throw new Error('abstract'); }
+  async resize(width, height) { throw new Error('abstract'); }
+  async setDark(dark) { throw new Error('abstract'); }
+  /** @returns {Promise<Buffer>} a PNG of the window's inside */
+  async capture() { throw new Error('abstract'); }
+  async reload() { throw new Error('abstract'); }
+  /** Closes the tab the way a person does: the page gets its `pagehide`. Closing again does nothing. */
+  async close() { throw new Error('abstract'); }
+}
+
+export class Element {
+  constructor(page, handle, description) {
+    Object.assign(this, { page, handle, description });
+  }
+
+  /** Calls a function in the page with `this` being the element. */
+  async evaluate(fn, ...args) {
+    const parameters = args.map((argument) => JSON.stringify(argument)).join(', ');
+    const json = await this.page.runOn(this.handle, `async function () {
+      return JSON.stringify(await (${fn}).call(this${parameters && `, ${parameters}`}));
+    }`);
+    return json === undefined ? undefined : JSON.parse(json);
+  }
+
+  /** Clicks its middle, once it can be clicked and has stopped moving. */
+  async click() {
+    let before;
+    const { x, y } = await this.page.until(`${this.description} can be clicked`, async () => {
+      const point = await this.evaluate(clickPoint);
+      if (point.blocked) throw new NotYet(point.blocked);
+      const still = before && before.x === point.x && before.y === point.y;
+      before = point;
+      if (!still) throw new NotYet('it is moving');
+      return point;
+    });
+    await this.page.clickAt(x, y);
+  }
+
+  /** Its text as shown; of a field, its value. */
+  text() {
+    return this.evaluate(function () { return 'value' in this && this.localName !== 'button' ? this.value : this.innerText; });
+  }
+
+  focus() {
+    return this.evaluate(function () { this.focus(); });
+  }
+}
+
+/** Runs in a page: waits until a change of size or scheme has been drawn, with the transitions it set off. */
+async function settle() {
+  const nextFrame = () => new Promise((done) => requestAnimationFrame(done));
+  // Two frames: the first may have begun before the change.
+  await nextFrame();
+  await nextFrame();
+  const ends = (animation) => animation.playState === 'running' && animation.effect.getComputedTiming().endTime !== Infinity;
+  await Promise.all(document.getAnimations().filter(ends).map((animation) => animation.finished.catch(() => {})));
+}
+
+/** Runs on a field. */
+function selectContent() {
+  if (this.select) this.select();
+  else getSelection().selectAllChildren(this);
+}
+
+/** Runs in a page. */
+function outline() {
+  const shown = (element) => element.checkVisibility({ visibilityProperty: true });
+  const text = (element) => (element.getAttribute('aria-label') || element.innerText || element.labels?.[0]?.innerText || '').trim();
+  const status = [...document.querySelectorAll('[role=status], output')].filter(shown).map(text).filter(Boolean);
+  const controls = [...document.querySelectorAll('button, input, textarea, select, [role=button]')].filter(shown).map((element) => {
+    const kind = element.localName === 'input' ? element.type : element.localName;
+    return `${kind} "${text(element)}"${element.disabled ? ' (disabled)' : ''}`;
+  });
+  return { url: location.href, status, controls };
+}
+
+function article(role, name) {
+  return name === undefined ? `a ${role}` : `a ${role} "${name}"`;
+}

@@ -1,0 +1,163 @@
+// Child processes and temporary folders that never outlive the test process, however it ends.
+//
+// Every child leads a process group of its own, since browsers are families of processes. A small shell at our side knows
+// the groups and folders; when its standard input closes, because this process ended or was killed, it removes what is left.
+import { spawn } from 'node:child_process';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { createInterface } from 'node:readline';
+import { within } from './wait.mjs';
+
+// Lines in: "+group 123", "-group 123", "+folder /tmp/x", "-folder /tmp/x". Folders go last and twice, because a process
+// that is being killed may still finish writing a file.
+const undertaker = String.raw`
+nl='
+'
+list=$nl
+while IFS= read -r line; do
+  item=\${line#?}
+  case $line in
+    +*) list=$list$item$nl ;;
+    -*) case $list in *"$nl$item$nl"*) list=\${list%%"$nl$item$nl"*}$nl\${list#*"$nl$item$nl"} ;; esac ;;
+  esac
+done
+set -f
+IFS=$nl
+for item in $list; do case $item in "group "*) kill -s KILL -- "-\${item#group }" 2>/dev/null ;; esac; done
+for round in 1 2; do
+  for item in $list; do case $item in "folder "*) rm -rf -- "\${item#folder }" 2>/dev/null ;; esac; done
+done
+`.replaceAll('\\$', '$');
+
+let notary;
+
+/** @param {string} line */
+function tellUndertaker(line) {
+  if (!notary) {
+    // Detached, so that an interrupt typed in the terminal reaches the tests but not the one that cleans up after them.
+    notary = spawn('/bin/sh', ['-c', undertaker], { detached: true, stdio: ['pipe', 'ignore', 'ignore'] });
+    notary.unref();
+    notary.stdin.unref?.();
+  }
+  notary.stdin.write(`${line}\n`);
+}
+
+/** A new empty folder, removed at the latest when this process ends. */
+export async function temporaryFolder(purpose) {
+  const folder = await mkdtemp(path.join(tmpdir(), `confab-${purpose}-`));
+  tellUndertaker(`+folder ${folder}`);
+  return folder;
+}
+
+export async function removeFolder(folder) {
+  // A killed browser's children may still be closing files.
+  await rm(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
+  tellUndertaker(`-folder ${folder}`);
+}
+
+/** How many lines of a child's output are kept for explanations. */
+const keptLines = 2_000;
+
+export class Child {
+  /** What it wrote, standard output and standard error together, as lines. @type {string[]} */
+  log = [];
+  /** @type {{code: number | null, signal: string | null} | undefined} */
+  ended;
+  #watchers = new Set();
+
+  /**
+   * @param {string} command
+   * @param {string[]} args
+   * @param {{env?: Record<string, string | undefined>, cwd?: string}} [options]
+   */
+  constructor(command, args, { env = {}, cwd } = {}) {
+    this.name = path.basename(command);
+    this.process = spawn(command, args, {
+      cwd,
+      env: { ...process.env, ...env },
+      detached: true,
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    this.exited = new Promise((resolve) => {
+      this.process.once('error', (error) => resolve(this.#end({ code: null, signal: null, error })));
+      this.process.once('exit', (code, signal) => resolve(this.#end({ code, signal })));
+    });
+    // After `exit` its last lines may still be in the pipe; after `close` they have been read.
+    this.silent = new Promise((resolve) => this.process.once('close', resolve));
+    if (this.process.pid) tellUndertaker(`+group ${this.process.pid}`);
+    for (const stream of [this.process.stdout, this.process.stderr]) {
+      createInterface({ input: stream }).on('line', (line) => this.#hear(line));
+    }
+  }
+
+  #hear(line) {
+    this.log.push(line);
+    if (this.log.length > keptLines) this.log.shift();
+    for (const watch of this.#watchers) watch(line);
+  }
+
+  #end(how) {
+    this.ended = how;
+    // The leader is gone; what it left behind must not slow every test after this one.
+    this.#signalGroup('SIGKILL');
+    if (this.process.pid) tellUndertaker(`-group ${this.process.pid}`);
+    return how;
+  }
+
+  #signalGroup(signal) {
+    if (!this.process.pid) return;
+    try {
+      process.kill(-this.process.pid, signal);
+    } catch (error) {
+      if (error.code !== 'ESRCH') throw error;
+    }
+  }
+
+  /**
+   * The first line, also among those already written, that matches.
+   *
+   * @param {RegExp} pattern
+   * @param {number} timeout milliseconds
+   * @returns {Promise<RegExpMatchArray>}
+   */
+  line(pattern, timeout) {
+    let watch;
+    const found = new Promise((resolve, reject) => {
+      watch = (line) => {
+        const match = line.match(pattern);
+        if (match) resolve(match);
+      };
+      this.log.forEach(watch);
+      this.#watchers.add(watch);
+      Promise.all([this.exited, this.silent]).then(([how]) => {
+        reject(new Error(`${this.name} ended (${describe(how)}) before it wrote ${pattern}:\n${this.tail()}`));
+      });
+    });
+    return within(found, timeout, () => `${this.name} has not written ${pattern} yet:\n${this.tail()}`)
+      .finally(() => this.#watchers.delete(watch));
+  }
+
+  /** The end of the log, for messages. */
+  tail(lines = 25) {
+    return this.log.slice(-lines).map((line) => `    ${line}`).join('\n') || '    (nothing was written)';
+  }
+
+  /**
+   * Sends a signal, SIGKILL to the whole group and anything else to the leader alone, and waits for the end.
+   *
+   * @param {NodeJS.Signals} [signal]
+   */
+  async kill(signal = 'SIGKILL') {
+    if (!this.ended) {
+      if (signal === 'SIGKILL') this.#signalGroup(signal);
+      else this.process.kill(signal);
+    }
+    return within(this.exited, 30_000, () => `${this.name} has not ended after ${signal}:\n${this.tail()}`);
+  }
+}
+
+function describe({ code, signal, error }) {
+  if (error) return error.message;
+  return signal ? `signal ${signal}` : `status ${code}`;
+}

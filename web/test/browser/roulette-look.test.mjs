@@ -1,0 +1,139 @@
+// Every state of the roulette page, photographed and checked with axe: phone and laptop, light and dark.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { sharedBrowsers } from './browsers.mjs';
+import { launchChromium } from './chromium.mjs';
+import { inspect, screenshotFolder } from './screenshots.mjs';
+import { arrive, begin, meet, reads, says, serve, write } from './stranger.mjs';
+
+const { chromium } = sharedBrowsers();
+
+/** @param {import('./page.mjs').Page} page */
+async function looksRight(t, page, state) {
+  const faults = await inspect(page, `roulette-${state}`);
+  t.diagnostic(`${screenshotFolder}/roulette-${state}-*.png`);
+  assert.deepEqual(faults, [], `faults in the state "${state}"`);
+}
+
+test('the first screen looks right before anything is chosen, with the preview, and for text only', async (t) => {
+  const { url } = await serve(t);
+  const page = await arrive(t, await chromium(), url, { colour: 'teal' });
+  await page.waitForStatus(says.ready);
+  await looksRight(t, page, 'first');
+  await page.fill('textbox', 'Name', 'Ann');
+  await page.fill('textbox', 'Interests', 'chess, jazz,');
+  await page.click('button', 'Turn on camera');
+  await page.find('video', 'You');
+  await looksRight(t, page, 'preview');
+  await page.click('radio', 'Text only');
+  await looksRight(t, page, 'first-text');
+});
+
+test('waiting looks right', async (t) => {
+  const { url } = await serve(t);
+  const page = await arrive(t, await chromium(), url, { colour: 'teal' });
+  await begin(page);
+  await page.waitForStatus(says.looking);
+  await looksRight(t, page, 'waiting');
+});
+
+test('a video chat looks right, and so do its questions and its end', async (t) => {
+  const { url } = await serve(t, { CONFAB_CONNECTION_RESUME_GRACE: '300s' });
+  const browser = await chromium();
+  const doomed = await launchChromium();
+  t.after(() => doomed.close());
+  const page = await arrive(t, browser, url, { colour: 'red' });
+  const partner = await arrive(t, doomed, url, { colour: 'green' });
+  await meet([page, 'red'], [partner, 'green']);
+  await looksRight(t, page, 'chat');
+  await write(partner, 'Hello! Where do you look at me from?');
+  await write(page, 'From a long way off, and at a line that is long enough to need more than one on a telephone.');
+  await reads(page, 'Hello!');
+  await looksRight(t, page, 'chat-text');
+  await page.click('button', 'Mute');
+  await page.click('button', 'Camera off');
+  await looksRight(t, page, 'chat-muted');
+  await page.click('button', 'Report');
+  await page.find('dialog');
+  await looksRight(t, page, 'report');
+  await page.press('Escape');
+  await page.waitFor('the question is closed', "!document.querySelector('dialog[open]')");
+  await page.click('button', 'Block');
+  await page.find('button', 'Cancel');
+  await looksRight(t, page, 'block');
+  await page.click('button', 'Cancel');
+  await doomed.kill();
+  await page.waitForStatus(says.away);
+  await looksRight(t, page, 'away');
+});
+
+test('a chat in text only looks right', async (t) => {
+  const { url } = await serve(t);
+  const browser = await chromium();
+  const page = await arrive(t, browser, url, { label: 'a writing' });
+  const partner = await arrive(t, browser, url, { label: 'another writing' });
+  await begin(page, { textOnly: true, name: 'Ann' });
+  await page.waitForStatus(says.looking);
+  await begin(partner, { textOnly: true, name: 'Bob' });
+  await page.waitForStatus(says.writing);
+  await write(partner, 'Hello, Ann.');
+  await reads(page, 'Hello, Ann.');
+  await looksRight(t, page, 'text');
+});
+
+test('troubles look right: a lost server, and a second tab', async (t) => {
+  const server = await serve(t);
+  const browser = await chromium();
+  const page = await arrive(t, browser, server.url, { colour: 'red' });
+  await begin(page);
+  await page.waitForStatus(says.looking);
+  const second = await arrive(t, browser, server.url, { colour: 'blue', sharing: page });
+  await begin(second);
+  await second.find('alert');
+  await looksRight(t, second, 'elsewhere');
+  await server.kill();
+  await page.waitForStatus(says.dropped);
+  await looksRight(t, page, 'dropped');
+});
+
+test('the whole first screen and a chat can be worked by keyboard alone', async (t) => {
+  const { url } = await serve(t);
+  const browser = await chromium();
+  const partner = await arrive(t, browser, url, { colour: 'green' });
+  const page = await arrive(t, browser, url, { colour: 'red' });
+  await begin(partner, { textOnly: true });
+  await partner.waitForStatus(says.looking);
+
+  await tabTo(page, 'radio');
+  await page.press('ArrowDown');
+  await tabTo(page, 'Name');
+  await page.type('Ann');
+  await tabTo(page, 'checkbox');
+  await page.press('Space');
+  await tabTo(page, 'Start');
+  await page.press('Enter');
+  await page.waitForStatus(says.writing);
+  await tabTo(page, 'Message');
+  await page.type('typed');
+  await page.press('Enter');
+  await reads(partner, 'typed');
+  await tabTo(page, 'Next');
+  await page.press('Enter');
+  await partner.waitForStatus(says.movedOn);
+});
+
+/** Presses Tab until the focus is on a control of this kind or name; one round through the page must be enough. */
+async function tabTo(page, wanted) {
+  const passed = [];
+  for (let step = 0; step < 60; step += 1) {
+    const focused = await page.evaluate(() => {
+      const element = document.activeElement;
+      const text = element.getAttribute('aria-label') || element.labels?.[0]?.innerText || element.innerText || '';
+      return { kind: element.type ?? element.localName, text: text.trim() };
+    });
+    if (focused.kind === wanted || focused.text.startsWith(wanted)) return;
+    passed.push(`${focused.kind} "${focused.text.slice(0, 20)}"`);
+    await page.press('Tab');
+  }
+  assert.fail(`the focus never reached ${wanted}; it passed ${passed.join(', ')}`);
+}

@@ -1,0 +1,154 @@
+// Leaving, dropping and coming back in real browsers. Waits of the product are set short here; at full length they are
+// proved in simulated time.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { sharedBrowsers } from './browsers.mjs';
+import { launchChromium } from './chromium.mjs';
+import { framesDecoded, framesRise } from './media.mjs';
+import { startProxy } from './proxy.mjs';
+import { arrive, assertNothingThrown, begin, keepReceiving, meet, reads, says, see, seesNobody, serve, write } from './stranger.mjs';
+import { elapsed, stopwatch } from './wait.mjs';
+
+const { chromium } = sharedBrowsers();
+
+test('who closes the tab has left, and the partner is told at once', async (t) => {
+  // Far longer than the test: only leaving, not dropping, can be told in time.
+  const { url } = await serve(t, { CONFAB_CONNECTION_RESUME_GRACE: '300s' });
+  const browser = await chromium();
+  const red = await arrive(t, browser, url, { colour: 'red' });
+  const green = await arrive(t, browser, url, { colour: 'green' });
+  await meet([red, 'red'], [green, 'green']);
+  const time = stopwatch();
+  await green.close();
+  await red.waitForStatus(says.left);
+  t.diagnostic(`the partner was told after ${time()}`);
+  await seesNobody(red);
+  assertNothingThrown(red);
+});
+
+test('who reloads has left, and meets again as a new arrival', async (t) => {
+  const { url } = await serve(t, { CONFAB_CONNECTION_RESUME_GRACE: '300s', CONFAB_ROULETTE_REMATCH_WAIT: '1s' });
+  const browser = await chromium();
+  const red = await arrive(t, browser, url, { colour: 'red' });
+  const green = await arrive(t, browser, url, { colour: 'green' });
+  await meet([red, 'red'], [green, 'green']);
+  await green.reload();
+  await red.waitForStatus(says.left);
+  await green.click('button', 'Start');
+  await Promise.all([see(red, 'green'), see(green, 'red')]);
+});
+
+test('whose browser is killed may come back for a while, and then has left', async (t) => {
+  const { url } = await serve(t, { CONFAB_CONNECTION_RESUME_GRACE: '4s' });
+  const doomed = await launchChromium();
+  t.after(() => doomed.close());
+  const red = await arrive(t, await chromium(), url, { colour: 'red' });
+  const green = await arrive(t, doomed, url, { colour: 'green' });
+  await meet([red, 'red'], [green, 'green']);
+  const time = stopwatch();
+  await doomed.kill();
+  await red.waitForStatus(says.away);
+  t.diagnostic(`the partner was said to be away after ${time()}`);
+  await red.waitForStatus(says.left);
+  t.diagnostic(`and to have left after ${time()}, the grace being 4 s`);
+  await seesNobody(red);
+  assertNothingThrown(red);
+});
+
+test('one whose partner is away need not wait: Next works', async (t) => {
+  const { url } = await serve(t, { CONFAB_CONNECTION_RESUME_GRACE: '300s' });
+  const doomed = await launchChromium();
+  t.after(() => doomed.close());
+  const browser = await chromium();
+  const red = await arrive(t, browser, url, { colour: 'red' });
+  const green = await arrive(t, doomed, url, { colour: 'green' });
+  const blue = await arrive(t, browser, url, { colour: 'blue' });
+  await meet([red, 'red'], [green, 'green']);
+  await doomed.kill();
+  await red.waitForStatus(says.away);
+  await red.click('button', 'Next');
+  await red.waitForStatus(says.looking);
+  await begin(blue);
+  await Promise.all([see(red, 'blue'), see(blue, 'red')]);
+});
+
+test('a network that is gone for 8 s brings both back to the same chat', async (t) => {
+  const server = await serve(t);
+  const proxy = await startProxy(server.port);
+  t.after(() => proxy.close());
+  const browser = await chromium();
+  const red = await arrive(t, browser, proxy.url, { colour: 'red' });
+  const green = await arrive(t, browser, server.url, { colour: 'green' });
+  await meet([red, 'red'], [green, 'green']);
+  await write(red, 'before the outage');
+  await reads(green, 'before the outage');
+
+  const gone = elapsed(8_000, 'the outage');
+  await proxy.cut();
+  await Promise.all([red.waitForStatus(says.dropped), green.waitForStatus(says.away)]);
+  await write(green, 'into the outage');
+  await gone;
+  const time = stopwatch();
+  await proxy.heal();
+  await reads(red, 'into the outage');
+  await reads(red, 'before the outage');
+  await Promise.all([red, green].map((page) => page.waitForStatus(says.talking)));
+  t.diagnostic(`both were back in the chat ${time()} after the network was`);
+  await write(red, 'after the outage');
+  await reads(green, 'after the outage');
+  await Promise.all([see(red, 'green'), see(green, 'red'), keepReceiving(red, green)]);
+  assertNothingThrown(red, green);
+});
+
+test('a network that swallows everything is noticed by its silence, and survived', async (t) => {
+  const server = await serve(t, { CONFAB_CONNECTION_PING_INTERVAL: '1s', CONFAB_CONNECTION_MISSED_PINGS: '3' });
+  const proxy = await startProxy(server.port);
+  t.after(() => proxy.close());
+  const browser = await chromium();
+  const red = await arrive(t, browser, proxy.url, { colour: 'red' });
+  const green = await arrive(t, browser, server.url, { colour: 'green' });
+  await meet([red, 'red'], [green, 'green']);
+  const time = stopwatch();
+  proxy.stall();
+  await Promise.all([green.waitForStatus(says.away), red.waitForStatus(says.dropped)]);
+  t.diagnostic(`both ends noticed after ${time()}`);
+  await proxy.heal();
+  await Promise.all([red, green].map((page) => page.waitForStatus(says.talking)));
+  await write(green, 'still there?');
+  await reads(red, 'still there?');
+});
+
+test('a server that is killed and started again finds the pages waiting, and they meet untouched', async (t) => {
+  const server = await serve(t);
+  const browser = await chromium();
+  const red = await arrive(t, browser, server.url, { colour: 'red' });
+  const green = await arrive(t, browser, server.url, { colour: 'green' });
+  await meet([red, 'red'], [green, 'green']);
+  for (const page of [red, green]) await page.evaluate('window.untouched = true');
+  await server.kill('SIGKILL');
+  await Promise.all([red, green].map((page) => page.waitForStatus(says.dropped)));
+  const time = stopwatch();
+  await server.start();
+  await Promise.all([see(red, 'green'), see(green, 'red')]);
+  t.diagnostic(`both were in a chat again ${time()} after the server was started`);
+  await Promise.all([framesRise(red), framesRise(green)]);
+  for (const page of [red, green]) assert.equal(await page.evaluate('window.untouched'), true, 'nobody reloaded');
+  t.diagnostic(`frames: ${await Promise.all([red, green].map(framesDecoded))}`);
+  assertNothingThrown(red, green);
+});
+
+test('a server that is told to stop says so in time, and pages come back to the next one', async (t) => {
+  const server = await serve(t);
+  const browser = await chromium();
+  const red = await arrive(t, browser, server.url, { colour: 'red' });
+  const green = await arrive(t, browser, server.url, { colour: 'green' });
+  await meet([red, 'red'], [green, 'green']);
+  const time = stopwatch();
+  const { code } = await server.kill('SIGTERM');
+  assert.equal(code, 0, 'an orderly end');
+  t.diagnostic(`it stopped after ${time()}`);
+  await Promise.all([red, green].map((page) => page.waitForStatus(says.dropped)));
+  await server.start();
+  await Promise.all([see(red, 'green'), see(green, 'red')]);
+  await Promise.all([framesRise(red), framesRise(green)]);
+});

@@ -1,0 +1,165 @@
+// Strangers meet in real browsers, through the built server: see and hear each other, write, move on.
+// Needs CONFAB_BINARY or a debug build. Every test has a server of its own, and so an empty queue.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { sharedBrowsers } from './browsers.mjs';
+import { framesDecoded, framesRise, remoteColour, seesColour } from './media.mjs';
+import { startNginx } from './nginx.mjs';
+import { arrive, assertNoComplaints, begin, keepReceiving, meet, reads, says, see, seesNobody, serve, write } from './stranger.mjs';
+import { stopwatch } from './wait.mjs';
+
+const { chromium, firefox } = sharedBrowsers();
+
+test('two strangers in Chromium meet, see and hear each other, and frames keep coming', async (t) => {
+  const { url } = await serve(t);
+  const browser = await chromium();
+  const red = await arrive(t, browser, url, { colour: 'red' });
+  const green = await arrive(t, browser, url, { colour: 'green' });
+  const time = stopwatch();
+  await meet([red, 'red'], [green, 'green']);
+  t.diagnostic(`both saw each other after ${time()}`);
+  assert.ok(await red.has('video', 'You'), 'one sees oneself');
+  const before = await Promise.all([red, green].map(framesDecoded));
+  await keepReceiving(red, green);
+  t.diagnostic(`frames ${before} → ${await Promise.all([red, green].map(framesDecoded))}, with sound, after ${time()}`);
+  assertNoComplaints(red, green);
+});
+
+test('a stranger in Chromium and one in Firefox meet, see and hear each other', async (t) => {
+  const { url } = await serve(t);
+  const blue = await arrive(t, await chromium(), url, { colour: 'blue' });
+  const yellow = await arrive(t, await firefox(), url, { colour: 'yellow' });
+  const time = stopwatch();
+  await meet([blue, 'blue'], [yellow, 'yellow']);
+  t.diagnostic(`both saw each other after ${time()}`);
+  await keepReceiving(blue, yellow);
+  assertNoComplaints(blue, yellow);
+});
+
+test('what one writes the other reads, by the Send button and by Enter', async (t) => {
+  const { url } = await serve(t);
+  const browser = await chromium();
+  const red = await arrive(t, browser, url, { colour: 'red' });
+  const green = await arrive(t, browser, url, { colour: 'green' });
+  await meet([red, 'red'], [green, 'green']);
+  const time = stopwatch();
+  await write(red, 'Hello, <b>green</b> & co. ☕', { by: 'Send' });
+  await reads(green, 'Hello, <b>green</b> & co. ☕');
+  await write(green, 'Hello, red.');
+  await reads(red, 'Hello, red.');
+  t.diagnostic(`both lines were read after ${time()}`);
+  await Promise.all([reads(red, 'Hello, <b>green</b>'), reads(green, 'Hello, red.')]);
+  assertNoComplaints(red, green);
+});
+
+test('two who want text only write to each other, and no camera is opened', async (t) => {
+  const { url } = await serve(t);
+  const browser = await chromium();
+  const one = await arrive(t, browser, url, { colour: 'red' });
+  const other = await arrive(t, browser, url, { colour: 'green' });
+  await begin(one, { textOnly: true, name: 'Ann' });
+  await one.waitForStatus(says.looking);
+  await begin(other, { textOnly: true, name: 'Bob' });
+  await Promise.all([one, other].map((page) => page.waitForStatus(says.writing)));
+  assert.match(await one.status(), /Bob/);
+  assert.match(await other.status(), /Ann/);
+  await write(one, 'Just words.');
+  await reads(other, 'Just words.');
+  assert.equal(await one.evaluate('window.__peers.length'), 0);
+});
+
+test('Next parts two strangers, and each meets somebody else', async (t) => {
+  // Longer than the test: two who just left each other must not be paired again while it runs.
+  const { url } = await serve(t, { CONFAB_ROULETTE_REMATCH_WAIT: '120s' });
+  const browser = await chromium();
+  const colours = ['red', 'green', 'blue', 'yellow'];
+  const [red, green, blue, yellow] = await Promise.all(colours.map((colour) => arrive(t, browser, url, { colour })));
+  await meet([red, 'red'], [green, 'green']);
+  await meet([blue, 'blue'], [yellow, 'yellow']);
+
+  const time = stopwatch();
+  await red.click('button', 'Next');
+  await green.waitForStatus(says.movedOn);
+  await Promise.all([seesNobody(red), seesNobody(green)]);
+  t.diagnostic(`both were alone after ${time()}`);
+  await blue.click('button', 'Next');
+  const [ofRed, ofGreen] = await Promise.all([see(red, ['blue', 'yellow']), see(green, ['blue', 'yellow'])]);
+  assert.notEqual(ofRed, ofGreen, 'each met another one');
+  await Promise.all([see(blue, ['red', 'green']), see(yellow, ['red', 'green'])]);
+  t.diagnostic(`all four were in new chats after ${time()}`);
+  await Promise.all([red, green, blue, yellow].map((page) => framesRise(page)));
+  assertNoComplaints(red, green, blue, yellow);
+});
+
+test('Stop ends the chat, and Start begins another', async (t) => {
+  const { url } = await serve(t, { CONFAB_ROULETTE_REMATCH_WAIT: '1s' });
+  const browser = await chromium();
+  const red = await arrive(t, browser, url, { colour: 'red' });
+  const green = await arrive(t, browser, url, { colour: 'green' });
+  await meet([red, 'red'], [green, 'green']);
+  await red.click('button', 'Stop');
+  await green.waitForStatus(says.left);
+  await seesNobody(green);
+  await red.click('button', 'Start');
+  await Promise.all([see(red, 'green'), see(green, 'red')]);
+  await keepReceiving(red, green);
+});
+
+test('Mute and Camera off reach the partner, and can be taken back', async (t) => {
+  const { url } = await serve(t);
+  const browser = await chromium();
+  const red = await arrive(t, browser, url, { colour: 'red' });
+  const green = await arrive(t, browser, url, { colour: 'green' });
+  await meet([red, 'red'], [green, 'green']);
+  await keepReceiving(green);
+  await red.click('button', 'Camera off');
+  await green.until('the red picture is gone', async () => await remoteColour(green) !== 'red');
+  await red.click('button', 'Camera off');
+  await seesColour(green, 'red');
+  await red.click('button', 'Mute');
+  const pressed = await (await red.find('button', 'Mute')).evaluate(function () { return this.getAttribute('aria-pressed'); });
+  assert.equal(pressed, 'true');
+});
+
+test('two tabs of one browser are one person, and are never paired', async (t) => {
+  const { url } = await serve(t);
+  const browser = await chromium();
+  const tab = await arrive(t, browser, url, { colour: 'red' });
+  await begin(tab);
+  await tab.waitForStatus(says.looking);
+  const second = await arrive(t, browser, url, { colour: 'blue', sharing: tab });
+  await begin(second);
+  await second.until('the second tab says where one is already', async () => {
+    const alerts = await second.evaluate("[...document.querySelectorAll('[role=alert]')].map((element) => element.innerText).join(' ')");
+    return /another tab/i.test(alerts);
+  });
+  // The queue had every occasion to pair the two before this one came.
+  const stranger = await arrive(t, browser, url, { colour: 'green' });
+  await begin(stranger);
+  await Promise.all([see(stranger, 'red'), see(tab, 'green')]);
+  assert.match(await remoteColour(second), /^no element|^no frame/);
+});
+
+test('a guest tab is somebody else, so one person can try it with two tabs', async (t) => {
+  const server = await serve(t);
+  assert.match(server.ready, /guest=1/, 'the ready line says how to try it alone');
+  const browser = await chromium();
+  const tab = await arrive(t, browser, server.url, { colour: 'red' });
+  const guest = await arrive(t, browser, server.url, { colour: 'green', sharing: tab, guest: true });
+  await meet([tab, 'red'], [guest, 'green']);
+  await keepReceiving(tab, guest);
+});
+
+test('strangers meet through nginx, and it passes on the WebSocket', async (t) => {
+  const server = await serve(t, { CONFAB_TRUSTED_PROXIES: '127.0.0.1' });
+  const nginx = await startNginx({ upstreamPort: server.port });
+  t.after(() => nginx.close());
+  const browser = await chromium();
+  const red = await arrive(t, browser, nginx.url, { colour: 'red' });
+  const green = await arrive(t, browser, nginx.url, { colour: 'green' });
+  await meet([red, 'red'], [green, 'green']);
+  await keepReceiving(red, green);
+  await write(red, 'through nginx');
+  await reads(green, 'through nginx');
+  assertNoComplaints(red, green);
+});

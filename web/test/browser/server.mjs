@@ -1,0 +1,107 @@
+// The built server, as a child process of a test.
+import { access, writeFile } from 'node:fs/promises';
+import net from 'node:net';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { Child, removeFolder, temporaryFolder } from './process.mjs';
+
+export const repository = fileURLToPath(new URL('../../..', import.meta.url));
+
+const startTimeout = 60_000;
+
+/** Several servers run at once in tests: none may insist on a port that another has. */
+const ownPorts = { CONFAB_MEDIA_PORT: '0', CONFAB_METRICS_ENABLED: 'false' };
+
+/**
+ * Starts `confab serve` with a data directory of its own on a free port of 127.0.0.1.
+ *
+ * @param {object} [options]
+ * @param {Record<string, string | number>} [options.env] configuration, such as `CONFAB_CONNECTION_RESUME_GRACE: '3s'`
+ * @param {string[]} [options.flags] more command line flags
+ * @param {string} [options.binary] the executable; otherwise the variable CONFAB_BINARY, otherwise the debug build
+ * @returns {Promise<Server>}
+ */
+export async function startServer({ env = {}, flags = [], binary = defaultBinary() } = {}) {
+  await access(binary).catch(() => {
+    throw new Error(`there is no server at ${binary}: build it (swift build), or say where it is with CONFAB_BINARY`);
+  });
+  const server = new Server(binary, env, flags, await temporaryFolder('server'));
+  try {
+    await server.start();
+  } catch (error) {
+    await server.close();
+    throw error;
+  }
+  return server;
+}
+
+function defaultBinary() {
+  return process.env.CONFAB_BINARY ?? path.join(repository, '.build', 'debug', 'confab');
+}
+
+class Server {
+  /** 0 until the first start found a free one; then every start takes the same. */
+  port = 0;
+  /** @type {string} */
+  url;
+  /** The whole ready line, which also says what to try next. */
+  ready = '';
+  #earlierLogs = [];
+
+  constructor(binary, env, flags, folder) {
+    Object.assign(this, { binary, folder, flags, dataFolder: path.join(folder, 'data') });
+    // Nothing of the tester's own configuration may leak in.
+    const inherited = Object.keys(process.env).filter((name) => name.startsWith('CONFAB_'));
+    const settings = Object.entries(env).map(([name, value]) => [name, String(value)]);
+    this.env = { ...Object.fromEntries(inherited.map((name) => [name, undefined])), ...ownPorts, ...Object.fromEntries(settings) };
+    this.configuration = path.join(folder, 'config.yaml');
+  }
+
+  /** Starts it, or starts it again: same port, same data, as after a crash or an update. */
+  async start() {
+    if (this.child && !this.child.ended) throw new Error('the server is running already');
+    await writeFile(this.configuration, '# Everything is set by flags and variables.\nhost: 127.0.0.1\n');
+    if (this.child) this.#earlierLogs.push(...this.child.log, '--- started again ---');
+    this.child = new Child(this.binary, [
+      'serve', '--port', String(this.port), '--data-dir', this.dataFolder,
+      '--config', this.configuration, ...this.flags,
+    ], { env: this.env, cwd: this.folder });
+    const [line, url] = await this.child.line(/.*Confab is ready: (\S+).*/, startTimeout);
+    this.ready = line;
+    this.url = url.replace(/\/$/, '');
+    this.port = Number(new URL(url).port);
+    return this;
+  }
+
+  /** Everything it wrote, in all its lives. */
+  get log() {
+    return [...this.#earlierLogs, ...this.child.log];
+  }
+
+  /** Ends it and returns how it ended. @param {NodeJS.Signals} [signal] */
+  kill(signal = 'SIGKILL') {
+    return this.child.kill(signal);
+  }
+
+  /** Runs another command of the executable on the same data, such as `command('token', 'create', …)`; its output. */
+  async command(...args) {
+    const child = new Child(this.binary, [...args, '--data-dir', this.dataFolder], { env: this.env, cwd: this.folder });
+    const [{ code }] = await Promise.all([child.exited, child.silent]);
+    if (code !== 0) throw new Error(`confab ${args.join(' ')} ended with status ${code}:\n${child.tail()}`);
+    return child.log.join('\n').trim();
+  }
+
+  async close() {
+    if (this.child) await this.child.kill();
+    await removeFolder(this.folder);
+  }
+}
+
+/** A port nobody listens on at this moment. */
+export async function freePort() {
+  const probe = net.createServer().listen(0, '127.0.0.1');
+  await new Promise((resolve, reject) => probe.once('listening', resolve).once('error', reject));
+  const { port } = probe.address();
+  await new Promise((resolve) => probe.close(resolve));
+  return port;
+}

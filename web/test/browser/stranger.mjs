@@ -1,0 +1,111 @@
+// A person at the roulette page: what they do with mouse and keyboard, and what they can tell happened.
+// The page's words are here and nowhere else in the browser tests.
+import assert from 'node:assert/strict';
+import { framesRise, remoteVideo, seesColour, soundArrives } from './media.mjs';
+import { Element } from './page.mjs';
+import { startServer } from './server.mjs';
+import { NotYet } from './wait.mjs';
+
+/** What the status line says, and when. */
+export const says = {
+  ready: /connected\. (ready|agree)/i,
+  looking: /looking for/i,
+  /** In a video chat with picture. */
+  talking: /you are talking with/i,
+  /** In a chat with text only. */
+  writing: /you are chatting with/i,
+  /** The partner dropped and may come back. */
+  away: /lost the connection/i,
+  left: /\bleft\b/i,
+  movedOn: /moved on/i,
+  /** One's own connection dropped. */
+  dropped: /connection dropped/i,
+};
+
+/** Starts a server for one test, which ends with it; faults it logged are shown beside the test's result. */
+export async function serve(t, env = {}) {
+  const server = await startServer({ env });
+  t.after(async () => {
+    for (const line of server.log.filter((text) => /\b(error|critical|fatal)\b/i.test(text)).slice(0, 10)) {
+      t.diagnostic(`server: ${line}`);
+    }
+    await server.close();
+  });
+  return server;
+}
+
+/** Opens the page and closes it with the test. @param {import('./page.mjs').PageOptions & {guest?: boolean}} options */
+export async function arrive(t, browser, url, { guest, ...options }) {
+  const page = await browser.newPage(options);
+  t.after(() => page.close());
+  await page.goto(`${url}/${guest ? '?guest=1' : ''}`);
+  await page.find('button', 'Start');
+  return page;
+}
+
+/** Fills in the first screen, agrees to the rules and presses Start. */
+export async function begin(page, { name, textOnly = false } = {}) {
+  if (textOnly) await page.click('radio', 'Text only');
+  if (name) await page.fill('textbox', 'Name', name);
+  for (const handle of await page.query('checkbox')) {
+    const box = new Element(page, handle, 'the checkbox of the rules');
+    if (!await box.evaluate(function () { return this.checked; })) await box.click();
+  }
+  await page.click('button', 'Start');
+}
+
+/** The first begins and waits, so that the second meets them and nobody else. */
+export async function meet([one, itsColour], [other, otherColour]) {
+  await begin(one);
+  await one.waitForStatus(says.looking);
+  await begin(other);
+  await Promise.all([see(one, otherColour), see(other, itsColour)]);
+}
+
+
+/** Waits until the partner's picture is of this colour, in the place and under the name the contract gives it. */
+export async function see(page, colour) {
+  const seen = await seesColour(page, colour);
+  await page.waitForStatus(says.talking);
+  assert.ok(await page.has('video', 'Partner'), `${page.label}: the partner's video is named Partner`);
+  return seen;
+}
+
+/** Picture and sound go on arriving at every page. */
+export function keepReceiving(...pages) {
+  return Promise.all(pages.flatMap((page) => [framesRise(page), soundArrives(page)]));
+}
+
+/** Waits until no partner is shown any more. */
+export function seesNobody(page) {
+  return page.waitFor('no partner is shown', (selector) => {
+    const video = document.querySelector(selector);
+    return !video || !video.checkVisibility({ visibilityProperty: true });
+  }, { args: [remoteVideo] });
+}
+
+/** Writes into the text chat; `by` the button or the Enter key. */
+export async function write(page, text, { by = 'Enter' } = {}) {
+  await page.fill('textbox', 'Message', text);
+  if (by === 'Enter') await page.press('Enter');
+  else await page.click('button', by);
+}
+
+/** Waits until the log of the chat has this text. */
+export function reads(page, text) {
+  return page.until(`"${text}" stands in the chat`, async () => {
+    const log = await (await page.find('log')).text();
+    if (!log.includes(text)) throw new NotYet(`the chat is ${JSON.stringify(log)}`);
+    return true;
+  });
+}
+
+/** No page threw anything. Errors on the console are not counted: a browser writes one for each broken connection. */
+export function assertNothingThrown(...pages) {
+  for (const page of pages) assert.deepEqual(page.exceptions, [], page.label);
+}
+
+/** Neither thrown errors nor any on the console. */
+export function assertNoComplaints(...pages) {
+  for (const page of pages) assert.deepEqual(page.complaints(), [], page.label);
+}

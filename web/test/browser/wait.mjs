@@ -1,0 +1,96 @@
+// Waiting, the one way browser tests do it: ask again until a condition holds, and when it never does, say why not.
+// Nothing here sleeps for a fixed time and hopes.
+import { setTimeout as pause } from 'node:timers/promises';
+
+/** How long a wait lasts before it fails, in milliseconds. Generous: two busy cores may carry four pages and a compiler. */
+export const patience = 30_000;
+
+/** Between two questions, in milliseconds: short against what a person notices, long against what a question costs. */
+const interval = 100;
+
+/** "Ask again": the message is the reason shown when time runs out. Any other error ends a wait at once. */
+export class NotYet extends Error {
+  name = 'NotYet';
+}
+
+/**
+ * Asks `probe` until it returns something truthy, and returns that.
+ *
+ * @template T
+ * @param {string} description what is awaited, as the end of "waited until …"
+ * @param {() => T | Promise<T>} probe throws `NotYet` to give its reason for another round
+ * @param {object} [options]
+ * @param {number} [options.timeout] milliseconds
+ * @param {() => unknown} [options.why] asked once, on failure: the state that explains it
+ * @returns {Promise<T>}
+ */
+export async function until(description, probe, { timeout = patience, why } = {}) {
+  const started = performance.now();
+  for (;;) {
+    let reason;
+    try {
+      const value = await probe();
+      if (value) return value;
+      reason = `the last answer was ${JSON.stringify(value)}`;
+    } catch (error) {
+      if (!(error instanceof NotYet)) throw error;
+      reason = error.message;
+    }
+    if (performance.now() - started >= timeout) {
+      const more = why ? `\n  ${await explain(why)}` : '';
+      throw new Error(`waited ${seconds(performance.now() - started)} until ${description}: ${reason}${more}`);
+    }
+    await pause(interval);
+  }
+}
+
+/** The explanation of a failure must not hide the failure. */
+async function explain(why) {
+  try {
+    const state = await why();
+    return typeof state === 'string' ? state : JSON.stringify(state);
+  } catch (error) {
+    return `(no explanation: ${error.message})`;
+  }
+}
+
+/**
+ * A promise that must settle in time.
+ *
+ * @template T
+ * @param {Promise<T>} promise
+ * @param {number} timeout milliseconds
+ * @param {() => string} explanation the error's message
+ * @returns {Promise<T>}
+ */
+export async function within(promise, timeout, explanation) {
+  const guard = new AbortController();
+  const late = pause(timeout, undefined, { signal: guard.signal }).then(() => {
+    throw new Error(explanation());
+  });
+  try {
+    return await Promise.race([promise, late]);
+  } finally {
+    guard.abort();
+  }
+}
+
+/** For durations that are only about time: an outage lasts this long, and the wait can say how much is left. */
+export function elapsed(milliseconds, what) {
+  const started = performance.now();
+  return until(`${what} has lasted ${seconds(milliseconds)}`, () => {
+    const left = milliseconds - (performance.now() - started);
+    if (left > 0) throw new NotYet(`${seconds(left)} to go`);
+    return true;
+  }, { timeout: milliseconds + patience });
+}
+
+/** Starts a stopwatch; calling the result gives the time since, as people read it. */
+export function stopwatch() {
+  const started = performance.now();
+  return () => seconds(performance.now() - started);
+}
+
+export function seconds(milliseconds) {
+  return `${(milliseconds / 1000).toFixed(1)} s`;
+}
