@@ -50,8 +50,9 @@ public struct ConfabServer: Sendable {
         self.onReady = onReady
     }
 
-    /// Runs until the surrounding task's service group shuts down, or until SIGTERM or SIGINT when `signals` is true.
-    public func run(signals: Bool) async throws {
+    /// Runs until SIGTERM or SIGINT when `signals` is true, or until `stop` returns, and then stops gracefully; at once when
+    /// the surrounding task is cancelled.
+    public func run(signals: Bool, until stop: (@Sendable () async -> Void)? = nil) async throws {
         // One loop for all of signalling: the rules then need no lock and no hop, and one core carries tens of
         // thousands of messages a second. Media has loops of its own.
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
@@ -68,14 +69,20 @@ public struct ConfabServer: Sendable {
         }
         // The last is stopped first: everybody hears 1001 while the port still answers.
         services.append(Drain(gateway: gateway, configuration: configuration, logger: logger))
-        let services_ = ServiceGroup(
+        let lifecycle = ServiceGroup(
             configuration: .init(
                 services: services.map { .init(service: $0) },
                 gracefulShutdownSignals: signals ? [.sigterm, .sigint] : [], logger: logger
             )
         )
+        let watch = Task {
+            guard let stop else { return }
+            await stop()
+            await lifecycle.triggerGracefulShutdown()
+        }
+        defer { watch.cancel() }
         do {
-            try await services_.run()
+            try await lifecycle.run()
         } catch {
             try? await storage.close()
             try? await group.shutdownGracefully()

@@ -11,7 +11,10 @@ public struct Timestamp: Hashable, Comparable, Sendable {
     }
 
     /// Whole seconds since the epoch, rounded down, as JWT's `NumericDate` claims want them.
-    public var seconds: Int64 { milliseconds >= 0 ? milliseconds / 1000 : (milliseconds - 999) / 1000 }
+    public var seconds: Int64 {
+        let (quotient, remainder) = milliseconds.quotientAndRemainder(dividingBy: 1000)
+        return remainder < 0 ? quotient - 1 : quotient
+    }
 
     public static func < (left: Timestamp, right: Timestamp) -> Bool { left.milliseconds < right.milliseconds }
 

@@ -7,6 +7,7 @@ import NIOHTTP1
 import NIOHTTPTypes
 import NIOHTTPTypesHTTP1
 import NIOWebSocket
+import ServiceLifecycle
 
 /// A connection to the public port: HTTP for the router, or a WebSocket for the hub, told apart by its first request.
 struct GatewayChannel: HTTPChannelHandler {
@@ -55,8 +56,21 @@ struct GatewayChannel: HTTPChannelHandler {
     func handle(value: Value, logger: Logger) async {
         switch try? await value.kind.get() {
         case .http(let channel)?: await handleHTTP(asyncChannel: channel, logger: logger)
-        case .socket(let channel)?: try? await channel.closeFuture.get()
+        case .socket(let channel)?: await untilClosed(channel)
         case nil: value.channel.close(promise: nil)
+        }
+    }
+
+    /// Whoever has not answered 1001 by the end of the grace is cut off: a silent client must not keep the server up.
+    private func untilClosed(_ channel: any Channel) async {
+        await withTaskCancellationHandler {
+            await withGracefulShutdownHandler {
+                try? await channel.closeFuture.get()
+            } onGracefulShutdown: {
+                channel.close(promise: nil)
+            }
+        } onCancel: {
+            channel.close(promise: nil)
         }
     }
 

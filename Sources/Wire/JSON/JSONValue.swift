@@ -14,6 +14,7 @@ public struct JSONObject: Hashable, Sendable {
     public struct Member: Hashable, Sendable {
         public var name: String
         public var value: JSONValue
+        public init(name: String, value: JSONValue) { (self.name, self.value) = (name, value) }
     }
 
     public var members: [Member] = []

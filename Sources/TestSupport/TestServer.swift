@@ -1,0 +1,58 @@
+import Foundation
+import Logging
+import Server
+import Wire
+
+/// A whole server in the test's process, on a free port, with a data directory of its own.
+public struct TestServer: Sendable {
+    public let port: Int
+    public let dataDirectory: String
+    public let project: ProjectFile
+
+    /// Runs `body` beside a server that is ready, and stops the server.
+    ///
+    /// - Parameter configure: changes settings; every wait is one, so that a test need not wait long.
+    public static func run<Result: Sendable>(
+        dataDirectory: String? = nil, _ configure: (inout ConfabConfiguration) -> Void = { _ in },
+        _ body: @escaping @Sendable (TestServer) async throws -> Result
+    ) async throws -> Result {
+        let directory = dataDirectory ?? NSTemporaryDirectory() + "confab-test-\(UUID().uuidString)"
+        defer { if dataDirectory == nil { try? FileManager.default.removeItem(atPath: directory) } }
+        var configuration = ConfabConfiguration()
+        configuration.port = 0
+        configuration.dataDirectory = directory
+        configuration.metrics.enabled = .never
+        configuration.shutdown.grace = .milliseconds(500)
+        configure(&configuration)
+        let project = try ProjectFile.open(configuration)
+        let (ready, announce) = AsyncStream<Int>.makeStream()
+        let (stop, askToStop) = AsyncStream<Void>.makeStream()
+        let server = try ConfabServer(
+            configuration: configuration, project: project,
+            logger: Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() })
+        ) { announce.yield($0.port) }
+        return try await withThrowingTaskGroup(of: Result?.self) { tasks in
+            tasks.addTask {
+                try await server.run(signals: false) {
+                    for await _ in stop { return }
+                }
+                return nil
+            }
+            tasks.addTask {
+                var ports = ready.makeAsyncIterator()
+                guard let port = await ports.next() else { return nil }
+                defer { askToStop.yield() }
+                return try await body(TestServer(port: port, dataDirectory: directory, project: project))
+            }
+            var result: Result?
+            do {
+                while let next = try await tasks.next() { result = next ?? result }
+            } catch {
+                askToStop.yield()
+                throw error
+            }
+            guard let result else { throw CancellationError() }
+            return result
+        }
+    }
+}

@@ -1,0 +1,192 @@
+import Foundation
+import Server
+import Signaling
+import TestSupport
+import Testing
+import Wire
+
+@Suite("The gateway over real sockets", .timeLimit(.minutes(2)))
+struct GatewayTests {
+    @Test("two strangers meet, write to each other, and one's Next tells the other")
+    func meeting() async throws {
+        try await TestServer.run { server in
+            let (ann, bob) = (try await SocketClient.connect(port: server.port), try await SocketClient.connect(port: server.port))
+            try await ann.greet()
+            try await bob.greet()
+            async let annMeets = ann.meet()
+            async let bobMeets = bob.meet()
+            let (first, second) = try await (annMeets, bobMeets)
+            #expect(first.match == second.match)
+            let joined = try await ann.join(first.publish)
+            _ = try await bob.join(second.publish)
+            #expect(joined.capabilities.signal)
+            try await ann.say(.signal(Signal(session: joined.session, type: "chat", data: "hello <b>")))
+            let heard = try await bob.hear("chat") { if case .signal(let signal) = $0 { signal } else { nil } }
+            #expect(heard.data == "hello <b>")
+            #expect(heard.from == joined.connection.id)
+            try await bob.say(.next)
+            let ended = try await ann.hear("end") { if case .ended(let ended) = $0 { ended } else { nil } }
+            #expect(ended.reason == .partnerNext)
+        }
+    }
+
+    @Test("a dropped client resumes with nothing lost, and its partner sees both")
+    func resuming() async throws {
+        try await TestServer.run { server in
+            let (ann, bob) = (try await SocketClient.connect(port: server.port), try await SocketClient.connect(port: server.port))
+            let welcome = try await ann.greet()
+            try await bob.greet()
+            async let annMeets = ann.meet()
+            async let bobMeets = bob.meet()
+            let (first, second) = try await (annMeets, bobMeets)
+            _ = try await ann.join(first.publish)
+            let session = try await bob.join(second.publish).session
+            await ann.drop()
+            _ = try await bob.hear("reconnecting") {
+                if case .partner(let partner) = $0, partner.state == .reconnecting { true } else { nil }
+            }
+            try await bob.say(.signal(Signal(session: session, type: "chat", data: "are you there?")))
+            let back = try await SocketClient.connect(port: server.port)
+            let resumed = try await back.greet(
+                identity: welcome.identity,
+                resume: Hello.Resume(secret: welcome.resume.secret, received: await ann.received)
+            )
+            #expect(resumed.resumed)
+            #expect(resumed.connection == welcome.connection)
+            let missed = try await back.hear("what was missed") {
+                if case .signal(let signal) = $0 { signal } else { nil }
+            }
+            #expect(missed.data == "are you there?")
+            _ = try await bob.hear("connected") {
+                if case .partner(let partner) = $0, partner.state == .connected { true } else { nil }
+            }
+        }
+    }
+
+    @Test("a bad token is answered token_* and 4401, a bad hello 4400, silence 4408")
+    func refusals() async throws {
+        try await TestServer.run({ $0.limits.handshakeTimeout = .milliseconds(200) }) { server in
+            let forged = try await SocketClient.connect(port: server.port)
+            await #expect(throws: SocketClient.TimedOut.self) { try await forged.greet(token: "a.b.c") }
+            #expect(try await forged.hearClose() == 4401)
+            #expect(await forged.heard.contains { if case .error(let e) = $0 { e.error.code.isToken } else { false } })
+
+            let rude = try await SocketClient.connect(port: server.port)
+            try await rude.say(.next)
+            #expect(try await rude.hearClose() == 4400)
+
+            let silent = try await SocketClient.connect(port: server.port)
+            #expect(try await silent.hearClose() == 4408)
+
+            let old = try await SocketClient.connect(port: server.port)
+            var hello = Hello()
+            hello.version = 0
+            try await old.say(.hello(hello))
+            #expect(try await old.hearClose() == 4400)
+            #expect(await old.heard.contains { if case .error(let e) = $0 { e.error.code == .versionUnsupported } else { false } })
+        }
+    }
+
+    @Test("blocks, bans and reports are there after a restart")
+    func restart() async throws {
+        let directory = NSTemporaryDirectory() + "confab-restart-\(UUID().uuidString)"
+        defer { try? FileManager.default.removeItem(atPath: directory) }
+        let secrets = try await TestServer.run(dataDirectory: directory) { server in
+            let (ann, bob) = (try await SocketClient.connect(port: server.port), try await SocketClient.connect(port: server.port))
+            let (annWelcome, bobWelcome) = (try await ann.greet(), try await bob.greet())
+            async let annMeets = ann.meet()
+            async let bobMeets = bob.meet()
+            let (first, _) = try await (annMeets, bobMeets)
+            _ = try await ann.join(first.publish)
+            try await ann.say(.signal(Signal(session: first.publish.session, type: "chat", data: "go away")))
+            let report = try await ann.say(.report(ReportMatch(reason: "rude")))
+            try await ann.hear("report's answer") { if case .ok(let answer) = $0, answer.re == report { true } else { nil } }
+            let block = try await ann.say(.block(BlockMatch()))
+            try await ann.hear("block's answer") { if case .ok(let answer) = $0, answer.re == block { true } else { nil } }
+            return [annWelcome.identity, bobWelcome.identity]
+        }
+        let storage = try SQLiteStorage(directory: directory)
+        let reports = try await storage.reports(includingClosed: false, limit: 10)
+        #expect(reports.count == 1)
+        #expect(reports.first?.report.lines.map(\.text) == ["go away"])
+        try await storage.close()
+        try await TestServer.run(
+            dataDirectory: directory,
+            {
+                $0.roulette.rematchWait = .milliseconds(1)
+                $0.roulette.interestWait = .milliseconds(1)
+            }
+        ) { server in
+            let (ann, bob) = (try await SocketClient.connect(port: server.port), try await SocketClient.connect(port: server.port))
+            try await ann.greet(identity: secrets[0])
+            try await bob.greet(identity: secrets[1])
+            let third = try await SocketClient.connect(port: server.port)
+            try await third.greet()
+            try await ann.say(.start(Start()))
+            try await ann.hear("waiting") { if case .waiting = $0 { true } else { nil } }
+            try await bob.say(.start(Start()))
+            try await bob.hear("waiting") { if case .waiting = $0 { true } else { nil } }
+            // The third meets the oldest; had the block been forgotten, those two would have been gone.
+            let met = try await third.meet()
+            let annMet = try await ann.hear("match") { if case .matched(let matched) = $0 { matched } else { nil } }
+            #expect(met.match == annMet.match)
+        }
+    }
+
+    @Test("the operator's ban reaches the running server: 4403, and no way back")
+    func ban() async throws {
+        try await TestServer.run({ $0.storage.pollInterval = .milliseconds(20) }) { server in
+            let ann = try await SocketClient.connect(port: server.port)
+            let welcome = try await ann.greet()
+            let keys = try #require(Project(apiKey: server.project.apiKey, secret: server.project.apiSecret.revealed))
+            let identity = try keys.verifyIdentitySecret(try #require(welcome.identity)).id
+            let storage = try SQLiteStorage(directory: server.dataDirectory)
+            let ban = Ban(subject: .identity(identity), reason: "test", createdAt: Timestamp(milliseconds: 0))
+            try await storage.addBan(ban)
+            #expect(try await ann.hearClose() == 4403)
+            let again = try await SocketClient.connect(port: server.port)
+            await #expect(throws: SocketClient.TimedOut.self) { try await again.greet(identity: welcome.identity) }
+            #expect(try await again.hearClose() == 4403)
+            try await storage.close()
+        }
+    }
+
+    @Test("an address that is banned is put out, and its next socket is refused at the door")
+    func addressBan() async throws {
+        try await TestServer.run({ $0.storage.pollInterval = .milliseconds(20) }) { server in
+            let ann = try await SocketClient.connect(port: server.port)
+            try await ann.greet()
+            let storage = try SQLiteStorage(directory: server.dataDirectory)
+            let ban = Ban(subject: .address("127.0.0.0/8"), reason: "test", createdAt: Timestamp(milliseconds: 0))
+            try await storage.addBan(ban)
+            #expect(try await ann.hearClose() == 4403)
+            let again = try await SocketClient.connect(port: server.port)
+            #expect(try await again.hearClose() == 4403)
+            try await storage.close()
+        }
+    }
+
+    @Test("an address may hold so many sockets, behind a trusted proxy each client its own")
+    func socketsPerAddress() async throws {
+        try await TestServer.run({
+            $0.limits.socketsPerAddress = 2
+            $0.trustedProxies = TrustedProxies([CIDRBlock("127.0.0.1/32")!])
+        }) { server in
+            for _ in 0..<2 { try await SocketClient.connect(port: server.port).greet() }
+            let third = try await SocketClient.connect(port: server.port)
+            #expect(try await third.hearClose() == 4429)
+            let other = try await SocketClient.connect(port: server.port, headers: [("X-Forwarded-For", "203.0.113.9")])
+            try await other.greet()
+        }
+    }
+
+    @Test("a stopping server says 1001 to everybody")
+    func goingAway() async throws {
+        let client = try await TestServer.run { server in
+            let client = try await SocketClient.connect(port: server.port)
+            try await client.greet()
+            return client
+        }
+        #expect(try await client.hearClose() == 1001)
+    }
+}

@@ -1,0 +1,124 @@
+import Foundation
+import Testing
+import Wire
+
+/// `protocol/examples/` is read by the JavaScript tests too, so neither side can drift from the other.
+@Suite struct GoldenMessagesTests {
+    @Test(arguments: GoldenMessage.all) func everyExampleIsReadAndWrittenWithoutLoss(_ golden: GoldenMessage) throws {
+        let rewritten: [UInt8]
+        let type: String
+        if golden.isFromClient {
+            let envelope = try Envelope<ClientMessage>.decode(golden.bytes)
+            (rewritten, type) = (envelope.encode(), envelope.message.type)
+            #expect((envelope.seq == nil) == envelope.message.isUnnumbered)
+        } else {
+            let envelope = try Envelope<ServerMessage>.decode(golden.bytes)
+            (rewritten, type) = (envelope.encode(), envelope.message.type)
+        }
+        #expect(type == golden.type, "the file's name says what it holds")
+        #expect(try JSONReader.parse(rewritten).unordered == JSONReader.parse(golden.bytes).unordered)
+    }
+
+    @Test(arguments: GoldenMessage.all) func everyExampleIsCanonical(_ golden: GoldenMessage) throws {
+        guard case .object(let object) = try JSONReader.parse(golden.bytes) else {
+            return #expect(Bool(false), "a message is an object")
+        }
+        let names = object.members.map(\.name)
+        let head = ["type", "seq", "ack", "re"].filter(names.contains)
+        #expect(Array(names.prefix(head.count)) == head, "type, seq, ack and re come first")
+        #expect(golden.bytes.last == UInt8(ascii: "\n"))
+    }
+
+    @Test func everyMessageTypeHasAnExample() {
+        let client = Set(GoldenMessage.all.filter(\.isFromClient).map(\.type))
+        let server = Set(GoldenMessage.all.filter { !$0.isFromClient }.map(\.type))
+        #expect(client == MessageTypes.client)
+        #expect(server == MessageTypes.server)
+    }
+
+    /// A member that no example carries is one that the two ends could disagree about.
+    @Test func everyReasonAndRouletteStateHasAnExample() throws {
+        var seen: Set<String> = []
+        for golden in GoldenMessage.all where !golden.isFromClient {
+            switch try Envelope<ServerMessage>.decode(golden.bytes).message {
+            case .ended(let ended): seen.insert("ended \(ended.reason)")
+            case .left(let left): seen.insert("left \(left.reason)")
+            case .connectionDestroyed(let gone): seen.insert("connection \(gone.reason)")
+            case .streamDestroyed(let gone): seen.insert("stream \(gone.reason)")
+            case .partner(let partner): seen.insert("partner \(partner.state)")
+            case .welcome(let welcome): seen.insert("state \(welcome.state.roulette.state)")
+            default: break
+            }
+        }
+        let expected: Set = [
+            "ended next", "ended stopped", "ended blocked", "ended partnerNext", "ended partnerLeft", "ended banned",
+            "left forceDisconnected", "left matchEnded", "connection clientDisconnected",
+            "connection networkDisconnected", "connection forceDisconnected", "stream clientUnpublished",
+            "stream forceUnpublished", "stream clientDisconnected", "stream networkDisconnected",
+            "stream forceDisconnected", "partner reconnecting", "partner connected", "state idle", "state waiting",
+            "state matched",
+        ]
+        #expect(seen == expected)
+    }
+}
+
+/// One file of `protocol/examples/`.
+struct GoldenMessage: Sendable, CustomTestStringConvertible {
+    let file: String
+    let bytes: [UInt8]
+
+    var isFromClient: Bool { file.hasPrefix("client-") }
+
+    /// From the name, `<client|server>-<type>[-variant].json`.
+    var type: String {
+        file.dropFirst(7).dropLast(".json".count).split(separator: "-").first.map(String.init) ?? ""
+    }
+
+    var testDescription: String { file }
+
+    static let all: [GoldenMessage] = {
+        let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+            .deletingLastPathComponent().appendingPathComponent("protocol/examples")
+        let files = (try? FileManager.default.contentsOfDirectory(atPath: folder.path)) ?? []
+        return files.filter { $0.hasSuffix(".json") }.sorted().compactMap { file in
+            (try? Data(contentsOf: folder.appendingPathComponent(file))).map {
+                GoldenMessage(file: file, bytes: Array($0))
+            }
+        }
+    }()
+}
+
+/// The tables of `protocol/README.md`, on purpose not taken from the code.
+enum MessageTypes {
+    static let client: Set = [
+        "hello", "ack", "ping", "bye", "session.join", "session.leave", "session.publish", "session.unpublish",
+        "session.update", "session.subscribe", "session.unsubscribe", "session.negotiate", "session.signal",
+        "session.forceDisconnect", "session.forceUnpublish", "session.forceMute", "roulette.start", "roulette.next",
+        "roulette.stop", "roulette.report", "roulette.block", "roulette.count", "ice.servers",
+    ]
+    static let server: Set = [
+        "welcome", "error", "ack", "pong", "ok", "session.joined", "session.left", "session.connectionCreated",
+        "session.connectionDestroyed", "session.connectionReconnecting", "session.connectionReconnected",
+        "session.published", "session.streamCreated", "session.streamDestroyed", "session.streamChanged",
+        "session.subscribed", "session.unsubscribed", "session.negotiate", "session.signal", "session.muted",
+        "roulette.waiting", "roulette.matched", "roulette.partner", "roulette.ended", "roulette.count", "ice.servers",
+    ]
+}
+
+/// A JSON value whose members have no order.
+indirect enum UnorderedJSON: Equatable {
+    case scalar(JSONValue)
+    case array([UnorderedJSON])
+    case object([String: UnorderedJSON])
+}
+
+extension JSONValue {
+    var unordered: UnorderedJSON {
+        switch self {
+        case .array(let elements): .array(elements.map(\.unordered))
+        case .object(let object):
+            .object(Dictionary(object.members.map { ($0.name, $0.value.unordered) }, uniquingKeysWith: { first, _ in first }))
+        default: .scalar(self)
+        }
+    }
+}
