@@ -127,7 +127,7 @@ public struct ConfabServer: Sendable {
         }
         let tls = try tlsConfiguration(lan)
         let server = try tls.map { try HTTPServerBuilder.tls(plain, tlsConfiguration: $0) } ?? plain
-        let host = configuration.lan ? "0.0.0.0" : configuration.host
+        let host = lan?.everyAddress ?? configuration.host
         let (configuration, onReady) = (configuration, onReady)
         return Application(
             responder: Routes(gateway: gateway, configuration: configuration, lan: lan).router().buildResponder(),
@@ -162,6 +162,9 @@ public struct ConfabServer: Sendable {
 struct LocalNetwork: Sendable {
     let addresses: [IPAddress]
     let material: LocalCertificateAuthority.Material
+
+    /// What to bind to listen everywhere: an IPv6 socket takes IPv4 as well, where the machine has IPv6 at all.
+    var everyAddress: String { addresses.contains { !$0.isIPv4 } ? "::" : "0.0.0.0" }
 
     init(_ configuration: ConfabConfiguration) throws {
         addresses = try lanAddresses().map(\.address)

@@ -1,8 +1,8 @@
 // The text chat: the log and the composer. Whatever a stranger wrote goes through `textContent` and nothing else.
 import { box, button, byId, enable, setAttribute, setText, show } from './dom.js';
 
-/** @typedef {import('./state.js').State} State */
-/** @typedef {import('./state.js').Line} Line */
+/** @typedef {import('./types.js').State} State */
+/** @typedef {import('./types.js').Line} Line */
 /** @typedef {import('./strings.js').Strings} Strings */
 
 /** Who stopped typing for this long is not writing any more. */
@@ -23,7 +23,7 @@ export class Chat {
 
   /**
    * @param {Strings} strings
-   * @param {(event: import('./state.js').Event) => void} dispatch
+   * @param {(event: import('./types.js').Event) => void} dispatch
    * @param {(typing: boolean) => void} tellTyping
    */
   constructor(strings, dispatch, tellTyping) {
@@ -73,10 +73,9 @@ export class Chat {
   #setTyping(typing) {
     clearTimeout(this.#typingTimer);
     if (typing) this.#typingTimer = window.setTimeout(() => this.#setTyping(false), typingPause);
-    // Said once and not with each key.
-    if (typing === this.#typing) return;
+    // At each key: the SDK says it again now and then. That it ended, once.
+    if (typing || this.#typing) this.tellTyping(typing);
     this.#typing = typing;
-    this.tellTyping(typing);
   }
 
   /** @param {State} state */
@@ -127,9 +126,9 @@ export class Chat {
   /** @param {Line} line @param {string} name of the partner who is gone, for a note */
   #append(line, name) {
     const element = document.createElement('p');
-    element.className = `line ${line.who}`;
+    element.className = line.who === 'note' ? 'line over' : `line ${line.who}`;
     if (line.who === 'note') {
-      element.textContent = this.strings.over[/** @type {import('./state.js').Ending} */ (line.text)](name);
+      element.textContent = this.strings.over[/** @type {import('./types.js').Ending} */ (line.text)](name);
       // The status line says it aloud already.
       element.setAttribute('aria-hidden', 'true');
     } else {

@@ -3,13 +3,13 @@ import { box, byId, icon, input, setText } from './dom.js';
 import { withInterests } from './interests.js';
 import { limits } from './state.js';
 
-/** @typedef {import('./state.js').Form} Form */
+/** @typedef {import('./types.js').Form} Form */
 /** @typedef {import('./strings.js').Strings} Strings */
 
 /**
  * @param {Form} form what was remembered
  * @param {Strings} strings
- * @param {(event: import('./state.js').Event) => void} dispatch
+ * @param {(event: import('./types.js').Event) => void} dispatch
  */
 export function setUpForm(form, strings, dispatch) {
   const change = (/** @type {Partial<Form>} */ change) => dispatch({ type: 'form', change });
@@ -81,14 +81,25 @@ function setUpInterests(remembered, strings, change) {
     (buttons[Math.min(at, buttons.length - 1)] ?? field).focus();
   };
 
+  listen(field, add, () => interests.length > 0 && remove(interests[interests.length - 1]));
+  set(interests);
+  return add;
+}
+
+/**
+ * @param {HTMLInputElement} field
+ * @param {() => void} add
+ * @param {() => void} removeLast
+ */
+function listen(field, add, removeLast) {
   field.addEventListener('keydown', (event) => {
     // While an input method composes a word, Enter belongs to it.
     if (event.isComposing) return;
     if (event.key === ',' || (event.key === 'Enter' && field.value.trim())) {
       event.preventDefault();
       add();
-    } else if (event.key === 'Backspace' && !field.value && interests.length) {
-      remove(interests[interests.length - 1]);
+    } else if (event.key === 'Backspace' && !field.value) {
+      removeLast();
       field.focus();
     }
   });
@@ -97,8 +108,6 @@ function setUpInterests(remembered, strings, change) {
     if (field.value.includes(',')) add();
   });
   field.addEventListener('blur', add);
-  set(interests);
-  return add;
 }
 
 /** @param {string} text @param {Strings} strings @param {() => void} remove */

@@ -30,7 +30,7 @@ const report = new Report(strings, dispatch);
 let matchedAt = 0;
 let ticking = 0;
 
-/** @param {import('./state.js').Event} event */
+/** @param {import('./types.js').Event} event */
 function dispatch(event) {
   const [next, effects] = step(state, event, Date.now());
   state = next;
@@ -76,7 +76,10 @@ const carryOut = {
   focus: ({ on }) => box(on).focus({ preventScroll: true }),
 };
 
-/** What the buttons beside a trouble do. @type {Record<string, () => void>} */
+/**
+ * What the buttons beside a trouble do.
+ * @type {Record<string, () => void>}
+ */
 const ways = {
   retryLink: () => dispatch({ type: 'retryLink' }),
   reload: () => location.reload(),
@@ -87,9 +90,10 @@ const ways = {
   useText: () => dispatch({ type: 'useText' }),
   report: () => dispatch({ type: 'ask', about: 'report' }),
   dismiss: () => dispatch({ type: 'dismiss' }),
+  unblock: () => server.unblockSound(),
 };
 
-/** @param {string} id @param {import('./state.js').Event} event */
+/** @param {string} id @param {import('./types.js').Event} event */
 const onClick = (id, event) => button(id).addEventListener('click', () => dispatch(event));
 onClick('next', { type: 'next' });
 onClick('stop', { type: 'stop' });

@@ -39,12 +39,12 @@ export function identityMemory(guest) {
   };
 }
 
-/** @param {import('./state.js').Form} form */
+/** @param {import('./types.js').Form} form */
 export function rememberForm(form) {
   lasting.set(keys.form, JSON.stringify(form));
 }
 
-/** @returns {import('./state.js').Form} */
+/** @returns {import('./types.js').Form} */
 export function recallForm() {
   const kept = parsed(lasting.get(keys.form));
   const interests = Array.isArray(kept.interests) ? kept.interests.filter((/** @type {unknown} */ one) => typeof one === 'string') : [];

@@ -4,9 +4,12 @@ import { OT } from '../lib/index.js';
 import { box, byId, setText, show } from './dom.js';
 import { recallDevices, rememberDevices } from './memory.js';
 
-/** @typedef {import('./state.js').MediaTrouble} MediaTrouble */
+/** @typedef {import('./types.js').MediaTrouble} MediaTrouble */
 
-/** What the SDK's errors mean to a person. @type {Record<string, MediaTrouble>} */
+/**
+ * What the SDK's errors mean to a person.
+ * @type {Record<string, MediaTrouble>}
+ */
 const meanings = {
   OT_USER_MEDIA_ACCESS_DENIED: 'refused',
   OT_PERMISSION_DENIED: 'refused',
@@ -31,6 +34,19 @@ export async function allowedBefore() {
   }
 }
 
+/**
+ * Browsers measure no sound on a page that nobody touched yet, and complain in the console when asked.
+ * @param {() => void} run
+ */
+function afterGesture(run) {
+  const { userActivation } = /** @type {{userActivation?: {hasBeenActive: boolean}}} */ (navigator);
+  if (userActivation?.hasBeenActive ?? true) return run();
+  const done = new AbortController();
+  for (const gesture of ['pointerup', 'keyup']) {
+    window.addEventListener(gesture, () => { done.abort(); run(); }, { signal: done.signal, capture: true });
+  }
+}
+
 export class Preview {
   /** @type {any} The SDK's Publisher, or null */
   publisher = null;
@@ -41,7 +57,7 @@ export class Preview {
 
   /**
    * @param {import('./strings.js').Strings} strings
-   * @param {(event: import('./state.js').Event) => void} dispatch
+   * @param {(event: import('./types.js').Event) => void} dispatch
    */
   constructor(strings, dispatch) {
     this.strings = strings;
@@ -96,7 +112,7 @@ export class Preview {
     this.publisher = publisher;
     // Where there is only a microphone, the SDK takes that.
     const camera = asked && !!publisher.getVideoSource().track;
-    publisher.on('audioLevelUpdated', (/** @type {{audioLevel: number}} */ event) => this.#showLevel(event.audioLevel));
+    afterGesture(() => publisher.on('audioLevelUpdated', (/** @type {{audioLevel: number}} */ event) => this.#showLevel(event.audioLevel)));
     publisher.on('mediaStopped', () => {
       if (publisher === this.publisher) this.dispatch({ type: 'mediaLost' });
     });

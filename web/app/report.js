@@ -1,7 +1,7 @@
 // The report dialog: opened and closed by the machine's question, so that it always names one certain person.
 import { box, button, byId, enable, input, setText } from './dom.js';
 
-/** @typedef {import('./state.js').State} State */
+/** @typedef {import('./types.js').State} State */
 /** @typedef {import('./strings.js').Strings} Strings */
 
 export class Report {
@@ -10,7 +10,7 @@ export class Report {
 
   /**
    * @param {Strings} strings
-   * @param {(event: import('./state.js').Event) => void} dispatch
+   * @param {(event: import('./types.js').Event) => void} dispatch
    */
   constructor(strings, dispatch) {
     this.strings = strings;

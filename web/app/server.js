@@ -1,9 +1,9 @@
 // The page's side of the server: one client and its roulette. What they say becomes events of the machine, what the
 // machine wants becomes calls. Nothing is decided here but how to begin again after a bad identity.
-import { Client, Roulette } from '../lib/index.js';
+import { Client, OT, Roulette } from '../lib/index.js';
 import { box } from './dom.js';
 
-/** @typedef {(event: import('./state.js').Event) => void} Dispatch */
+/** @typedef {(event: import('./types.js').Event) => void} Dispatch */
 /** @typedef {{recall: () => string | undefined, remember: (secret: string | null) => void}} IdentityMemory */
 
 export class Server {
@@ -40,7 +40,7 @@ export class Server {
     on('connected', ({ resumed }) => this.dispatch({ type: 'connected', resumed, relayOnly: client.welcome?.ice?.relayOnly }));
     on('reconnecting', () => this.dispatch({ type: 'reconnecting' }));
     on('restarted', () => this.dispatch({ type: 'restarted' }));
-    on('closed', ({ code, error }) => this.#closed(error?.code ?? String(code ?? 'unreachable'), error?.message, name));
+    on('closed', ({ code, error }) => this.#closed(error?.code ?? String(code), error?.message, name));
     if (this.#publisher) this.#roulette.usePublisher(this.#publisher);
     // How it ends is told by `closed`; the promise tells it a second time.
     Promise.resolve(client.connect()).catch(() => {});
@@ -64,7 +64,7 @@ export class Server {
       subscriberTarget: box('partner'),
       subscriberOptions: { insertMode: 'append', width: '100%', height: '100%', fitMode: 'contain', label: this.strings.partner },
     });
-    /** @param {string} event @param {(event: any) => import('./state.js').Event} translate */
+    /** @param {string} event @param {(event: any) => import('./types.js').Event} translate */
     const on = (event, translate) => roulette.on(event, (/** @type {any} */ detail) => {
       if (client === this.#client) this.dispatch(translate(detail ?? {}));
     });
@@ -74,11 +74,29 @@ export class Server {
     on('ended', ({ reason, matchId }) => ({ type: 'ended', reason, matchId }));
     on('chat', ({ text, mine }) => ({ type: 'heard', text, mine }));
     on('typing', ({ typing }) => ({ type: 'typing', typing }));
-    on('subscriber', () => ({ type: 'stream', is: 'live' }));
-    on('noStream', () => ({ type: 'stream', is: 'missing' }));
-    on('recovered', () => ({ type: 'stream', is: 'live' }));
-    on('error', ({ error }) => ({ type: 'refused', verb: 'error', ...described(error) }));
+    on('noStream', ({ matchId }) => ({ type: 'stream', is: 'missing', matchId }));
+    // Without a search any more, the trouble is that it could not be taken up again; otherwise it is one of this match.
+    on('error', ({ error }) => ({ type: 'refused', verb: roulette.state === 'idle' ? 'start' : 'match', ...described(error) }));
+    roulette.on('subscriber', (/** @type {any} */ { subscriber }) => this.#watch(subscriber, roulette.match?.matchId));
     return roulette;
+  }
+
+  /**
+   * @param {any} subscriber the partner's stream: made, and not yet playing
+   * @param {string | undefined} matchId
+   */
+  #watch(subscriber, matchId) {
+    subscriber.on('connected', () => this.dispatch({ type: 'stream', is: 'live', matchId }));
+    subscriber.on('disconnected', () => this.dispatch({ type: 'stream', is: 'stalled', matchId }));
+    // A match that ends takes its stream with it, and says so right after: that is the news then.
+    subscriber.on('destroyed', () => queueMicrotask(() => this.dispatch({ type: 'stream', is: 'missing', matchId })));
+    subscriber.on('audioBlocked', () => this.dispatch({ type: 'sound', silent: true, matchId }));
+    subscriber.on('audioUnblocked', () => this.dispatch({ type: 'sound', silent: false, matchId }));
+  }
+
+  /** To be called from a click. */
+  unblockSound() {
+    OT.unblockAudio();
   }
 
   /** @param {any} publisher null takes it away */
@@ -87,7 +105,7 @@ export class Server {
     this.#roulette?.usePublisher(publisher);
   }
 
-  /** @param {import('./state.js').Form} form */
+  /** @param {import('./types.js').Form} form */
   start({ mode, interests, name }) {
     this.#wish('start', (roulette) => roulette.start({ mode, interests, name }));
   }
@@ -139,7 +157,10 @@ export class Server {
     this.#call(call).then(done, (error) => this.dispatch({ type: 'refused', verb, ...described(error) }));
   }
 
-  /** A promise, also where the SDK throws at once. @param {(roulette: any) => any} call */
+  /**
+   * A promise, also where the SDK throws at once.
+   * @param {(roulette: any) => any} call
+   */
   async #call(call) {
     return call(this.#roulette);
   }
@@ -147,5 +168,6 @@ export class Server {
 
 /** @param {any} error */
 function described(error) {
-  return { code: error?.code ?? 'unknown', message: error?.message ?? '', retryAfterMs: error?.retryAfterMs };
+  const code = [error?.code, error?.reason].find((name) => typeof name === 'string') ?? 'unknown';
+  return { code, message: error?.message ?? '', retryAfterMs: error?.retryAfterMs };
 }

@@ -4,64 +4,32 @@
 // Invariant: a match is on the screen only between its `matched` and the first thing that ends it. Whatever arrives late
 // from an earlier match finds another `chat` and changes nothing.
 
-/** @typedef {'video' | 'text'} Mode */
-/**
- * @typedef {{is: 'connecting'} | {is: 'online'} | {is: 'reconnecting', since: number}
- *   | {is: 'closed', code: string, message: string}} Link
- *   connecting → online ⇄ reconnecting; any → closed, from which only a new page or `retryLink` leads back
- */
-/** @typedef {'refused' | 'missing' | 'busy' | 'insecure' | 'lost' | 'unknown'} MediaTrouble */
-/**
- * @typedef {{is: 'off'} | {is: 'asking'} | {is: 'on', camera: boolean} | {is: 'failed', why: MediaTrouble}} Media
- *   off → asking → on | failed; failed → asking; on → off | failed
- */
-/** @typedef {'next' | 'blocked' | 'partnerNext' | 'partnerLeft' | 'restarted'} Ending */
-/** @typedef {{matchId: string, name: string, endedAt: number}} PastMatch */
-/** @typedef {{until: number, seconds: number}} Pause `seconds` is how long it was when it began: sentences say that one */
-/** @typedef {{is: 'waiting', pause: Pause | null, after: Ending | null, name: string}} Waiting */
-/**
- * @typedef {{is: 'matched', matchId: string, mode: Mode, name: string, interests: string[], textChat: boolean,
- *   away: boolean, typing: boolean, stream: 'none' | 'pending' | 'live' | 'missing'}} Matched
- */
-/**
- * @typedef {{is: 'idle'} | {is: 'preparing'} | Waiting | Matched} Chat
- *   idle → preparing → waiting ⇄ matched; any → idle. `preparing`: Start was pressed, camera or connection is not there yet
- */
-/**
- * @typedef {{id: number, who: 'me' | 'partner' | 'note', text: string, sent: 'yes' | 'pending' | 'failed'}} Line
- *   a `note` says how the match ended: its text is an Ending
- */
-/** @typedef {{name: string, interests: string[], mode: Mode, agreed: boolean}} Form */
-/** @typedef {{is: 'block' | 'report', matchId: string, name: string}} Question */
-/** @typedef {{code: string, message: string, pause: Pause | null}} Trouble */
-/**
- * @typedef {object} State
- * @property {Link} link
- * @property {boolean | null} relayOnly null until the server said so
- * @property {Media} media
- * @property {boolean} muted
- * @property {boolean} cameraOff
- * @property {Form} form
- * @property {Chat} chat
- * @property {PastMatch | null} last the match before, for as long as it can be reported
- * @property {Line[]} lines
- * @property {string | null} linesOf the match the lines belong to
- * @property {number} lineCount counts up through the life of the page
- * @property {Question | null} question
- * @property {'sending' | 'failed' | null} reporting
- * @property {Trouble | null} trouble what kept the last wish from coming true
- * @property {'back' | 'reported' | 'away' | null} passing good news for a few seconds
- * @property {{online: number, waiting: number} | null} people
- * @property {boolean} guest
- */
-/** @typedef {{type: string, [member: string]: any}} Event */
-/** @typedef {{do: string, [member: string]: any}} Effect */
-/** @typedef {[State, Effect[]]} Step */
+/** @typedef {import('./types.js').State} State */
+/** @typedef {import('./types.js').Event} Event */
+/** @typedef {import('./types.js').Effect} Effect */
+/** @typedef {import('./types.js').Step} Step */
+/** @typedef {import('./types.js').Form} Form */
+/** @typedef {import('./types.js').Link} Link */
+/** @typedef {import('./types.js').Media} Media */
+/** @typedef {import('./types.js').MediaTrouble} MediaTrouble */
+/** @typedef {import('./types.js').Mode} Mode */
+/** @typedef {import('./types.js').Chat} Chat */
+/** @typedef {import('./types.js').Waiting} Waiting */
+/** @typedef {import('./types.js').Matched} Matched */
+/** @typedef {import('./types.js').Ending} Ending */
+/** @typedef {import('./types.js').PastMatch} PastMatch */
+/** @typedef {import('./types.js').Pause} Pause */
+/** @typedef {import('./types.js').Line} Line */
 
 /** The server takes no more (protocol §5). */
 export const limits = { interests: 10, interest: 50, name: 40, message: 2000 };
 /** Lines kept in the log: a long evening, without growing forever. */
 const keptLines = 300;
+/**
+ * After these endings the search goes on by itself.
+ * @type {string[]}
+ */
+const searchedOn = ['next', 'blocked', 'partnerNext', 'partnerLeft', 'connectionLost'];
 /** How long the server takes reports about a match that is over (protocol §5). */
 const reportable = 60_000;
 /** Away for longer, nobody should find a stranger looking at them on return: the search is not taken up again by itself. */
@@ -134,6 +102,7 @@ const handlers = {
   matched: (state, event) => matched(state, event),
   partner: (state, event) => inMatch(state, event, { away: event.state === 'reconnecting' }),
   stream: (state, event) => inMatch(state, event, { stream: event.is }),
+  sound: (state, event) => inMatch(state, event, { silent: event.silent }),
   typing: (state, event) => inMatch(state, event, { typing: event.typing }),
   ended: (state, event, now) => ended(state, event, now),
   heard: (state, event) => heard(state, event),
@@ -150,13 +119,13 @@ const handlers = {
 
 /** @param {State} state @param {Partial<Form>} change @returns {Step} */
 function changeForm(state, change) {
+  // The form is out of sight then; nothing may change under a running search.
+  if (state.chat.is === 'waiting' || state.chat.is === 'matched') return unchanged(state);
   const form = { ...state.form, ...change };
-  /** @type {Effect[]} */
-  const effects = [{ do: 'remember', form }];
-  if (form.mode === 'video' || state.form.mode === 'text' || state.chat.is !== 'idle') return [{ ...state, form }, effects];
-  // Text only was chosen: the camera's light goes out at once.
-  effects.push({ do: 'closeMedia' });
-  return [{ ...state, form, media: { is: 'off' } }, effects];
+  const remember = { do: 'remember', form };
+  if (form.mode === 'video' || state.form.mode === 'text') return [{ ...state, form }, [remember]];
+  // Text only was chosen: the camera's light goes out at once, and a start that waited for the camera is off.
+  return [{ ...state, form, media: { is: 'off' }, chat: { is: 'idle' } }, [remember, { do: 'closeMedia' }]];
 }
 
 /** @param {State} state @returns {Step} */
@@ -302,7 +271,7 @@ function connected(state, { resumed, relayOnly }) {
 }
 
 /**
- * The server knows nothing of us any more: it was restarted, or we were away for too long.
+ * The server knows nothing of us any more: it was restarted, or we were away for too long. The SDK searches on by itself.
  * @param {State} state @param {Event} _ @param {number} now @returns {Step}
  */
 function restarted(state, _, now) {
@@ -310,16 +279,20 @@ function restarted(state, _, now) {
   if (state.chat.is !== 'waiting' && state.chat.is !== 'matched') return begin(online);
   const { last, effects } = leave(online, now);
   if (state.link.is === 'reconnecting' && now - state.link.since > longAway) {
-    return [{ ...online, chat: { is: 'idle' }, last, question: null, passing: 'away' }, effects];
+    const idle = { ...online, chat: /** @type {Chat} */ ({ is: 'idle' }), last, question: null, passing: /** @type {const} */ ('away') };
+    return [idle, [{ do: 'stop' }, ...effects]];
   }
-  const chat = /** @type {Chat} */ ({ is: 'waiting', pause: null, after: 'restarted', name: '' });
-  return [{ ...online, chat, last }, [{ do: 'start', form: state.form }, ...effects]];
+  const chat = /** @type {Chat} */ ({ is: 'waiting', pause: null, after: 'connectionLost', name: '' });
+  return [{ ...online, chat, last }, effects];
 }
 
 /** @param {State} state @param {Event} event @returns {Step} */
 function closed(state, { code, message = '' }) {
   const link = /** @type {Link} */ ({ is: 'closed', code, message });
-  return [{ ...state, link, chat: { is: 'idle' }, question: null, passing: null, people: null }, [{ do: 'closeMedia' }]];
+  const ended = { ...state, link, chat: /** @type {Chat} */ ({ is: 'idle' }), question: null, passing: null, people: null };
+  // A server that does not answer yet is no reason to put out the preview.
+  if (code === 'connect_failed') return unchanged(ended);
+  return [{ ...ended, media: { is: 'off' } }, [{ do: 'closeMedia' }]];
 }
 
 /** @param {State} state @param {Event} event @param {number} now @returns {Step} */
@@ -336,7 +309,7 @@ function matched(state, { matchId, mode = state.form.mode, partner = {}, textCha
   if (state.chat.is !== 'waiting') return unchanged(state);
   const chat = /** @type {Matched} */ ({
     is: 'matched', matchId, mode, name: partner.name ?? '', interests: partner.interests ?? [], textChat: textChat !== false,
-    away: false, typing: false, stream: mode === 'video' ? 'pending' : 'none',
+    away: false, typing: false, silent: false, stream: mode === 'video' ? 'pending' : 'none',
   });
   return [{ ...state, chat, lines: [], linesOf: matchId, trouble: null, passing: null }, [{ do: 'matched' }]];
 }
@@ -355,7 +328,7 @@ function inMatch(state, event, change) {
 /** @param {State} state @param {Event} event @param {number} now @returns {Step} */
 function ended(state, { matchId, reason }, now) {
   if (state.chat.is !== 'matched' || (matchId && matchId !== state.chat.matchId)) return unchanged(state);
-  if (['next', 'blocked', 'partnerNext', 'partnerLeft'].includes(reason)) return searchOn(state, reason, now);
+  if (searchedOn.includes(reason)) return searchOn(state, reason, now);
   const { last, effects } = leave(state, now);
   const trouble = reason === 'stopped' ? null : { code: 'match_ended', message: '', pause: null };
   return [{ ...state, chat: { is: 'idle' }, last, question: null, trouble }, effects];

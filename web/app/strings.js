@@ -19,9 +19,15 @@ const either = new Intl.ListFormat('en', { type: 'disjunction' });
  */
 const counted = (count, one, other) => `${count.toLocaleString('en')} ${plural.select(count) === 'one' ? one : other}`;
 
-/** At the beginning of a sentence. @param {string} name */
+/**
+ * At the beginning of a sentence.
+ * @param {string} name
+ */
 const Who = (name) => (name ? isolated(name) : 'Your partner');
-/** Inside a sentence. @param {string} name */
+/**
+ * Inside a sentence.
+ * @param {string} name
+ */
 const whom = (name) => (name ? isolated(name) : 'your partner');
 
 const en = {
@@ -116,13 +122,13 @@ const en = {
     partnerNext: /** @param {string} name */ (name) => `${Who(name)} moved on.`,
     next: /** @param {string} name */ (name) => `You left ${whom(name)}.`,
     blocked: /** @param {string} name */ (name) => `You blocked ${whom(name)}.`,
-    restarted: /** @param {string} _ */ (_) => 'The connection was lost.',
+    connectionLost: /** @param {string} _ */ (_) => 'The connection was lost.',
   },
   notSent: 'not sent',
   sentBy: { me: 'You:', partner: 'Partner:' },
   nameless: 'Your partner',
   nobody: 'Nobody yet',
-  gone: 'Not here any more. You can still report or block.',
+  gone: 'Gone. You can still report.',
   inCommon: /** @param {string[]} interests */ (interests) => `You share ${list.format(interests.map(isolated))}`,
   escapeKey: 'Esc',
   blockQuestion: /** @param {string} name */ (name) => `Never meet ${whom(name)} again?`,
@@ -131,6 +137,8 @@ const en = {
   lookingForAnybody: 'Anybody may come',
   aloneLink: 'Open a second tab as a guest',
   guestHint: 'A guest is somebody else than you, so the two tabs can meet.',
+  silent: 'Your browser holds back the sound.',
+  unblock: 'Turn on the sound',
   pictureComing: 'The picture is on its way',
   noPicture: 'No picture',
   lastPerson: /** @param {string} name */ (name) => `You left the chat with ${whom(name)}.`,
@@ -167,9 +175,10 @@ const en = {
     partnerLeft: /** @param {string} name */ (name) => `${Who(name)} left. Looking for somebody else…`,
     partnerNext: /** @param {string} name */ (name) => `${Who(name)} moved on. Looking for somebody else…`,
     blocked: /** @param {string} name */ (name) => `You will not meet ${whom(name)} again. Looking for somebody else…`,
-    restarted: 'The server has forgotten your chat; it was restarted. Looking for somebody else…',
+    connectionLost: 'The connection was lost, and the chat with it. Looking for somebody else…',
+    stalled: /** @param {string} name */ (name) => `The picture from ${whom(name)} has stopped. Wait a little, or press Next.`,
     penalty: /** @param {number} seconds */ (seconds) =>
-      `You moved on quickly a few times. The search goes on in ${counted(seconds, 'second', 'seconds')}.`,
+      `You moved on quickly a few times. Going on in ${counted(seconds, 'second', 'seconds')}.`,
     found: /** @param {string} name */ (name) => `You are connected with ${whom(name)}. The picture is on its way…`,
     talking: /** @param {string} name */ (name) => `You are talking with ${whom(name)}. Have fun!`,
     writing: /** @param {string} name */ (name) => `You are chatting with ${whom(name)}. Have fun!`,
@@ -184,7 +193,6 @@ const en = {
 
   // Troubles: a sentence and a way on
   reload: 'Reload',
-  continueHere: 'Continue here',
   troubles: {
     version_unsupported: 'This page is out of date. Reload it to get the new one.',
     banned: 'You are banned from this site for now.',
@@ -196,7 +204,7 @@ const en = {
     invalid_interests: 'The server did not like the interests. Change them and try again.',
     queue_full: 'Too many people from your internet address are waiting. Try again in a while.',
     match_ended: 'The people who run this site ended this chat.',
-    unreachable: 'The server does not answer.',
+    connect_failed: 'The server does not answer. It may be back in a moment.',
     unknown: 'Something went wrong. Try again.',
   },
   tryingIn: /** @param {number} seconds */ (seconds) => `Try again in ${counted(seconds, 'second', 'seconds')}.`,
@@ -230,7 +238,10 @@ const en = {
 /** @type {Record<string, Strings>} */
 const catalogues = { en };
 
-/** The best catalogue for somebody who reads these languages. @param {readonly string[]} languages */
+/**
+ * The best catalogue for somebody who reads these languages.
+ * @param {readonly string[]} languages
+ */
 export function stringsFor(languages) {
   const language = languages.map((tag) => tag.split('-')[0].toLowerCase()).find((tag) => tag in catalogues) ?? 'en';
   return { language, strings: catalogues[language] };

@@ -2,7 +2,7 @@
 import { box, button, enable, input, moveInto, setAttribute, setText, show, showWays, byId } from './dom.js';
 import { mediaWays, noticeOf, secondsUntil, startReason, statusOf } from './status.js';
 
-/** @typedef {import('./state.js').State} State */
+/** @typedef {import('./types.js').State} State */
 /** @typedef {import('./strings.js').Strings} Strings */
 
 export class View {
@@ -13,6 +13,7 @@ export class View {
     this.ways = {
       retryLink: strings.tryAgain, reload: strings.reload, start: strings.tryAgain, openMedia: strings.tryAgain,
       openVoice: strings.useVoice, useText: strings.useText, report: strings.report, dismiss: strings.dismiss,
+      unblock: strings.unblock,
       turnOn: strings.turnOn,
     };
   }
@@ -68,15 +69,17 @@ export class View {
     enable(button('start'), reason === null);
     setAttribute(button('start'), 'aria-busy', preparing ? 'true' : null);
     setText(box('start-reason'), reason ?? (preparing ? this.strings.starting : ''));
+    // On a phone the box to tick may be out of sight.
+    setAttribute(box('start-reason'), 'href', form.agreed || reason === null ? null : '#agree');
     this.#renderPreview(state);
     show(box('preview-tools'), media.is === 'on');
   }
 
   /** @param {State} state */
-  #renderPreview({ form, media, cameraOff }) {
+  #renderPreview({ form, media, cameraOff, link }) {
     const { strings } = this;
     /** @type {[string, string, string[]]} picture, words, ways on */
-    let cover = ['camera', strings.previewOff, ['turnOn']];
+    let cover = ['camera', strings.previewOff, link.is === 'closed' ? [] : ['turnOn']];
     if (form.mode === 'text') cover = ['bubble', strings.previewText, []];
     else if (media.is === 'asking') cover = ['camera', strings.previewAsking, []];
     else if (media.is === 'failed') cover = ['camera-off', strings.media[media.why], mediaWays(media.why)];
@@ -130,7 +133,7 @@ export class View {
   #renderPlaceholder({ chat, form, guest, people }, now) {
     const { strings } = this;
     const waiting = chat.is === 'waiting' ? chat : null;
-    const pictureless = chat.is === 'matched' && chat.mode === 'video' && chat.stream !== 'live';
+    const pictureless = chat.is === 'matched' && chat.mode === 'video' && (chat.stream === 'pending' || chat.stream === 'missing');
     show(box('placeholder'), waiting !== null || pictureless);
     setAttribute(box('placeholder'), 'data-is', waiting ? 'waiting' : 'found');
     const paused = waiting?.pause && waiting.pause.until > now ? waiting.pause : null;

@@ -201,8 +201,8 @@ export class Client extends Emitter {
     this.#timers.clear('connect', 'grace');
     this.ice.update(welcome.ice);
     this.#socket?.established(welcome.pingMs);
-    for (const message of missing) this.#socket?.send(message);
     this.#state = 'connected';
+    for (const message of missing) this.#socket?.send(message);
     if (welcome.identity) {
       this.#identity = welcome.identity;
       this.emit('identity', { secret: welcome.identity });

@@ -41,12 +41,12 @@ export async function listDevices() {
 
 /**
  * `OT.getDevices`: calls back with an error or the devices, and returns a promise of them as well.
- * @param {(error: ConfabError | null, devices?: Device[]) => void} [callback]
+ * @param {(error: ConfabError | null, devices: Device[]) => void} [callback]
  * @returns {Promise<Device[]>}
  */
 export function getDevices(callback) {
   const devices = listDevices().catch((error) => { throw deviceError(error); });
-  if (callback) devices.then((found) => callback(null, found), (error) => callback(error));
+  if (callback) devices.then((found) => callback(null, found), (error) => callback(error, []));
   return devices;
 }
 

@@ -45,7 +45,7 @@ export class Emitter {
   /**
    * `on(name, handler, context?)` or `on({name: handler, …}, context?)`; several names may stand in one string.
    * @param {string | Record<string, Handler>} names
-   * @param {any} [handler]
+   * @param {Handler | object} [handler]
    * @param {unknown} [context]
    * @returns {this}
    */
@@ -56,7 +56,7 @@ export class Emitter {
   /**
    * As `on`, for the next event only.
    * @param {string | Record<string, Handler>} names
-   * @param {any} [handler]
+   * @param {Handler | object} [handler]
    * @param {unknown} [context]
    * @returns {this}
    */
@@ -67,7 +67,7 @@ export class Emitter {
   /**
    * `off()` removes everything, `off(name)` that event's handlers, `off(name, handler)` one of them.
    * @param {string | Record<string, Handler>} [names]
-   * @param {any} [handler]
+   * @param {Handler | object} [handler]
    * @param {unknown} [context]
    * @returns {this}
    */

@@ -60,7 +60,7 @@ export class Peer {
     this.#timers = new Timers(options.clock);
     this.#incoming = options.configuration().then((configuration) => {
       if (!this.#closed) this.#open(configuration);
-    }).catch(options.failed);
+    }).catch((error) => this.#failed(error));
   }
 
   /** @returns {PeerState} */
@@ -124,7 +124,7 @@ export class Peer {
       if (this.#closed) return;
       if (description) await this.#describe(description);
       else if (candidate !== undefined) await this.#candidate(candidate);
-    }).catch(this.#options.failed);
+    }).catch((error) => this.#failed(error));
   }
 
   /** Signalling is back after a gap: media may have died unnoticed. */
@@ -202,7 +202,7 @@ export class Peer {
 
   /** @param {RTCRtpSender} sender @param {MediaStreamTrack | null} track */
   #swap(sender, track) {
-    if (sender.track !== track) sender.replaceTrack(track).catch(this.#options.failed);
+    if (sender.track !== track) sender.replaceTrack(track).catch((error) => this.#failed(error));
   }
 
   #changed() {
@@ -235,7 +235,7 @@ export class Peer {
       await connection.setLocalDescription();
       if (connection === this.#connection) this.#postDescription(connection);
     } catch (error) {
-      if (connection === this.#connection) this.#options.failed(error);
+      if (connection === this.#connection) this.#failed(error);
     } finally {
       if (connection === this.#connection) this.#makingOffer = false;
     }
@@ -284,8 +284,16 @@ export class Peer {
     } catch (error) {
       // Those of an offer we did not take, and leftovers of a connection that was replaced, belong to nothing.
       const foreign = candidate?.usernameFragment && !this.#connection?.remoteDescription?.sdp.includes(candidate.usernameFragment);
-      if (!this.#ignoringOffer && !foreign && candidate) this.#options.failed(error);
+      if (!this.#ignoringOffer && !foreign && candidate) this.#failed(error);
     }
+  }
+
+  /**
+   * What is interrupted by the end is no failure.
+   * @param {unknown} error
+   */
+  #failed(error) {
+    if (!this.#closed) this.#options.failed(error);
   }
 
   /** @param {RTCPeerConnection} connection */

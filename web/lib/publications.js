@@ -27,6 +27,7 @@ export class Publications {
   async begin(publisher) {
     const session = this.#session;
     const { stillIn } = session._demand('publish', 1500);
+    if (publisher.isDestroyed) throw otFailure('OT_INVALID_PARAMETER', 1500, 'This publisher was destroyed. Make another one.');
     if (publisher.session || this.#begun.has(publisher)) {
       throw otFailure('OT_INVALID_PARAMETER', 1500, 'This publisher is being published already. Unpublish it first.');
     }

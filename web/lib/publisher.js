@@ -97,6 +97,10 @@ export class Publisher extends Emitter {
     return { deviceId };
   }
 
+  get isDestroyed() {
+    return this.#destroyed;
+  }
+
   getAudioSource() {
     return this.#capture.track('audio');
   }

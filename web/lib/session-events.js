@@ -53,8 +53,12 @@ const handlers = {
     if (signalType) session.dispatch(event);
   },
   'session.muted': (session, { active, streamId }) => {
-    if (streamId === undefined) session._muteForced(active);
-    else if (active) session._publications.of(streamId)?._muteForced();
+    if (streamId !== undefined) {
+      if (active) session._publications.of(streamId)?._muteForced();
+      return;
+    }
+    session._muted = active;
+    session.dispatch(new OTEvent('muteForced', { active }));
   },
 };
 

@@ -88,11 +88,8 @@ export class Session extends Emitter {
   /** @returns {Promise<void>} */
   async disconnect() {
     if (this.#state === 'disconnected') return;
-    const client = this.#client;
-    const wasJoined = this.isConnected();
-    const left = wasJoined && this.#options.client ? this._request('session.leave').catch(() => {}) : undefined;
+    const left = this.isConnected() && this.#options.client ? this._request('session.leave').catch(() => {}) : undefined;
     this._end('clientDisconnected');
-    if (!this.#options.client) client?.leave();
     await left;
   }
 
@@ -360,15 +357,6 @@ export class Session extends Emitter {
   }
 
   /**
-   * @internal
-   * @param {boolean} active
-   */
-  _muteForced(active) {
-    this._muted = active;
-    this.dispatch(new OTEvent('muteForced', { active }));
-  }
-
-  /**
    * @internal It is over, for whatever reason; everything of it goes.
    * @param {string} reason
    */
@@ -378,6 +366,7 @@ export class Session extends Emitter {
     this.#state = 'disconnected';
     this.#epoch += 1;
     this.#unlisten();
+    if (!this.#options.client) this.#client?.leave();
     this.#client = null;
     this._transport?.close();
     this._transport = null;

@@ -24,34 +24,64 @@ public enum PoolEvent: Equatable, Sendable {
 /// anybody, the lines of those who are open too; at most `candidatesPerAttempt` are probed, the rest later.
 public struct Pool: Sendable {
     enum State: Equatable, Sendable {
-        case free
         case waiting
         /// Asked for a match that both must still agree to.
-        case reserving(MatchID)
+        case reserving(Attempt)
     }
 
-    struct Slot: Sendable {
+    struct Attempt: Equatable, Sendable {
+        var match: MatchID
+        /// Who looked, and whom he found.
+        var first: Int32
+        var second: Int32
+        /// Whether the one whose state this is said yes.
+        var hasAgreed = false
+    }
+
+    struct Waiting: Keyed, Sendable {
         var entry: PoolEntry
         var number: UInt64
         var entered: Timestamp
-        var state: State
+        var state = State.waiting
         /// Takes anybody: has no interests, or waited for them long enough.
         var isOpen: Bool
         /// Candidates up to this number were probed already in the present attempt.
         var probed: UInt64 = 0
         /// A former partner met on the way, in case nobody else turns up.
         var fallback: Line.Place?
+
+        var key: IdentityID { entry.identity }
+        static var vacant: Waiting {
+            Waiting(
+                entry: PoolEntry(identity: IdentityID(high: 0, low: 0)), number: 0, entered: Timestamp(milliseconds: 0),
+                isOpen: false
+            )
+        }
     }
 
-    private struct Attempt: Sendable {
-        var first: Int32
-        var second: Int32
-        var agreed: IdentityID?
+    /// Why people stand in one line: an interest; or being open to anybody, for want of interests or after waiting for
+    /// them in vain. Those are two lines, because each is appended to in the order of entry only if kept apart.
+    private enum Reason: Hashable, Sendable {
+        case interest(String)
+        case openFromStart
+        case openAfterWait
     }
 
-    private struct Interest: Hashable, Sendable {
+    private struct Topic: Hashable, Sendable {
         var mode: ChatMode
-        var text: String
+        var reason: Reason
+    }
+
+    private struct TopicLine: Keyed, Sendable {
+        let key: Topic
+        var line = Line()
+        static var vacant: TopicLine { TopicLine(key: Topic(mode: .video, reason: .openFromStart)) }
+    }
+
+    private struct Address: Keyed, Sendable {
+        let key: String
+        var entries = 0
+        static var vacant: Address { Address(key: "") }
     }
 
     private struct Due: Comparable, Sendable {
@@ -61,17 +91,9 @@ public struct Pool: Sendable {
         static func == (left: Due, right: Due) -> Bool { left.at == right.at && left.place == right.place }
     }
 
-    /// Who of an interest meets first; then those open to anybody: with no interests, and with interests waited for in
-    /// vain. Two lines, because each is appended to in the order of entry only if kept apart.
-    private var interests: [Interest: Line] = [:]
-    private var openFromStart: [ChatMode: Line] = [:]
-    private var openAfterWait: [ChatMode: Line] = [:]
-
-    private var slots: ContiguousArray<Slot> = []
-    private var freeSlots: [Int32] = []
-    private var byIdentity: [IdentityID: Int32] = [:]
-    private var perAddress: [String: Int] = [:]
-    private var attempts: [MatchID: Attempt] = [:]
+    private var waiting = Table<Waiting>()
+    private var lines = Table<TopicLine>()
+    private var addresses = Table<Address>()
     /// Whose exclusive wait ends when: a constant wait, so the order of entry is the order of ending.
     private var exclusive: Deque<Due> = []
     private var retries = Heap<Due>()
@@ -80,11 +102,11 @@ public struct Pool: Sendable {
 
     public init(rules: Rules) { self.rules = rules }
 
-    public var waitingCount: Int { byIdentity.count }
+    public var waitingCount: Int { waiting.count }
 
     /// For tests and invariants: who waits, oldest first.
     public var waitingIdentities: [IdentityID] {
-        byIdentity.values.map { slots[Int($0)] }.sorted { $0.number < $1.number }.map(\.entry.identity)
+        waiting.all.filter { $0.number > 0 }.sorted { $0.number < $1.number }.map(\.entry.identity)
     }
 
     public var nextTimeout: Timestamp? {
@@ -103,7 +125,7 @@ public struct Pool: Sendable {
         case .reserved(let match, let identity): agreed(match, identity, into: &effects)
         case .refused(let match, let identity): refused(match, identity, now: now, into: &effects)
         case .exclude(let identity, let other):
-            if let slot = byIdentity[identity] { slots[Int(slot)].entry.excluded.insert(other) }
+            if let slot = waiting.number(of: identity) { waiting[slot].entry.excluded.insert(other) }
         case .count(let client, let re):
             effects.send(.count(Count(re: re, online: online, waiting: waitingCount)), to: client)
         }
@@ -131,82 +153,80 @@ public struct Pool: Sendable {
         _ entry: PoolEntry, now: Timestamp, using generator: inout some RandomNumberGenerator,
         into effects: inout [Effect]
     ) {
-        guard byIdentity[entry.identity] == nil else { return }
-        let fromAddress = perAddress[entry.address, default: 0]
-        guard entry.address.isEmpty || fromAddress < rules.entriesPerAddress else {
-            return effects.tell(.person(entry.identity, .queueFull))
-        }
-        if !entry.address.isEmpty { perAddress[entry.address] = fromAddress + 1 }
+        guard waiting.number(of: entry.identity) == nil else { return }
+        guard admit(from: entry.address) else { return effects.tell(.person(entry.identity, .queueFull)) }
         lastNumber += 1
-        let isOpen = entry.interests.isEmpty || rules.interestWait <= .zero
-        let slot = occupy(Slot(entry: entry, number: lastNumber, entered: now, state: .waiting, isOpen: isOpen))
-        byIdentity[entry.identity] = slot
+        let isOpen = isOpenFromStart(entry)
+        let slot = waiting.number(of: entry.identity) {
+            Waiting(entry: entry, number: lastNumber, entered: now, isOpen: isOpen)
+        }
         let place = Line.Place(number: lastNumber, slot: slot)
-        for text in entry.interests { interests[Interest(mode: entry.mode, text: text), default: Line()].append(place) }
+        for text in entry.interests { join(.interest(text), entry.mode, place) }
         if isOpen {
-            openFromStart[entry.mode, default: Line()].append(place)
+            join(.openFromStart, entry.mode, place)
         } else {
             exclusive.append(Due(at: now + rules.interestWait, place: place))
         }
         attempt(slot, now: now, using: &generator, into: &effects)
     }
 
-    private mutating func occupy(_ slot: Slot) -> Int32 {
-        if let free = freeSlots.popLast() {
-            slots[Int(free)] = slot
-            return free
-        }
-        slots.append(slot)
-        return Int32(slots.count - 1)
+    private func isOpenFromStart(_ entry: PoolEntry) -> Bool {
+        entry.interests.isEmpty || rules.interestWait <= .zero
+    }
+
+    /// Counts one more entry of this address, if it may have one.
+    private mutating func admit(from address: String) -> Bool {
+        guard !address.isEmpty else { return true }
+        guard rules.entriesPerAddress > 0 else { return false }
+        let number = addresses.number(of: address) { Address(key: address) }
+        guard addresses[number].entries < rules.entriesPerAddress else { return false }
+        addresses[number].entries += 1
+        return true
+    }
+
+    private mutating func release(_ address: String) {
+        guard let number = addresses.number(of: address) else { return }
+        addresses[number].entries -= 1
+        if addresses[number].entries == 0 { addresses.remove(number) }
+    }
+
+    private mutating func join(_ reason: Reason, _ mode: ChatMode, _ place: Line.Place) {
+        let topic = Topic(mode: mode, reason: reason)
+        let number = lines.number(of: topic) { TopicLine(key: topic) }
+        lines[number].line.append(place)
     }
 
     /// Takes the entry out of everything that knows of it.
     private mutating func remove(_ slot: Int32) {
-        let removed = slots[Int(slot)]
-        slots[Int(slot)].state = .free
-        byIdentity[removed.entry.identity] = nil
-        if !removed.entry.address.isEmpty {
-            let left = perAddress[removed.entry.address, default: 1] - 1
-            perAddress[removed.entry.address] = left > 0 ? left : nil
-        }
-        for text in removed.entry.interests { leave(Interest(mode: removed.entry.mode, text: text)) }
-        if removed.isOpen {
-            if removed.entry.interests.isEmpty || rules.interestWait <= .zero {
-                openFromStart[removed.entry.mode]?.leave { [slots] in Self.isAlive($0, in: slots) }
-            } else {
-                openAfterWait[removed.entry.mode]?.leave { [slots] in Self.isAlive($0, in: slots) }
-            }
-        }
-        // What the entry holds is let go now, not when the slot is used again.
-        slots[Int(slot)].entry = PoolEntry(identity: removed.entry.identity)
-        slots[Int(slot)].number = 0
-        freeSlots.append(slot)
+        let removed = waiting.remove(slot)
+        let entry = removed.entry
+        release(entry.address)
+        for text in entry.interests { leave(.interest(text), entry.mode) }
+        if removed.isOpen { leave(isOpenFromStart(entry) ? .openFromStart : .openAfterWait, entry.mode) }
     }
 
-    private mutating func leave(_ interest: Interest) {
-        guard let index = interests.index(forKey: interest) else { return }
-        interests.values[index].leave { [slots] in Self.isAlive($0, in: slots) }
-        if interests.values[index].isEmpty { interests.remove(at: index) }
+    private mutating func leave(_ reason: Reason, _ mode: ChatMode) {
+        guard let number = lines.number(of: Topic(mode: mode, reason: reason)) else { return }
+        lines[number].line.leave { [waiting] in Self.isAlive($0, in: waiting) }
+        if lines[number].line.isEmpty { lines.remove(number) }
     }
 
-    private static func isAlive(_ place: Line.Place, in slots: ContiguousArray<Slot>) -> Bool {
-        let slot = slots[Int(place.slot)]
-        return slot.number == place.number && slot.state != .free
+    private static func isAlive(_ place: Line.Place, in waiting: Table<Waiting>) -> Bool {
+        waiting[place.slot].number == place.number
     }
 
-    private func isAlive(_ place: Line.Place) -> Bool { Self.isAlive(place, in: slots) }
+    private func isAlive(_ place: Line.Place) -> Bool { Self.isAlive(place, in: waiting) }
 
     private mutating func open(_ place: Line.Place) {
-        let index = Int(place.slot)
-        guard !slots[index].isOpen else { return }
-        slots[index].isOpen = true
-        slots[index].probed = 0
-        openAfterWait[slots[index].entry.mode, default: Line()].append(place)
+        guard !waiting[place.slot].isOpen else { return }
+        waiting[place.slot].isOpen = true
+        waiting[place.slot].probed = 0
+        join(.openAfterWait, waiting[place.slot].entry.mode, place)
     }
 
     private mutating func withdraw(_ identity: IdentityID, now: Timestamp, into effects: inout [Effect]) {
-        guard let slot = byIdentity[identity] else { return }
-        if case .reserving(let match) = slots[Int(slot)].state { release(match, now: now, into: &effects) }
+        guard let slot = waiting.number(of: identity) else { return }
+        if case .reserving(let attempt) = waiting[slot].state { release(attempt, now: now, into: &effects) }
         remove(slot)
     }
 
@@ -215,23 +235,22 @@ public struct Pool: Sendable {
     private mutating func attempt(
         _ slot: Int32, now: Timestamp, using generator: inout some RandomNumberGenerator, into effects: inout [Effect]
     ) {
-        guard slots[Int(slot)].state == .waiting else { return }
+        guard waiting[slot].state == .waiting else { return }
         switch search(for: slot, now: now) {
         case .found(let candidate):
-            let match = MatchID.random(using: &generator)
-            attempts[match] = Attempt(first: slot, second: candidate, agreed: nil)
-            slots[Int(slot)].state = .reserving(match)
-            slots[Int(candidate)].state = .reserving(match)
-            let (first, second) = (slots[Int(slot)].entry.identity, slots[Int(candidate)].entry.identity)
-            effects.tell(.person(first, .reserve(match, with: second)))
-            effects.tell(.person(second, .reserve(match, with: first)))
+            let attempt = Attempt(match: .random(using: &generator), first: slot, second: candidate)
+            waiting[slot].state = .reserving(attempt)
+            waiting[candidate].state = .reserving(attempt)
+            let (first, second) = (waiting[slot].key, waiting[candidate].key)
+            effects.tell(.person(first, .reserve(attempt.match, with: second)))
+            effects.tell(.person(second, .reserve(attempt.match, with: first)))
         case .retry(let at): retry(slot, at: at)
         case .nobody: break
         }
     }
 
     private mutating func retry(_ slot: Int32, at: Timestamp) {
-        retries.insert(Due(at: at, place: .init(number: slots[Int(slot)].number, slot: slot)))
+        retries.insert(Due(at: at, place: .init(number: waiting[slot].number, slot: slot)))
     }
 
     private enum Finding {
@@ -241,71 +260,69 @@ public struct Pool: Sendable {
     }
 
     private mutating func search(for slot: Int32, now: Timestamp) -> Finding {
-        let seeker = slots[Int(slot)]
-        var walk = Walk(lines(for: seeker), after: seeker.probed)
-        var fallback = seeker.fallback
+        var walk = Walk(topics(for: waiting[slot]), in: lines, after: waiting[slot].probed)
+        var fallback = waiting[slot].fallback
         var probes = 0
-        while let place = walk.next() {
-            guard place.slot != slot, isAlive(place), slots[Int(place.slot)].state == .waiting else { continue }
+        while let place = walk.next(in: lines) {
+            guard place.slot != slot, isAlive(place), waiting[place.slot].state == .waiting else { continue }
             guard probes < rules.candidatesPerAttempt else {
-                slots[Int(slot)].fallback = fallback
+                waiting[slot].fallback = fallback
                 return .retry(now + rules.retryInterval)
             }
             probes += 1
-            slots[Int(slot)].probed = place.number
-            let candidate = slots[Int(place.slot)].entry
-            if seeker.entry.isBlocked(with: candidate) { continue }
-            if seeker.entry.justLeft(candidate) {
+            waiting[slot].probed = place.number
+            if waiting[slot].entry.isBlocked(with: waiting[place.slot].entry) { continue }
+            if waiting[slot].entry.justLeft(waiting[place.slot].entry) {
                 fallback = fallback ?? place
             } else {
                 return .found(place.slot)
             }
         }
-        slots[Int(slot)].probed = 0
-        slots[Int(slot)].fallback = nil
-        return rematch(seeker, with: fallback, now: now)
+        waiting[slot].probed = 0
+        waiting[slot].fallback = nil
+        return rematch(waiting[slot], with: fallback, now: now)
     }
 
     /// Two who just left each other and are alone: paired again when both have waited for `rematchWait`.
-    private func rematch(_ seeker: Slot, with fallback: Line.Place?, now: Timestamp) -> Finding {
-        guard let fallback, isAlive(fallback), slots[Int(fallback.slot)].state == .waiting else { return .nobody }
-        let at = max(seeker.entered, slots[Int(fallback.slot)].entered) + rules.rematchWait
+    private func rematch(_ seeker: Waiting, with fallback: Line.Place?, now: Timestamp) -> Finding {
+        guard let fallback, isAlive(fallback), waiting[fallback.slot].state == .waiting else { return .nobody }
+        let at = max(seeker.entered, waiting[fallback.slot].entered) + rules.rematchWait
         return at <= now ? .found(fallback.slot) : .retry(at)
     }
 
-    private func lines(for seeker: Slot) -> [Line] {
-        var lines: [Line] = []
-        for text in seeker.entry.interests {
-            if let line = interests[Interest(mode: seeker.entry.mode, text: text)] { lines.append(line) }
+    /// The numbers of the lines in which this seeker may find somebody.
+    private func topics(for seeker: Waiting) -> [Int32] {
+        let mode = seeker.entry.mode
+        var numbers = seeker.entry.interests.compactMap { text in
+            lines.number(of: Topic(mode: mode, reason: .interest(text)))
         }
         if seeker.isOpen {
-            if let line = openFromStart[seeker.entry.mode] { lines.append(line) }
-            if let line = openAfterWait[seeker.entry.mode] { lines.append(line) }
+            for reason in [Reason.openFromStart, .openAfterWait] {
+                if let number = lines.number(of: Topic(mode: mode, reason: reason)) { numbers.append(number) }
+            }
         }
-        return lines
+        return numbers
     }
 
     /// Several lines as one, in the order of entry, each place once.
     private struct Walk {
-        private let lines: [Line]
-        private var indices: [Int]
+        private var cursors: [(line: Int32, index: Int)]
         private var last: UInt64
 
-        init(_ lines: [Line], after number: UInt64) {
-            self.lines = lines
-            indices = lines.map { $0.index(after: number) }
+        init(_ numbers: [Int32], in lines: Table<TopicLine>, after number: UInt64) {
+            cursors = numbers.map { ($0, lines[$0].line.index(after: number)) }
             last = number
         }
 
-        mutating func next() -> Line.Place? {
+        mutating func next(in lines: Table<TopicLine>) -> Line.Place? {
             var best: Line.Place?
-            for index in lines.indices {
-                while let place = lines[index].place(at: indices[index]) {
+            for position in cursors.indices {
+                while let place = lines[cursors[position].line].line.place(at: cursors[position].index) {
                     if place.number > last {
                         if best.map({ place.number < $0.number }) ?? true { best = place }
                         break
                     }
-                    indices[index] += 1
+                    cursors[position].index += 1
                 }
             }
             if let best { last = best.number }
@@ -315,14 +332,21 @@ public struct Pool: Sendable {
 
     // MARK: Both must agree
 
+    /// The attempt this person is in, if it is for that match.
+    private func attempt(_ match: MatchID, of slot: Int32?) -> Attempt? {
+        guard let slot, case .reserving(let attempt) = waiting[slot].state, attempt.match == match else { return nil }
+        return attempt
+    }
+
     private mutating func agreed(_ match: MatchID, _ identity: IdentityID, into effects: inout [Effect]) {
-        guard let attempt = attempts[match] else { return }
-        guard let other = attempt.agreed, other != identity else {
-            attempts[match]?.agreed = identity
+        guard let slot = waiting.number(of: identity), var attempt = attempt(match, of: slot) else { return }
+        let other = slot == attempt.first ? attempt.second : attempt.first
+        guard let others = self.attempt(match, of: other), others.hasAgreed else {
+            attempt.hasAgreed = true
+            waiting[slot].state = .reserving(attempt)
             return
         }
-        attempts[match] = nil
-        let (first, second) = (slots[Int(attempt.first)].entry, slots[Int(attempt.second)].entry)
+        let (first, second) = (waiting[attempt.first].entry, waiting[attempt.second].entry)
         remove(attempt.first)
         remove(attempt.second)
         effects.tell(.match(match, .begin(first.mode, first, second)))
@@ -332,22 +356,19 @@ public struct Pool: Sendable {
     private mutating func refused(
         _ match: MatchID, _ identity: IdentityID, now: Timestamp, into effects: inout [Effect]
     ) {
-        guard let attempt = attempts[match] else { return }
-        let other = slots[Int(attempt.first)].entry.identity == identity ? attempt.second : attempt.first
-        let refuser = other == attempt.first ? attempt.second : attempt.first
+        guard let slot = waiting.number(of: identity), let attempt = attempt(match, of: slot) else { return }
+        let other = slot == attempt.first ? attempt.second : attempt.first
         // Whatever the reason (a block this queue has not heard of, or another engagement), these two are not tried again.
-        slots[Int(other)].entry.excluded.insert(identity)
-        release(match, now: now, into: &effects)
-        slots[Int(refuser)].probed = 0
+        waiting[other].entry.excluded.insert(identity)
+        release(attempt, now: now, into: &effects)
     }
 
     /// Both go on waiting, and look again at once: whoever came meanwhile passed over them.
-    private mutating func release(_ match: MatchID, now: Timestamp, into effects: inout [Effect]) {
-        guard let attempt = attempts.removeValue(forKey: match) else { return }
+    private mutating func release(_ attempt: Attempt, now: Timestamp, into effects: inout [Effect]) {
         for slot in [attempt.first, attempt.second] {
-            slots[Int(slot)].state = .waiting
-            slots[Int(slot)].probed = 0
-            effects.tell(.person(slots[Int(slot)].entry.identity, .release(match)))
+            waiting[slot].state = .waiting
+            waiting[slot].probed = 0
+            effects.tell(.person(waiting[slot].key, .release(attempt.match)))
             retry(slot, at: now)
         }
     }

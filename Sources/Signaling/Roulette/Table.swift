@@ -2,6 +2,8 @@
 protocol Keyed {
     associatedtype Key: Hashable
     var key: Key { get }
+    /// What stands at a number nobody has: holds nothing. (An optional would do, but is copied whole to read one member.)
+    static var vacant: Self { get }
 }
 
 /// Records found by a key they hold, or by the number they got, which stays theirs while they are in the table.
@@ -18,7 +20,7 @@ struct Table<Record: Keyed> {
         static var empty: Bucket { Bucket(hash: 0, number: -1) }
     }
 
-    private var records: ContiguousArray<Record?> = []
+    private var records: ContiguousArray<Record> = []
     private var unused: ContiguousArray<Int32> = []
     /// Open addressing with linear probing; a power of two of them, at most three quarters full.
     private var buckets: ContiguousArray<Bucket>
@@ -27,17 +29,14 @@ struct Table<Record: Keyed> {
 
     var count: Int { records.count - unused.count }
 
-    /// All records, in no order that means anything.
-    var all: some Sequence<Record> { records.lazy.compactMap { $0 } }
+    /// All records and the vacant ones between them.
+    var all: some Sequence<Record> { records }
 
-    /// The record with a number that is in use.
+    /// The record with this number.
     subscript(number: Int32) -> Record {
-        _read { yield records[Int(number)]! }
-        _modify { yield &records[Int(number)]! }
+        _read { yield records[Int(number)] }
+        _modify { yield &records[Int(number)] }
     }
-
-    /// The record that has this number now, if any.
-    func record(_ number: Int32) -> Record? { records[Int(number)] }
 
     func number(of key: Record.Key) -> Int32? { number(of: key, Self.hash(key)) }
 
@@ -71,13 +70,25 @@ struct Table<Record: Keyed> {
         return number
     }
 
-    /// Lets the record go, with all it holds.
-    mutating func remove(_ number: Int32) {
-        var gap = home(Self.hash(self[number].key))
-        while buckets[gap].number != number { gap = after(gap) }
-        records[Int(number)] = nil
+    /// Takes the record out.
+    @discardableResult
+    mutating func remove(_ number: Int32) -> Record {
+        var removed = Record.vacant
+        swap(&removed, &records[Int(number)])
         unused.append(number)
-        // Whatever probing had pushed past the gap moves back, so that no look-up ends at it too early.
+        close(gap: bucket(of: number, Self.hash(removed.key)))
+        return removed
+    }
+
+    private func bucket(of number: Int32, _ hash: UInt32) -> Int {
+        var index = home(hash)
+        while buckets[index].number != number { index = after(index) }
+        return index
+    }
+
+    /// Whatever probing had pushed past the gap moves back, so that no look-up ends at it too early.
+    private mutating func close(gap: Int) {
+        var gap = gap
         var index = after(gap)
         while buckets[index].number >= 0 {
             if distance(from: home(buckets[index].hash), to: index) >= distance(from: gap, to: index) {

@@ -26,7 +26,8 @@ struct JWT {
         guard parts.count == 3, let header = Base64URL.decode(parts[0]), let payload = Base64URL.decode(parts[1]),
             let signature = Base64URL.decode(parts[2])
         else { throw WireError(.tokenMalformed, "This is not a token: three base64url parts were expected.") }
-        guard let head = Self.object(header), head["alg"] == .string("HS256") else {
+        // What `crit` lists must be understood or the token refused (RFC 7515 §4.1.11); nothing is listed that we know.
+        guard let head = Self.object(header), head["alg"] == .string("HS256"), head["crit"] == nil else {
             throw WireError(.tokenMalformed, "Tokens are signed with HS256; this one says something else.")
         }
         let signed = Array(parts[0]) + [UInt8(ascii: ".")] + Array(parts[1])
@@ -73,6 +74,9 @@ struct JWT {
         }
         guard now < expires else {
             throw WireError(.tokenExpired, "The token has expired; ask for a new one.")
+        }
+        guard ["iat", "nbf"].allSatisfy({ claims[$0] == nil || date($0) != nil }) else {
+            throw WireError(.tokenMalformed, "The token's dates must be numbers of seconds.")
         }
         let issued = date("iat") ?? now
         // A minute of difference between two machines' clocks is common and harmless.

@@ -55,6 +55,7 @@ class Chromium {
     for (const event of pageEvents) {
       control.on(event, (params, sessionId) => this.#pages.get(sessionId)?.hear(event, params));
     }
+    control.on('Target.detachedFromTarget', ({ sessionId }) => this.#pages.get(sessionId)?.reportGone());
   }
 
   /** A page in a profile of its own, or beside `options.sharing`. @param {import('./page.mjs').PageOptions} [options] */
@@ -95,7 +96,7 @@ class Chromium {
 
 const pageEvents = [
   'Runtime.consoleAPICalled', 'Runtime.exceptionThrown', 'Log.entryAdded', 'Page.lifecycleEvent',
-  'Inspector.targetCrashed', 'Inspector.detached',
+  'Inspector.targetCrashed',
 ];
 
 class ChromiumPage extends Page {
@@ -146,9 +147,6 @@ class ChromiumPage extends Page {
         break;
       case 'Inspector.targetCrashed':
         this.exceptions.push('the page crashed');
-        break;
-      case 'Inspector.detached':
-        this.reportGone();
         break;
     }
   }

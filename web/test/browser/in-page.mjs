@@ -86,6 +86,20 @@ export function paintMedia({ colour, tone, nativeSound }) {
   ];
 }
 
+/** Makes the page one that has not been allowed camera and microphone yet; asking for them then succeeds. */
+export function notAskedYet() {
+  const native = navigator.permissions.query.bind(navigator.permissions);
+  navigator.permissions.query = async (descriptor) => {
+    if (!['camera', 'microphone'].includes(descriptor.name)) return native(descriptor);
+    return Object.assign(new EventTarget(), { name: descriptor.name, state: 'prompt', onchange: null });
+  };
+}
+
+/** Lets every request for camera or microphone fail with this error, such as NotAllowedError or NotFoundError. */
+export function failMedia(errorName) {
+  navigator.mediaDevices.getUserMedia = () => Promise.reject(new DOMException('failed for a test', errorName));
+}
+
 /** The average colour of the middle of a playing video, or the reason why there is none: `{rgb}` or `{missing}`. */
 export function middleColour(selector) {
   const video = document.querySelector(selector);

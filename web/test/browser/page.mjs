@@ -90,11 +90,12 @@ export class Page {
 
   /** The page in a few lines, for a person who reads why a test failed. */
   async state() {
-    const { url, status, controls } = await this.evaluate(outline);
+    const { url, status, alerts, controls } = await this.evaluate(outline);
     const { states, ...media } = await this.evaluate(receivedMedia);
     return [
       `${this.label} at ${url}`,
       `status: ${status.join(' | ') || '(none)'}`,
+      ...alerts.map((text) => `alert: ${text}`),
       `controls: ${controls.join(', ') || '(none)'}`,
       `peers: ${states.join(', ') || '(none)'} ${JSON.stringify(media)}`,
       ...this.complaints().slice(-8),
@@ -152,6 +153,11 @@ export class Page {
   /** The texts of the page's status lines, which a screen reader would read out. */
   async status() {
     return (await this.evaluate(outline)).status.join(' | ');
+  }
+
+  /** What the page warns of at this moment. */
+  async alerts() {
+    return (await this.evaluate(outline)).alerts.join(' | ');
   }
 
   /** Waits until the status line matches. */
@@ -283,11 +289,12 @@ function outline() {
   const shown = (element) => element.checkVisibility({ visibilityProperty: true });
   const text = (element) => (element.getAttribute('aria-label') || element.innerText || element.labels?.[0]?.innerText || '').trim();
   const status = [...document.querySelectorAll('[role=status], output')].filter(shown).map(text).filter(Boolean);
+  const alerts = [...document.querySelectorAll('[role=alert]')].filter(shown).map(text).filter(Boolean);
   const controls = [...document.querySelectorAll('button, input, textarea, select, [role=button]')].filter(shown).map((element) => {
     const kind = element.localName === 'input' ? element.type : element.localName;
     return `${kind} "${text(element)}"${element.disabled ? ' (disabled)' : ''}`;
   });
-  return { url: location.href, status, controls };
+  return { url: location.href, status, alerts, controls };
 }
 
 function article(role, name) {

@@ -1,9 +1,12 @@
 // Every state of the roulette page, photographed and checked with axe: phone and laptop, light and dark.
 import assert from 'node:assert/strict';
+import path from 'node:path';
 import { test } from 'node:test';
 import { sharedBrowsers } from './browsers.mjs';
 import { launchChromium } from './chromium.mjs';
+import { failMedia, notAskedYet, source } from './in-page.mjs';
 import { inspect, screenshotFolder } from './screenshots.mjs';
+import { repository } from './server.mjs';
 import { arrive, begin, meet, reads, says, serve, write } from './stranger.mjs';
 
 const { chromium } = sharedBrowsers();
@@ -11,13 +14,13 @@ const { chromium } = sharedBrowsers();
 /** @param {import('./page.mjs').Page} page */
 async function looksRight(t, page, state) {
   const faults = await inspect(page, `roulette-${state}`);
-  t.diagnostic(`${screenshotFolder}/roulette-${state}-*.png`);
+  t.diagnostic(`photographs: ${path.relative(repository, screenshotFolder)}/roulette-${state}-*.png`);
   assert.deepEqual(faults, [], `faults in the state "${state}"`);
 }
 
 test('the first screen looks right before anything is chosen, with the preview, and for text only', async (t) => {
   const { url } = await serve(t);
-  const page = await arrive(t, await chromium(), url, { colour: 'teal' });
+  const page = await arrive(t, await chromium(), url, { colour: 'teal', scripts: [source(notAskedYet)] });
   await page.waitForStatus(says.ready);
   await looksRight(t, page, 'first');
   await page.fill('textbox', 'Name', 'Ann');
@@ -28,6 +31,19 @@ test('the first screen looks right before anything is chosen, with the preview, 
   await page.click('radio', 'Text only');
   await looksRight(t, page, 'first-text');
 });
+
+for (const [errorName, state] of [['NotAllowedError', 'refused'], ['NotFoundError', 'missing'], ['NotReadableError', 'busy']]) {
+  test(`a camera that is ${state} is explained, and text only leads on`, async (t) => {
+    const { url } = await serve(t);
+    const page = await arrive(t, await chromium(), url, { label: 'a blind', scripts: [source(failMedia, errorName)] });
+    await begin(page);
+    await page.find('button', 'Use text only');
+    await looksRight(t, page, `camera-${state}`);
+    await page.click('button', 'Use text only');
+    await page.click('button', 'Start');
+    await page.waitForStatus(says.looking);
+  });
+}
 
 test('waiting looks right', async (t) => {
   const { url } = await serve(t);
@@ -104,36 +120,32 @@ test('the whole first screen and a chat can be worked by keyboard alone', async 
   await begin(partner, { textOnly: true });
   await partner.waitForStatus(says.looking);
 
-  await tabTo(page, 'radio');
+  await tabTo(page, 'radio', 'Video');
   await page.press('ArrowDown');
-  await tabTo(page, 'Name');
+  await tabTo(page, 'textbox', 'Name');
   await page.type('Ann');
   await tabTo(page, 'checkbox');
   await page.press('Space');
-  await tabTo(page, 'Start');
+  await tabTo(page, 'button', 'Start');
   await page.press('Enter');
   await page.waitForStatus(says.writing);
-  await tabTo(page, 'Message');
+  await tabTo(page, 'textbox', 'Message');
   await page.type('typed');
   await page.press('Enter');
   await reads(partner, 'typed');
-  await tabTo(page, 'Next');
+  await tabTo(page, 'button', 'Next');
   await page.press('Enter');
   await partner.waitForStatus(says.movedOn);
 });
 
-/** Presses Tab until the focus is on a control of this kind or name; one round through the page must be enough. */
-async function tabTo(page, wanted) {
+/** Presses Tab until the focus is on this control; one round through the page must be enough. */
+async function tabTo(page, role, name) {
+  const control = await page.find(role, name);
   const passed = [];
   for (let step = 0; step < 60; step += 1) {
-    const focused = await page.evaluate(() => {
-      const element = document.activeElement;
-      const text = element.getAttribute('aria-label') || element.labels?.[0]?.innerText || element.innerText || '';
-      return { kind: element.type ?? element.localName, text: text.trim() };
-    });
-    if (focused.kind === wanted || focused.text.startsWith(wanted)) return;
-    passed.push(`${focused.kind} "${focused.text.slice(0, 20)}"`);
+    if (await control.evaluate(function () { return this === document.activeElement; })) return;
+    passed.push(await page.evaluate(() => `${document.activeElement.localName} "${document.activeElement.innerText.trim().slice(0, 20)}"`));
     await page.press('Tab');
   }
-  assert.fail(`the focus never reached ${wanted}; it passed ${passed.join(', ')}`);
+  assert.fail(`the focus never reached ${control.description}; it passed ${passed.join(', ')}`);
 }

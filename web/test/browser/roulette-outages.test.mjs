@@ -34,7 +34,7 @@ test('who reloads has left, and meets again as a new arrival', async (t) => {
   await meet([red, 'red'], [green, 'green']);
   await green.reload();
   await red.waitForStatus(says.left);
-  await green.click('button', 'Start');
+  await begin(green);
   await Promise.all([see(red, 'green'), see(green, 'red')]);
 });
 

@@ -1,5 +1,5 @@
 // Strangers meet in real browsers, through the built server: see and hear each other, write, move on.
-// Needs CONFAB_BINARY or a debug build. Every test has a server of its own, and so an empty queue.
+// Run by `scripts/test browser`. Every test has a server of its own, and so an empty queue.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { sharedBrowsers } from './browsers.mjs';
@@ -98,7 +98,7 @@ test('Stop ends the chat, and Start begins another', async (t) => {
   const green = await arrive(t, browser, url, { colour: 'green' });
   await meet([red, 'red'], [green, 'green']);
   await red.click('button', 'Stop');
-  await green.waitForStatus(says.left);
+  await green.waitForStatus(says.stopped);
   await seesNobody(green);
   await red.click('button', 'Start');
   await Promise.all([see(red, 'green'), see(green, 'red')]);
@@ -129,10 +129,7 @@ test('two tabs of one browser are one person, and are never paired', async (t) =
   await tab.waitForStatus(says.looking);
   const second = await arrive(t, browser, url, { colour: 'blue', sharing: tab });
   await begin(second);
-  await second.until('the second tab says where one is already', async () => {
-    const alerts = await second.evaluate("[...document.querySelectorAll('[role=alert]')].map((element) => element.innerText).join(' ')");
-    return /another tab/i.test(alerts);
-  });
+  await second.until('the second tab says where one is already', async () => /another tab/i.test(await second.alerts()));
   // The queue had every occasion to pair the two before this one came.
   const stranger = await arrive(t, browser, url, { colour: 'green' });
   await begin(stranger);
@@ -142,7 +139,7 @@ test('two tabs of one browser are one person, and are never paired', async (t) =
 
 test('a guest tab is somebody else, so one person can try it with two tabs', async (t) => {
   const server = await serve(t);
-  assert.match(server.ready, /guest=1/, 'the ready line says how to try it alone');
+  await server.child.line(/guest=1/, 10_000); // it says how to try it alone
   const browser = await chromium();
   const tab = await arrive(t, browser, server.url, { colour: 'red' });
   const guest = await arrive(t, browser, server.url, { colour: 'green', sharing: tab, guest: true });

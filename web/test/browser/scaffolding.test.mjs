@@ -225,7 +225,7 @@ test('a server that does not start says why', async (t) => {
   await writeFile(binary, standIn);
   await chmod(binary, 0o755);
   await assert.rejects(startServer({ binary, env: { CONFAB_BROKEN: '1' } }), /status 3[^]*a reason/);
-  await assert.rejects(startServer({ binary: path.join(folder, 'nothing') }), /build it \(swift build\)/);
+  await assert.rejects(startServer({ binary: path.join(folder, 'nothing') }), /no server at .*CONFAB_BINARY/);
 });
 
 test('processes and folders are gone when the test process is killed', async () => {

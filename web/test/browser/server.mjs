@@ -12,19 +12,22 @@ const startTimeout = 60_000;
 /** Several servers run at once in tests: none may insist on a port that another has. */
 const ownPorts = { CONFAB_MEDIA_PORT: '0', CONFAB_METRICS_ENABLED: 'false' };
 
+/** For working on the page without building again, and for looking into a failure. */
+const passedOn = ['CONFAB_WEB_DIRECTORY', 'CONFAB_LOG_LEVEL'];
+
 /**
  * Starts `confab serve` with a data directory of its own on a free port of 127.0.0.1.
  *
  * @param {object} [options]
  * @param {Record<string, string | number>} [options.env] configuration, such as `CONFAB_CONNECTION_RESUME_GRACE: '3s'`
  * @param {string[]} [options.flags] more command line flags
- * @param {string} [options.binary] the executable; otherwise the variable CONFAB_BINARY, otherwise the debug build
+ * @param {string} [options.binary] the executable; otherwise the variable CONFAB_BINARY names it
  * @returns {Promise<Server>}
  */
-export async function startServer({ env = {}, flags = [], binary = defaultBinary() } = {}) {
-  await access(binary).catch(() => {
-    throw new Error(`there is no server at ${binary}: build it (swift build), or say where it is with CONFAB_BINARY`);
-  });
+export async function startServer({ env = {}, flags = [], binary = process.env.CONFAB_BINARY } = {}) {
+  const advice = '"scripts/test browser" builds it and runs these tests; CONFAB_BINARY names one that is built';
+  if (!binary) throw new Error(`which server? ${advice}`);
+  await access(binary).catch(() => { throw new Error(`there is no server at ${binary}: ${advice}`); });
   const server = new Server(binary, env, flags, await temporaryFolder('server'));
   try {
     await server.start();
@@ -33,10 +36,6 @@ export async function startServer({ env = {}, flags = [], binary = defaultBinary
     throw error;
   }
   return server;
-}
-
-function defaultBinary() {
-  return process.env.CONFAB_BINARY ?? path.join(repository, '.build', 'debug', 'confab');
 }
 
 class Server {
@@ -50,8 +49,8 @@ class Server {
 
   constructor(binary, env, flags, folder) {
     Object.assign(this, { binary, folder, flags, dataFolder: path.join(folder, 'data') });
-    // Nothing of the tester's own configuration may leak in.
-    const inherited = Object.keys(process.env).filter((name) => name.startsWith('CONFAB_'));
+    // Nothing of the tester's own configuration may leak in by accident.
+    const inherited = Object.keys(process.env).filter((name) => name.startsWith('CONFAB_') && !passedOn.includes(name));
     const settings = Object.entries(env).map(([name, value]) => [name, String(value)]);
     this.env = { ...Object.fromEntries(inherited.map((name) => [name, undefined])), ...ownPorts, ...Object.fromEntries(settings) };
     this.configuration = path.join(folder, 'config.yaml');

@@ -18,6 +18,8 @@ export const says = {
   away: /lost the connection/i,
   left: /\bleft\b/i,
   movedOn: /moved on/i,
+  /** The partner stopped: from here the same as moving on. */
+  stopped: /\bleft\b|moved on/i,
   /** One's own connection dropped. */
   dropped: /connection dropped/i,
 };

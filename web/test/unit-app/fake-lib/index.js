@@ -99,7 +99,9 @@ function element(kind, label, hue) {
 fake.showPartner = () => {
   const made = element('subscriber', 'Partner', 20);
   fake.roulette.options.subscriberTarget.replaceChildren(made);
-  fake.roulette.emit('subscriber', { subscriber: { element: made } });
+  const subscriber = Object.assign(new Emitter(), { element: made });
+  fake.roulette.emit('subscriber', { subscriber });
+  subscriber.emit('connected');
 };
 fake.hidePartner = () => fake.roulette.options.subscriberTarget.replaceChildren();
 
@@ -112,7 +114,35 @@ class Publisher extends Emitter {
   async setAudioSource() {}
 }
 
+class Session extends Emitter {
+  capabilities = { publish: 1, subscribe: 1, signal: 1 };
+  connection = { connectionId: 'me' };
+  connect(token, done) {
+    fake.session = this;
+    setTimeout(() => {
+      if (fake.refuse.join) return done(fake.refuse.join);
+      this.emit('connectionCreated', { connection: this.connection });
+      for (const name of ['Alice', 'Bo', '']) {
+        this.emit('connectionCreated', { connection: { connectionId: `c${name}` } });
+        this.emit('streamCreated', { stream: { name } });
+      }
+      done();
+    });
+  }
+  publish() {}
+  subscribe(stream, target, { label }) {
+    target.append(element('subscriber', label, label.length * 60));
+    return new Emitter();
+  }
+  signal({ type, data }, done) {
+    done();
+    this.emit('signal', { type: `signal:${type}`, data, from: this.connection });
+  }
+  async disconnect() {}
+}
+
 export const OT = {
+  initSession: () => new Session(),
   initPublisher(target, options, done) {
     const publisher = new Publisher();
     fake.publisher = publisher;

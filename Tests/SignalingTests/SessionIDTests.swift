@@ -1,0 +1,96 @@
+@testable import Signaling
+import TestSupport
+import Testing
+import Wire
+
+@Suite struct SessionIDTests {
+    private let stage = Stage()
+    private let now = Timestamp(milliseconds: 1_790_000_000_000)
+
+    @Test(arguments: MediaMode.allCases) func anIDTellsItsMediaMode(_ mode: MediaMode) {
+        let session = stage.project.makeSessionID(mediaMode: mode, now: now, using: &stage.generator)
+        #expect(stage.project.mediaMode(of: session) == mode)
+        #expect(session.text.hasPrefix(mode == .routed ? "2_" : "1_"))
+        #expect(session.text.utf8.count <= Limits.sessionID)
+    }
+
+    /// OpenTok's SDKs take ids apart: `1~key~~ms~random~~~` in base64url behind the prefix.
+    @Test func anIDHasOpenTokStructure() throws {
+        let session = stage.room()
+        let plain = try #require(Base64URL.decode(session.text.utf8.dropFirst(2)))
+        let parts = String(decoding: plain, as: UTF8.self).split(separator: "~", omittingEmptySubsequences: false)
+        #expect(parts.count == 8)
+        #expect(parts.prefix(4).map(String.init) == ["1", Stage.apiKey, "", "1790000000000"])
+        #expect(parts.dropFirst(4).first?.utf8.count == 24)
+        #expect(parts.suffix(3) == ["", "", ""])
+    }
+
+    /// Made by Python's `hmac`, from the description in the protocol alone.
+    @Test func anIDMadeByAnIndependentImplementationVerifies() throws {
+        let session = try #require(
+            SessionID("1_MX40NTAwMDAwMX5-MTc5MDAwMDAwMDAwMH5BUUlEQkFVR0J3Z0pBTGdWZjF3ekdGZnp-fn4")
+        )
+        #expect(stage.project.mediaMode(of: session) == .relayed)
+    }
+
+    @Test func noTwoIDsAreTheSame() {
+        #expect(Set((0..<500).map { _ in stage.room() }).count == 500)
+    }
+
+    @Test(arguments: MediaMode.allCases) func anyCharacterChangedIsRefused(_ mode: MediaMode) {
+        let session = stage.room(mode)
+        let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_".utf8)
+        var accepted: [String] = []
+        for index in session.text.utf8.indices {
+            let at = session.text.utf8.distance(from: session.text.utf8.startIndex, to: index)
+            for character in alphabet where character != session.text.utf8[index] {
+                var bytes = Array(session.text.utf8)
+                bytes[at] = character
+                let text = String(decoding: bytes, as: UTF8.self)
+                if let other = SessionID(text), stage.project.mediaMode(of: other) != nil { accepted.append(text) }
+            }
+        }
+        #expect(accepted == [])
+    }
+
+    @Test func anIDThatIsCutLengthenedOrSpeltOtherwiseIsRefused() throws {
+        let text = stage.room().text
+        let variants = [
+            String(text.dropLast()), String(text.dropFirst()), text + "A", text + "AAAA", "1_", "1", "2_" + text.dropFirst(2),
+            "3_" + text.dropFirst(2), "1_" + Base64URL.encode("1~\(Stage.apiKey)~~1~AAAAAAAAAAAAAAAAAAAAAAAA~~~".utf8),
+            "1_" + Base64URL.encode("".utf8), "1_" + Base64URL.encode("~~~~~~~".utf8),
+        ]
+        for variant in variants {
+            let session = try #require(SessionID(variant))
+            #expect(stage.project.mediaMode(of: session) == nil, "\(variant)")
+        }
+        #expect(stage.project.mediaMode(of: .unset) == nil)
+    }
+
+    @Test func anIDOfAnotherProjectIsRefused() throws {
+        let session = stage.room()
+        let other = try #require(Project(apiKey: "45000002", secret: Stage.secret))
+        let otherSecret = try #require(Project(apiKey: Stage.apiKey, secret: String(Stage.secret.reversed())))
+        #expect(other.mediaMode(of: session) == nil)
+        #expect(otherSecret.mediaMode(of: session) == nil)
+    }
+
+    @Test func aProjectNeedsANumericKeyAndALongSecret() {
+        #expect(Project(apiKey: "", secret: Stage.secret) == nil)
+        #expect(Project(apiKey: "45x", secret: Stage.secret) == nil)
+        #expect(Project(apiKey: "٤٥", secret: Stage.secret) == nil)
+        #expect(Project(apiKey: String(repeating: "1", count: 33), secret: Stage.secret) == nil)
+        #expect(Project(apiKey: "1", secret: String(repeating: "s", count: 31)) == nil)
+        #expect(Project(apiKey: "1", secret: String(repeating: "s", count: 32)) != nil)
+    }
+
+    @Test func base64HasOneSpellingForEachValue() {
+        for text in ["A", "AAAAA", "AB", "AAB", "A=", "AA==", "A A", "A+", "A/", "é"] {
+            #expect(Base64URL.decode(text.utf8) == nil, "\(text)")
+        }
+        for length in 0..<40 {
+            let bytes = (0..<length).map { _ in UInt8.random(in: .min ... .max, using: &stage.generator) }
+            #expect(Base64URL.decode(Base64URL.encode(bytes).utf8) == bytes)
+        }
+    }
+}

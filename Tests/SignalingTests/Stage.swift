@@ -1,0 +1,142 @@
+import Signaling
+import TestSupport
+import Testing
+import Wire
+
+/// A hub in simulated time, with the shell's part played as the server plays it: sockets are numbered, a close ends in
+/// `closed`, timers ring when they are due and nobody waits for anything.
+///
+/// Whatever a test does, the stage checks what must always hold: no letter leaves the hub, every message to a client is
+/// numbered without gaps, and every request is answered exactly once.
+final class Stage {
+    static let apiKey = "45000001"
+    static let secret = "00112233445566778899aabbccddeeff0011223344556677"
+
+    let project: Project
+    let rules: Rules
+    private(set) var hub: Hub<SeededGenerator>
+    private(set) var now = Timestamp(milliseconds: 1_790_000_000_000)
+    var generator: SeededGenerator
+    /// What was to be stored so far.
+    private(set) var changes: [Change] = []
+    /// What the last event had the shell do, in order.
+    private(set) var effects: [Effect] = []
+    private var guests: [SocketID: Guest] = [:]
+    private var lastSocket: UInt64 = 0
+
+    init(seed: UInt64 = 1, ice: ICEProvision = ICEProvision(), _ adjust: (inout Rules) -> Void = { _ in }) {
+        var rules = Rules()
+        adjust(&rules)
+        guard let project = Project(apiKey: Self.apiKey, secret: Self.secret) else { fatalError("the project is valid") }
+        (self.project, self.rules) = (project, rules)
+        generator = SeededGenerator(seed: seed)
+        hub = Hub(
+            surroundings: Surroundings(rules: rules, project: project, ice: ice, version: "test"),
+            generator: SeededGenerator(seed: seed &+ 1)
+        )
+    }
+
+    // MARK: Time
+
+    /// Lets time pass; every timer that falls due rings at its own instant.
+    func pass(_ duration: Duration) {
+        let end = now + duration
+        while let next = hub.nextTimeout, next <= end {
+            now = max(now, next)
+            carryOut(hub.handleTimeout(now: now))
+        }
+        now = end
+    }
+
+    // MARK: Events
+
+    func handle(_ input: Input) {
+        carryOut(hub.handle(input, now: now))
+        var all = effects
+        // Some work is put off to a timer that is due at once.
+        while let next = hub.nextTimeout, next <= now {
+            carryOut(hub.handleTimeout(now: now))
+            all += effects
+        }
+        effects = all
+    }
+
+    private func carryOut(_ effects: [Effect]) {
+        self.effects = effects
+        var closing: [(SocketID, CloseCode)] = []
+        for effect in effects {
+            switch effect {
+            case .letter(let letter): Issue.record("a letter left the hub: \(letter)")
+            case .persist(let change): changes.append(change)
+            case .transmit(let socket, let bytes): guests[socket]?.receive(bytes, on: socket)
+            case .close(let socket, let code, _):
+                guests[socket]?.closed(code, on: socket)
+                closing.append((socket, code))
+            }
+        }
+        for (socket, code) in closing where guests.removeValue(forKey: socket) != nil {
+            carryOutMore(hub.handle(.closed(socket, leaving: code.isLeaving), now: now))
+        }
+        for guest in Set(guests.values) where guest.owesAcknowledgement { guest.acknowledge() }
+    }
+
+    /// What follows from a close must not hide what the event itself did.
+    private func carryOutMore(_ more: [Effect]) {
+        let first = effects
+        carryOut(more)
+        effects = first + more
+    }
+
+    // MARK: Sockets
+
+    func connect(_ guest: Guest) -> SocketID {
+        lastSocket += 1
+        let socket = SocketID(rawValue: lastSocket)
+        guests[socket] = guest
+        return socket
+    }
+
+    func disconnect(_ socket: SocketID, leaving: Bool) {
+        guard guests.removeValue(forKey: socket) != nil else { return }
+        handle(.closed(socket, leaving: leaving))
+    }
+
+    // MARK: People and places
+
+    func identity() -> IdentityID { .random(using: &generator) }
+
+    func arrive(
+        _ identity: IdentityID? = nil, name: String? = nil, address: String = "", record: PersonRecord = PersonRecord()
+    ) -> Guest {
+        let guest = Guest(on: self, as: identity ?? self.identity(), name: name, address: address)
+        guest.arrive(record: record)
+        return guest
+    }
+
+    func room(_ mode: MediaMode = .relayed) -> SessionID {
+        project.makeSessionID(mediaMode: mode, now: now, using: &generator)
+    }
+
+    func token(
+        _ session: SessionID, _ role: Role = .publisher, data: String = "", match: MatchID? = nil,
+        lifetime: Duration = .seconds(3600)
+    ) -> String {
+        project.makeSessionToken(
+            session: session, role: role, data: data, match: match, now: now, lifetime: lifetime, using: &generator
+        )
+    }
+
+    /// Two people who have just been paired, with everything said on the way taken out of their inboxes.
+    func pair(_ first: Guest? = nil, _ second: Guest? = nil) -> (Guest, Guest, Matched) {
+        let (first, second) = (first ?? arrive(), second ?? arrive())
+        first.say(.start(Start()))
+        second.say(.start(Start()))
+        guard let matched = first.match else {
+            Issue.record("the two were not paired")
+            return (first, second, Matched())
+        }
+        first.take()
+        second.take()
+        return (first, second, matched)
+    }
+}

@@ -1,0 +1,43 @@
+// A machine with its history, so that tests read as stories: what happened, and then what is true.
+import { initialState, step } from '../../app/state.js';
+
+export const alice = { matchId: 'm1', mode: 'video', partner: { name: 'Alice', interests: ['chess'] }, textChat: true };
+
+export class Machine {
+  now = 1_000_000;
+  /** What the last event wants done. */
+  effects = [];
+  /** Everything it ever wanted done. */
+  done = [];
+
+  constructor({ guest = false, ...form } = {}) {
+    this.state = initialState({ form: { name: 'Robin', interests: ['chess'], mode: 'video', agreed: true, ...form }, guest });
+  }
+
+  tell(type, members = {}) {
+    const before = JSON.stringify(this.state);
+    const from = this.state;
+    [this.state, this.effects] = step(from, { type, ...members }, this.now);
+    if (JSON.stringify(from) !== before) throw new Error(`${type} changed the state it was given`);
+    this.done.push(...this.effects);
+    return this;
+  }
+
+  wants(what) {
+    return this.effects.filter((effect) => effect.do === what);
+  }
+
+  wait(milliseconds) {
+    this.now += milliseconds;
+    return this;
+  }
+
+  /** Connected, the camera on, searching. */
+  searching() {
+    return this.tell('connected', { resumed: false, relayOnly: false }).tell('start').tell('mediaOn', { camera: true }).tell('waiting');
+  }
+
+  matched(match = alice) {
+    return this.searching().tell('matched', match);
+  }
+}

@@ -1,0 +1,250 @@
+import assert from 'node:assert/strict';
+import test from 'node:test';
+import { alice, Machine } from './machine.mjs';
+
+const names = (effects) => effects.map((effect) => effect.do);
+
+test('without the rules Start does nothing', () => {
+  const machine = new Machine({ agreed: false }).tell('connected', { resumed: false }).tell('start');
+  assert.equal(machine.state.chat.is, 'idle');
+  assert.deepEqual(machine.effects, []);
+});
+
+test('a video search begins when both the camera and the connection are there, in whichever order', () => {
+  const cameraFirst = new Machine().tell('start');
+  assert.deepEqual(names(cameraFirst.effects), ['openMedia']);
+  cameraFirst.tell('mediaOn', { camera: true });
+  assert.equal(cameraFirst.state.chat.is, 'preparing');
+  cameraFirst.tell('connected', { resumed: false });
+  assert.equal(cameraFirst.state.chat.is, 'waiting');
+  assert.equal(cameraFirst.wants('start').length, 1);
+
+  const connectionFirst = new Machine().tell('connected', { resumed: false }).tell('start');
+  assert.equal(connectionFirst.state.chat.is, 'preparing');
+  connectionFirst.tell('mediaOn', { camera: true });
+  assert.deepEqual(names(connectionFirst.effects), ['useMedia', 'start', 'focus']);
+});
+
+test('a search for text opens no camera', () => {
+  const machine = new Machine({ mode: 'text' }).tell('connected', { resumed: false }).tell('start');
+  assert.equal(machine.state.chat.is, 'waiting');
+  assert.deepEqual(machine.wants('start')[0].form.mode, 'text');
+  assert.ok(!names(machine.done).includes('openMedia'));
+});
+
+test('choosing Text only puts the camera out, also while the browser still asks for it', () => {
+  const machine = new Machine().tell('openMedia').tell('mediaOn', { camera: true }).tell('form', { change: { mode: 'text' } });
+  assert.equal(machine.state.media.is, 'off');
+  assert.ok(names(machine.effects).includes('closeMedia'));
+
+  const asking = new Machine().tell('openMedia').tell('form', { change: { mode: 'text' } }).tell('mediaOn', { camera: true });
+  assert.equal(asking.state.media.is, 'off');
+  assert.deepEqual(names(asking.effects), ['closeMedia']);
+});
+
+test('a refused camera ends the preparation and says why; writing is a way on', () => {
+  const machine = new Machine().tell('connected', { resumed: false }).tell('start').tell('mediaFailed', { why: 'refused' });
+  assert.equal(machine.state.chat.is, 'idle');
+  assert.deepEqual(machine.state.media, { is: 'failed', why: 'refused' });
+  machine.tell('useText').tell('start');
+  assert.equal(machine.state.chat.is, 'waiting');
+});
+
+test('whatever arrives late from an earlier match changes nothing', () => {
+  const machine = new Machine().matched().tell('next').tell('waiting').tell('matched', { ...alice, matchId: 'm2', partner: { name: 'Bo' } });
+  for (const [type, members] of [
+    ['ended', { matchId: 'm1', reason: 'partnerLeft' }], ['partner', { matchId: 'm1', state: 'reconnecting' }],
+    ['stream', { matchId: 'm1', is: 'missing' }], ['sound', { matchId: 'm1', silent: true }],
+  ]) {
+    const before = machine.state;
+    machine.tell(type, members);
+    assert.deepEqual(machine.state, before, type);
+  }
+  assert.equal(machine.state.chat.name, 'Bo');
+});
+
+test('Next searches on at once and asks the server once, however often it is pressed', () => {
+  const machine = new Machine().matched().tell('next').tell('next');
+  assert.equal(machine.state.chat.is, 'waiting');
+  assert.equal(machine.done.filter((effect) => effect.do === 'next').length, 1);
+  machine.tell('ended', { matchId: 'm1', reason: 'next' });
+  assert.equal(machine.state.chat.after, 'next');
+});
+
+test('a match that was announced after Stop is not shown', () => {
+  const machine = new Machine().searching().tell('stop').tell('matched', alice);
+  assert.equal(machine.state.chat.is, 'idle');
+});
+
+test('a penalty counts from when it was told', () => {
+  const machine = new Machine().searching().tell('waiting', { retryAfterMs: 8000 });
+  assert.deepEqual(machine.state.chat.pause, { until: machine.now + 8000, seconds: 8 });
+  machine.tell('waiting', {});
+  assert.equal(machine.state.chat.pause, null);
+});
+
+test('a chat line is shown at once, settles when it comes back, and says when it was not sent', () => {
+  const machine = new Machine().matched().tell('say', { text: 'hi' }).tell('say', { text: 'hi' });
+  machine.tell('heard', { text: 'hi', mine: true });
+  assert.deepEqual(machine.state.lines.map((line) => line.sent), ['yes', 'pending']);
+  machine.tell('unsent', { text: 'hi' });
+  assert.deepEqual(machine.state.lines.map((line) => line.sent), ['yes', 'failed']);
+});
+
+test('a message ends the typing sign', () => {
+  const machine = new Machine().matched().tell('typing', { typing: true });
+  assert.equal(machine.state.chat.typing, true);
+  machine.tell('heard', { text: 'hello', mine: false });
+  assert.equal(machine.state.chat.typing, false);
+});
+
+test('nothing is sent where the partner cannot read, nor when there is nothing to say', () => {
+  const machine = new Machine().matched({ ...alice, textChat: false }).tell('say', { text: 'hi' });
+  assert.deepEqual(machine.effects, []);
+  assert.deepEqual(new Machine().matched().tell('say', { text: '  ' }).effects, []);
+});
+
+test('the log is kept when a partner leaves, and is empty for the next one', () => {
+  const machine = new Machine().matched().tell('heard', { text: 'bye', mine: false });
+  machine.tell('ended', { matchId: 'm1', reason: 'partnerLeft' });
+  assert.deepEqual(machine.state.lines.map((line) => line.text), ['bye', 'partnerLeft']);
+  machine.tell('matched', { ...alice, matchId: 'm2' });
+  assert.deepEqual(machine.state.lines, []);
+});
+
+test('the log is bounded', () => {
+  const machine = new Machine().matched();
+  for (let count = 0; count < 1000; count += 1) machine.tell('heard', { text: `${count}`, mine: false });
+  assert.equal(machine.state.lines.length, 300);
+  assert.equal(machine.state.lines.at(-1).text, '999');
+});
+
+test('a report is about who was there when it was opened, even when somebody else came meanwhile', () => {
+  const machine = new Machine().matched().tell('ask', { about: 'report' });
+  machine.tell('ended', { matchId: 'm1', reason: 'partnerNext' }).tell('matched', { ...alice, matchId: 'm2', partner: { name: 'Bo' } });
+  machine.tell('report', { reason: 'spam', alsoBlock: true });
+  assert.deepEqual(machine.effects, [{ do: 'report', matchId: 'm1', reason: 'spam', alsoBlock: true }]);
+  machine.tell('reported', { matchId: 'm1', alsoBlock: true });
+  assert.equal(machine.wants('block')[0].matchId, 'm1');
+  assert.equal(machine.state.chat.name, 'Bo', 'the present chat goes on');
+  assert.equal(machine.state.question, null);
+});
+
+test('a report that also blocks ends the match, after the report is safe', () => {
+  const machine = new Machine().matched().tell('ask', { about: 'report' }).tell('report', { reason: 'spam', alsoBlock: true });
+  assert.equal(machine.state.chat.is, 'matched');
+  machine.tell('reported', { matchId: 'm1', alsoBlock: true });
+  assert.equal(machine.state.chat.is, 'waiting');
+  assert.equal(machine.state.chat.after, 'blocked');
+});
+
+test('a report that did not get through can be sent again', () => {
+  const machine = new Machine().matched().tell('ask', { about: 'report' }).tell('report', { reason: 'spam', alsoBlock: false });
+  machine.tell('refused', { verb: 'report', code: 'rate_limited' });
+  assert.equal(machine.state.reporting, 'failed');
+  assert.equal(machine.tell('report', { reason: 'spam', alsoBlock: false }).wants('report').length, 1);
+});
+
+test('somebody who left can be reported for as long as the server takes it', () => {
+  const machine = new Machine().matched().tell('stop');
+  const [{ after, event }] = machine.wants('later');
+  assert.equal(after, 60_000);
+  assert.equal(machine.tell('ask', { about: 'report' }).state.question.matchId, 'm1');
+  machine.tell('unask').tell(event.type, event);
+  assert.equal(machine.state.last, null);
+  assert.equal(machine.tell('ask', { about: 'report' }).state.question, null);
+});
+
+test('blocking asks first, and goes on as Next does', () => {
+  const machine = new Machine().matched().tell('block');
+  assert.deepEqual(machine.effects, []);
+  machine.tell('ask', { about: 'block' }).tell('block');
+  assert.equal(machine.wants('block')[0].matchId, 'm1');
+  assert.equal(machine.state.chat.after, 'blocked');
+});
+
+test('a short drop is survived and said', () => {
+  const machine = new Machine().matched().tell('reconnecting').wait(3000).tell('connected', { resumed: true });
+  assert.equal(machine.state.chat.is, 'matched');
+  assert.equal(machine.state.passing, 'back');
+  machine.tell('passed');
+  assert.equal(machine.state.passing, null);
+});
+
+test('after a restart of the server the search goes on, without a second Start: the SDK makes that', () => {
+  const machine = new Machine().matched().tell('reconnecting').tell('ended', { matchId: 'm1', reason: 'connectionLost' });
+  machine.wait(5000).tell('connected', { resumed: false }).tell('restarted');
+  assert.equal(machine.state.link.is, 'online');
+  assert.equal(machine.state.chat.is, 'waiting');
+  assert.equal(machine.state.chat.after, 'connectionLost');
+  assert.equal(machine.done.filter((effect) => effect.do === 'start').length, 1);
+});
+
+test('whoever was away for long does not find a stranger looking at them', () => {
+  const machine = new Machine().matched().tell('reconnecting').wait(600_000).tell('connected', { resumed: false }).tell('restarted');
+  assert.equal(machine.state.chat.is, 'idle');
+  assert.ok(names(machine.effects).includes('stop'));
+});
+
+test('a refused start leads back with the reason', () => {
+  const machine = new Machine().searching().tell('refused', { verb: 'start', code: 'elsewhere', message: 'x' });
+  assert.equal(machine.state.chat.is, 'idle');
+  assert.equal(machine.state.trouble.code, 'elsewhere');
+  assert.equal(machine.tell('start').state.trouble, null);
+});
+
+test('an answer that crossed the end of a match is no trouble', () => {
+  const machine = new Machine().searching().tell('refused', { verb: 'next', code: 'not_matched' });
+  assert.equal(machine.state.trouble, null);
+  assert.equal(machine.state.chat.is, 'waiting');
+});
+
+test('a closed connection ends everything and puts the camera out; trying again connects', () => {
+  const machine = new Machine().matched().tell('closed', { code: 'replaced' });
+  assert.equal(machine.state.chat.is, 'idle');
+  assert.ok(names(machine.effects).includes('closeMedia'));
+  assert.deepEqual(machine.tell('start').effects, []);
+  assert.deepEqual(names(machine.tell('retryLink').effects), ['connect']);
+});
+
+test('an unplugged camera says so in the chat, and comes back into the same match', () => {
+  const machine = new Machine().matched().tell('mediaLost');
+  assert.deepEqual(machine.state.media, { is: 'failed', why: 'lost' });
+  assert.equal(machine.state.chat.is, 'matched');
+  machine.tell('openMedia').tell('mediaOn', { camera: true });
+  assert.deepEqual(names(machine.effects), ['useMedia']);
+  assert.equal(machine.state.chat.is, 'matched');
+});
+
+test('an unknown event is a fault of the page, not something to pass over', () => {
+  assert.throws(() => new Machine().tell('nonsense'), /no such event/);
+});
+
+test('ten thousand random events never break the machine', () => {
+  const seed = Number(process.env.CONFAB_SEED ?? Date.now() % 1e6);
+  let state = seed + 1;
+  const random = (below) => {
+    state = (state * 48271) % 2147483647;
+    return state % below;
+  };
+  const events = [
+    ['start'], ['next'], ['stop'], ['mute'], ['cameraOff'], ['say', { text: 'hi' }], ['ask', { about: 'report' }], ['ask', { about: 'block' }],
+    ['unask'], ['block'], ['report', { reason: 'spam', alsoBlock: true }], ['dismiss'], ['openMedia'], ['useText'], ['mediaOn', { camera: true }],
+    ['mediaFailed', { why: 'busy' }], ['mediaLost'], ['connected', { resumed: true }], ['connected', { resumed: false }], ['reconnecting'], ['restarted'],
+    ['closed', { code: 'banned' }], ['retryLink'], ['waiting', {}], ['waiting', { retryAfterMs: 4000 }], ['matched', alice],
+    ['partner', { state: 'reconnecting' }], ['stream', { is: 'live' }], ['typing', { typing: true }], ['ended', { reason: 'partnerLeft' }],
+    ['ended', { reason: 'banned' }], ['heard', { text: 'x', mine: false }], ['heard', { text: 'hi', mine: true }], ['unsent', { text: 'hi' }],
+    ['reported', { matchId: 'm1', alsoBlock: true }], ['refused', { verb: 'start', code: 'internal' }], ['passed'], ['forget', { matchId: 'm1' }],
+    ['form', { change: { mode: 'text' } }], ['form', { change: { mode: 'video' } }], ['people', { online: 2, waiting: 1 }],
+  ];
+  const machine = new Machine();
+  for (let count = 0; count < 10_000; count += 1) {
+    const [type, members] = events[random(events.length)];
+    machine.wait(random(5000)).tell(type, members);
+    const { chat, media, form, link } = machine.state;
+    const where = `seed ${seed}, event ${count} ${type}`;
+    if (link.is === 'closed') assert.equal(chat.is, 'idle', where);
+    if (chat.is === 'idle' && form.mode === 'text') assert.notEqual(media.is, 'on', where);
+    machine.done.length = 0;
+  }
+});

@@ -1,0 +1,130 @@
+import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import test from 'node:test';
+import { withInterests } from '../../app/interests.js';
+import { noticeOf, startReason, statusOf } from '../../app/status.js';
+import { stringsFor } from '../../app/strings.js';
+import { alice, Machine } from './machine.mjs';
+
+const { strings } = stringsFor(['en']);
+const plain = (text) => text.replace(/[\u2068\u2069]/g, '');
+const status = (machine) => plain(statusOf(machine.state, strings, machine.now).text);
+const notice = (machine) => noticeOf(machine.state, strings, machine.now);
+
+test('the status line follows a chat from the first word to the last', () => {
+  const machine = new Machine({ agreed: false });
+  assert.equal(status(machine), 'Connecting…');
+  machine.tell('connected', { resumed: false });
+  assert.match(status(machine), /^Connected\. Agree to the rules/);
+  machine.tell('form', { change: { agreed: true } }).tell('start');
+  assert.match(status(machine), /allow camera/);
+  machine.tell('mediaOn', { camera: true });
+  assert.match(status(machine), /^Looking for somebody/);
+  machine.tell('matched', alice);
+  assert.match(status(machine), /connected with Alice.*on its way/);
+  machine.tell('stream', { is: 'live' });
+  assert.equal(status(machine), 'You are talking with Alice. Have fun!');
+  machine.tell('partner', { state: 'reconnecting' });
+  assert.match(status(machine), /^Alice lost the connection.*press Next/);
+  machine.tell('partner', { state: 'connected' }).tell('reconnecting');
+  assert.match(status(machine), /^Your connection dropped/);
+  machine.tell('connected', { resumed: true });
+  assert.match(status(machine), /connected again/);
+  machine.tell('passed').tell('ended', { reason: 'partnerLeft' });
+  assert.match(status(machine), /^Alice left\. Looking/);
+  machine.tell('waiting', { retryAfterMs: 1000 });
+  assert.match(status(machine), /in 1 second\./);
+  machine.tell('waiting', { retryAfterMs: 2000 });
+  assert.match(status(machine), /in 2 seconds\./);
+});
+
+test('a penalty in the status line does not change each second: it would be read aloud each second', () => {
+  const machine = new Machine().searching().tell('waiting', { retryAfterMs: 8000 });
+  const said = status(machine);
+  assert.equal(status(machine.wait(3000)), said);
+  assert.notEqual(status(machine.wait(6000)), said);
+});
+
+test('a partner without a name is spoken of all the same', () => {
+  const machine = new Machine().matched({ ...alice, partner: {} });
+  assert.match(status(machine), /connected with your partner/);
+  assert.match(status(machine.tell('partner', { state: 'reconnecting' })), /^Your partner lost/);
+});
+
+test('a name cannot turn the sentence around: it is isolated', () => {
+  const { text } = statusOf(new Machine().matched({ ...alice, partner: { name: '\u202eevil' } }).state, strings, 0);
+  assert.ok(text.includes('\u2068\u202eevil\u2069'));
+});
+
+test('every way the connection can end has a sentence, and a way on where there is one', () => {
+  const ways = {
+    version_unsupported: ['reload'], banned: [], forbidden_origin: [], replaced: ['retryLink'], too_many_connections: ['retryLink'],
+    connect_failed: ['retryLink'], something_new: ['retryLink'],
+  };
+  for (const [code, expected] of Object.entries(ways)) {
+    const found = notice(new Machine().tell('closed', { code, message: '' }));
+    assert.ok(found.text.length > 10, code);
+    assert.deepEqual(found.ways, expected, code);
+  }
+});
+
+test("a ban says until when, in the server's words", () => {
+  assert.match(notice(new Machine().tell('closed', { code: 'banned', message: 'Banned until May.' })).text, /Banned until May\./);
+});
+
+test('every refusal of a search has a sentence; one nobody knows has the one of the server', () => {
+  for (const code of ['elsewhere', 'queue_full', 'invalid_interests', 'rate_limited', 'internal']) {
+    const found = notice(new Machine().searching().tell('refused', { verb: 'start', code, message: 'The server is sorry.' }));
+    assert.ok(found.text.length > 10, code);
+    assert.ok(found.ways.includes('start'), code);
+    if (code === 'internal') assert.equal(found.text, 'The server is sorry.');
+  }
+});
+
+test('a camera that fails during a chat is told above it; on the first screen the preview tells it', () => {
+  assert.deepEqual(notice(new Machine().matched().tell('mediaLost')).ways, ['openMedia', 'useText']);
+  assert.equal(notice(new Machine().tell('start').tell('mediaFailed', { why: 'missing' })), null);
+  for (const why of ['refused', 'missing', 'busy', 'insecure', 'lost', 'unknown']) assert.ok(strings.media[why].length > 20, why);
+});
+
+test('Start says why it cannot be pressed', () => {
+  assert.equal(startReason(new Machine().state, strings), null);
+  assert.ok(startReason(new Machine({ agreed: false }).state, strings));
+  assert.ok(startReason(new Machine().tell('closed', { code: 'banned' }).state, strings));
+});
+
+test('numbers bend their nouns', () => {
+  assert.equal(strings.people(1), 'Nobody else is here yet');
+  assert.equal(strings.people(2), '2 people here');
+  assert.equal(strings.session.here(1), 'You are in, with 1 other.');
+  assert.equal(strings.tryingIn(1), 'Try again in 1 second.');
+});
+
+test('the names that others rely on are exactly these', () => {
+  const { start, next, stop, mute, cameraOff, report, block, send, name, interests, message, video, textOnly, you, partner } = strings;
+  assert.deepEqual([start, next, stop, mute, cameraOff, report, block, send], ['Start', 'Next', 'Stop', 'Mute', 'Camera off', 'Report', 'Block', 'Send']);
+  assert.deepEqual([name, interests, message, video, textOnly, you, partner], ['Name', 'Interests', 'Message', 'Video', 'Text only', 'You', 'Partner']);
+});
+
+test('every word the pages ask for is in the catalogue', async () => {
+  for (const page of ['index.html', 'try.html']) {
+    const html = await readFile(new URL(`../../app/${page}`, import.meta.url), 'utf8');
+    const asked = [...html.matchAll(/data-(?:text|label|hint)="([^"]+)"/g)].map(([, path]) => path);
+    assert.ok(asked.length > 10, page);
+    for (const path of asked) assert.equal(typeof path.split('.').reduce((part, key) => part?.[key], strings), 'string', `${page}: ${path}`);
+  }
+});
+
+test('the pages hold nothing that their security policy forbids', async () => {
+  for (const page of ['index.html', 'try.html']) {
+    const html = await readFile(new URL(`../../app/${page}`, import.meta.url), 'utf8');
+    assert.doesNotMatch(html, /<style|\sstyle=|\son\w+=|<script(?![^>]*src=)|https?:/, page);
+  }
+});
+
+test('interests are trimmed, told apart as the server does it, cut and counted', () => {
+  assert.deepEqual(withInterests([], ' Chess ,, jazz,chess, ＪＡＺＺ '), ['Chess', 'jazz']);
+  assert.deepEqual(withInterests(['a'], 'slow   cooking'), ['a', 'slow cooking']);
+  assert.equal([...withInterests([], '🎷'.repeat(80))[0]].length, 50);
+  assert.equal(withInterests([], Array.from({ length: 20 }, (_, index) => `i${index}`).join(',')).length, 10);
+});

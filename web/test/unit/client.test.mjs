@@ -1,0 +1,374 @@
+import assert from 'node:assert/strict';
+import { beforeEach, describe, test } from 'node:test';
+import { Client } from '../../lib/client.js';
+import { FakeClock, settled } from './fake-clock.mjs';
+import { FakeServer } from './fake-server.mjs';
+
+/** @type {FakeServer} */
+let server;
+/** @type {FakeClock} */
+let clock;
+/** @type {Client} */
+let client;
+/** @type {any[]} */
+let events;
+/** @type {EventTarget} */
+let page;
+
+/** @param {object} [options] */
+function make(options = {}) {
+  client = new Client({ url: 'ws://test/v1/socket', WebSocket: server.WebSocket, clock, random: () => 1, page, ...options });
+  events = [];
+  for (const name of ['connected', 'reconnecting', 'expired', 'restarted', 'closed', 'identity', 'fault']) {
+    client.on(name, (event) => events.push([name, event]));
+  }
+  return client;
+}
+
+const names = () => events.map(([name]) => name);
+
+/** @param {Promise<unknown>} promise @returns {Promise<any>} what it was rejected with */
+const rejection = (promise) => promise.then(() => assert.fail('it was not rejected'), (error) => error);
+
+beforeEach(() => {
+  server = new FakeServer();
+  clock = new FakeClock();
+  page = new EventTarget();
+  make();
+});
+
+describe('A client that connects', () => {
+  test('says hello under the protocol’s name and has its welcome', async () => {
+    const welcome = await client.connect();
+    assert.equal(welcome.resumed, false);
+    assert.equal(client.state, 'connected');
+    assert.deepEqual([/** @type {any} */ (server.socket).url, /** @type {any} */ (server.socket).protocol], ['ws://test/v1/socket', 'confab.v1']);
+    const [hello] = server.heardOf('hello');
+    assert.equal(hello.version, 1);
+    assert.equal('resume' in hello, false);
+    assert.deepEqual(names(), ['identity', 'connected']);
+    assert.deepEqual(events[0][1], { secret: 'a_new' });
+  });
+
+  test('says who it is, and does not mix a token with an identity', async () => {
+    await make({ identity: 'a_me', name: 'Ann' }).connect();
+    assert.deepEqual([server.heard[0].identity, server.heard[0].name, server.heard[0].token], ['a_me', 'Ann', undefined]);
+    await make({ identity: 'a_me', token: 'jwt' }).connect();
+    const [, hello] = server.heardOf('hello');
+    assert.deepEqual([hello.identity, hello.token], [undefined, 'jwt']);
+  });
+
+  test('tries again while nobody is there, and says after 20 s that it failed', async () => {
+    server.isUp = false;
+    const failed = rejection(client.connect());
+    await clock.advance(19_000);
+    assert.equal(client.state, 'connecting');
+    assert.ok(server.sockets.length >= 6);
+    await clock.advance(1000);
+    const error = await failed;
+    assert.deepEqual([error.name, error.code, error.retryable], ['ConfabError', 'connect_failed', true]);
+    assert.equal(client.state, 'closed');
+    assert.equal(clock.pending, 0);
+    server.isUp = true;
+    await client.connect();
+    assert.equal(client.state, 'connected');
+  });
+
+  test('gives up a socket that opens and then says nothing', async () => {
+    server.greet = () => {};
+    client.connect();
+    await clock.advance(10_000);
+    assert.equal(server.sockets.length, 1);
+    await clock.advance(300);
+    assert.equal(server.sockets.length, 2);
+  });
+
+  test('is told for good when it is too old', async () => {
+    server.greet = (_hello, socket) => {
+      socket.say({ type: 'error', code: 'version_unsupported', message: 'Reload the page.', retryable: false });
+      socket.drop(4400);
+    };
+    const error = await rejection(client.connect());
+    assert.equal(error.code, 'version_unsupported');
+    await clock.advance(60_000);
+    assert.equal(server.sockets.length, 1);
+    assert.deepEqual(names(), ['closed']);
+    assert.deepEqual([events[0][1].code, events[0][1].error.code], [4400, 'version_unsupported']);
+  });
+
+  test('waits as long as it is told when there are too many', async () => {
+    const { greet } = server;
+    server.greet = (_hello, socket) => {
+      socket.say({ type: 'error', code: 'too_many_connections', message: 'Later.', retryable: true, retryAfterMs: 12_000 });
+      socket.drop(4429);
+    };
+    client.connect();
+    await clock.advance(11_000);
+    assert.equal(server.sockets.length, 1);
+    server.greet = greet;
+    await clock.advance(1000);
+    assert.equal(client.state, 'connected');
+  });
+
+  test('says what is wrong when its url is none', async () => {
+    const broken = make({ WebSocket: class { constructor() { throw new SyntaxError('bad url'); } } });
+    const error = await rejection(broken.connect());
+    assert.equal(error.code, 'connect_failed');
+    assert.match(error.message, /Check the url/);
+  });
+});
+
+describe('A request', () => {
+  test('is answered by the answer', async () => {
+    server.answers['roulette.count'] = () => ({ type: 'roulette.count', online: 3, waiting: 1 });
+    await client.connect();
+    const answer = await client.request('roulette.count');
+    assert.deepEqual([answer.online, answer.waiting], [3, 1]);
+  });
+
+  test('is rejected with the error, whole', async () => {
+    server.answers['roulette.next'] = () => ({ type: 'error', code: 'rate_limited', message: 'Slowly.', retryable: true, retryAfterMs: 500 });
+    await client.connect();
+    const error = await rejection(client.request('roulette.next'));
+    assert.deepEqual(
+      [error.name, error.code, error.message, error.retryable, error.retryAfterMs],
+      ['ConfabError', 'rate_limited', 'Slowly.', true, 500],
+    );
+  });
+
+  test('before connect() says what to do', async () => {
+    const error = await rejection(client.request('roulette.next'));
+    assert.deepEqual([error.code, error.message], ['not_connected', 'Call connect() first.']);
+  });
+
+  test('that is too long is not sent', async () => {
+    await client.connect();
+    const error = await rejection(client.request('session.signal', { data: 'x'.repeat(70_000) }));
+    assert.equal(error.code, 'message_too_large');
+    await client.request('session.negotiate', { description: { type: 'offer', sdp: 'x'.repeat(70_000) } });
+  });
+
+  test('made while connecting is sent after the welcome', async () => {
+    client.connect();
+    await client.request('roulette.next');
+    assert.deepEqual(server.heard.map(({ type }) => type), ['hello', 'roulette.next']);
+  });
+
+  test('also tells its answer to those who listen for that type, but never `ok`', async () => {
+    server.answers['roulette.next'] = () => ({ type: 'roulette.waiting' });
+    /** @type {string[]} */
+    const told = [];
+    client.on('message', ({ type }) => told.push(type)).on('message:roulette.waiting', ({ type }) => told.push(`only ${type}`));
+    await client.connect();
+    await client.request('roulette.next');
+    await client.request('roulette.stop');
+    assert.deepEqual(told, ['roulette.waiting', 'only roulette.waiting']);
+  });
+});
+
+describe('A client whose socket drops', () => {
+  test('resumes: what either end lacks comes again, once and in order', async () => {
+    /** @type {number[]} */
+    const told = [];
+    client.on('message:roulette.waiting', ({ retryAfterMs }) => told.push(retryAfterMs));
+    await client.connect();
+    server.send({ type: 'roulette.waiting', retryAfterMs: 1 });
+    server.socket.isDeaf = true;
+    server.send({ type: 'roulette.waiting', retryAfterMs: 2 });
+    const lost = client.request('roulette.next');
+    server.socket.drop();
+    assert.equal(client.state, 'reconnecting');
+    const queued = client.request('roulette.stop');
+    await clock.advance(250);
+    assert.equal(client.state, 'connected');
+    await Promise.all([lost, queued]);
+    assert.deepEqual(told, [1, 2]);
+    assert.deepEqual(server.heard.map(({ type }) => type), ['hello', 'hello', 'roulette.next', 'roulette.stop']);
+    assert.deepEqual(server.heardOf('hello')[1].resume, { secret: 'secret 1', received: 1 });
+    assert.deepEqual(names(), ['identity', 'connected', 'reconnecting', 'connected']);
+    assert.equal(events[3][1].resumed, true);
+  });
+
+  test('begins anew when the server knows it no longer, and rejects what was open', async () => {
+    await client.connect();
+    server.answers['roulette.next'] = () => null;
+    const open = rejection(client.request('roulette.next'));
+    server.secrets = 99;
+    server.socket.drop();
+    await clock.advance(250);
+    const error = await open;
+    assert.deepEqual([error.code, error.retryable], ['connection_restarted', true]);
+    assert.deepEqual(names(), ['identity', 'connected', 'reconnecting', 'expired', 'connected', 'restarted']);
+    assert.equal(events[4][1].resumed, false);
+    assert.deepEqual(events[5][1].state, { sessions: [], roulette: { state: 'idle' } });
+    await client.request('roulette.stop');
+    assert.equal(server.heardOf('roulette.stop')[0].seq, 1);
+    assert.equal(server.heardOf('hello')[1].identity, 'a_new');
+  });
+
+  test('keeps trying, and tells after the grace that its place is gone', async () => {
+    await client.connect();
+    server.isUp = false;
+    server.socket.drop();
+    await clock.advance(59_000);
+    assert.deepEqual(names(), ['identity', 'connected', 'reconnecting']);
+    await clock.advance(1000);
+    assert.equal(names().pop(), 'expired');
+    server.isUp = true;
+    await clock.advance(8000);
+    assert.deepEqual(names().slice(-3), ['expired', 'connected', 'restarted']);
+    assert.equal('resume' in server.heard[server.heard.length - 1], false);
+  });
+
+  test('lets requests wait, up to what can be replayed', async () => {
+    await client.connect();
+    server.isUp = false;
+    server.socket.drop();
+    for (let number = 0; number < 256; number += 1) client.request('roulette.count').catch(() => {});
+    const error = await rejection(client.request('roulette.count'));
+    assert.deepEqual([error.code, error.retryable], ['offline_queue_full', true]);
+    server.isUp = true;
+    await clock.advance(8000);
+    assert.equal(server.heardOf('roulette.count').length, 256);
+  });
+
+  test('leaves its place when it no longer has what the server lacks', async () => {
+    await client.connect();
+    server.socket.isDeaf = true;
+    for (let number = 0; number < 300; number += 1) client.request('roulette.count').catch(() => {});
+    server.socket.drop();
+    await clock.advance(300);
+    assert.equal(client.state, 'connected');
+    assert.equal(server.heardOf('bye').length, 1);
+    assert.deepEqual(names().slice(-3), ['expired', 'connected', 'restarted']);
+  });
+
+  test('takes another socket when a message went missing, and asks for it', async () => {
+    /** @type {number[]} */
+    const told = [];
+    client.on('message:roulette.waiting', ({ retryAfterMs }) => told.push(retryAfterMs));
+    await client.connect();
+    server.socket.isDeaf = true;
+    server.send({ type: 'roulette.waiting', retryAfterMs: 1 });
+    server.socket.isDeaf = false;
+    server.send({ type: 'roulette.waiting', retryAfterMs: 2 });
+    assert.equal(client.state, 'reconnecting');
+    await clock.advance(250);
+    assert.deepEqual(told, [1, 2]);
+  });
+
+  test('does not come back after a ban', async () => {
+    await client.connect();
+    server.socket.say({ type: 'error', code: 'banned', message: 'Until Friday.', retryable: false });
+    server.socket.drop(4403);
+    await clock.advance(60_000);
+    assert.equal(client.state, 'closed');
+    assert.equal(server.sockets.length, 1);
+    assert.equal(events[events.length - 1][1].error.message, 'Until Friday.');
+    assert.equal(clock.pending, 0);
+  });
+});
+
+describe('A client that hears nothing', () => {
+  test('asks after 10 s and takes another socket 10 s later', async () => {
+    await client.connect();
+    await clock.advance(10_000);
+    assert.equal(server.heardOf('ping').length, 1);
+    await clock.advance(9000);
+    assert.equal(client.state, 'connected');
+    server.socket.isDeaf = true;
+    await clock.advance(11_000);
+    assert.equal(client.state, 'reconnecting');
+    // 4000 is no leaving: the server keeps our place.
+    assert.equal(server.sockets[0].closedWith, 4000);
+    await clock.advance(250);
+    assert.equal(client.state, 'connected');
+  });
+
+  test('acknowledges alone, after 2 s or 32 messages', async () => {
+    await client.connect();
+    server.send({ type: 'roulette.waiting' });
+    await clock.advance(1999);
+    assert.deepEqual(server.heardOf('ack'), []);
+    await clock.advance(1);
+    assert.deepEqual(server.heardOf('ack'), [{ type: 'ack', ack: 1 }]);
+    for (let number = 0; number < 32; number += 1) server.send({ type: 'roulette.waiting' });
+    await settled();
+    assert.deepEqual(server.heardOf('ack')[1], { type: 'ack', ack: 33 });
+  });
+
+  test('survives a message it cannot read, and still counts it', async () => {
+    await client.connect();
+    server.send({ type: 'roulette.waiting', retryAfterMs: 'soon' });
+    server.send({ type: 'session.soon' });
+    server.send({ type: 'roulette.waiting' });
+    assert.deepEqual(names().slice(-1), ['fault']);
+    await client.request('roulette.next');
+    assert.equal(server.heardOf('roulette.next')[0].ack, 3);
+  });
+});
+
+describe('A client and its page', () => {
+  /** @param {string} name @param {object} [members] */
+  const happen = (name, members = {}) => page.dispatchEvent(Object.assign(new Event(name), members));
+
+  test('leaves at once, for everybody', async () => {
+    await client.connect();
+    const open = rejection(client.request('roulette.next'));
+    client.leave();
+    await settled();
+    assert.equal(server.heardOf('bye').length, 1);
+    assert.equal(server.socket.closedWith, 1000);
+    assert.equal(client.state, 'closed');
+    assert.deepEqual(events.pop(), ['closed', { code: 1000, error: null }]);
+    assert.equal(clock.pending, 0);
+    server.answers['roulette.next'] = () => null;
+    await open.catch(() => {});
+  });
+
+  test('says bye when the page goes, and begins anew when it comes back whole', async () => {
+    await client.connect();
+    happen('pagehide', { persisted: true });
+    await settled();
+    assert.equal(server.heardOf('bye').length, 1);
+    assert.equal(server.socket.closedWith, 1000);
+    await clock.advance(60_000);
+    assert.equal(server.sockets.length, 1);
+    happen('pageshow', { persisted: true });
+    await settled();
+    assert.deepEqual(names().slice(-3), ['expired', 'connected', 'restarted']);
+  });
+
+  test('tries at once when the network is back', async () => {
+    await client.connect();
+    server.isUp = false;
+    server.socket.drop();
+    await clock.advance(7000);
+    server.isUp = true;
+    happen('online');
+    await settled();
+    assert.equal(client.state, 'connected');
+  });
+
+  test('doubts its socket when the network goes, and keeps it when it answers', async () => {
+    await client.connect();
+    happen('offline');
+    await settled();
+    assert.equal(server.heardOf('ping').length, 1);
+    await clock.advance(9000);
+    assert.equal(client.state, 'connected');
+    server.socket.isDeaf = true;
+    happen('offline');
+    await clock.advance(10_000);
+    assert.equal(client.state, 'reconnecting');
+  });
+
+  test('watches the page only while it is there', async () => {
+    await client.connect();
+    client.leave();
+    happen('pagehide', { persisted: false });
+    happen('online');
+    await settled();
+    assert.equal(server.sockets.length, 1);
+  });
+});

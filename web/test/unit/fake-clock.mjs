@@ -1,0 +1,48 @@
+// A clock that only moves when a test moves it.
+
+/** Lets everything run that is ready to run without time passing. */
+export async function settled() {
+  for (let turn = 0; turn < 60; turn += 1) await Promise.resolve();
+}
+
+export class FakeClock {
+  #now = 0;
+  #made = 0;
+  /** @type {Map<number, {at: number, run: () => void}>} */
+  #timers = new Map();
+
+  now = () => this.#now;
+
+  /** @param {() => void} run @param {number} ms */
+  setTimeout = (run, ms) => {
+    this.#made += 1;
+    this.#timers.set(this.#made, { at: this.#now + ms, run });
+    return this.#made;
+  };
+
+  /** @param {unknown} handle */
+  clearTimeout = (handle) => {
+    this.#timers.delete(/** @type {number} */ (handle));
+  };
+
+  /** How many timers are set: none, after whoever set them has gone. */
+  get pending() {
+    return this.#timers.size;
+  }
+
+  /** @param {number} ms */
+  async advance(ms) {
+    const end = this.#now + ms;
+    await settled();
+    for (;;) {
+      const due = [...this.#timers].filter(([, { at }]) => at <= end).sort(([, a], [, b]) => a.at - b.at)[0];
+      if (!due) break;
+      const [handle, { at, run }] = due;
+      this.#timers.delete(handle);
+      this.#now = Math.max(this.#now, at);
+      run();
+      await settled();
+    }
+    this.#now = end;
+  }
+}

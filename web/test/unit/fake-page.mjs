@@ -1,0 +1,205 @@
+// As much of a page as the SDK touches: elements that keep what they are told, media that is only names, and a camera.
+
+let made = 0;
+
+export class FakeElement {
+  nodeType = 1;
+  id = '';
+  className = '';
+  /** @type {FakeElement[]} */
+  children = [];
+  /** @type {FakeElement | null} */
+  parent = null;
+  /** @type {Record<string, string>} */
+  style = {};
+  /** @type {Record<string, string>} */
+  attributes = {};
+  /** @type {Map<string, ((event: any) => void)[]>} */
+  listeners = new Map();
+  /** @type {any} */
+  srcObject = null;
+  muted = false;
+  volume = 1;
+  videoWidth = 0;
+  videoHeight = 0;
+  /** @type {Error | null} what play() is refused with, unless muted */
+  refusal = null;
+
+  /** @param {string} tagName */
+  constructor(tagName) {
+    this.tagName = tagName;
+  }
+
+  get classList() {
+    const classes = () => this.className.split(' ').filter(Boolean);
+    const write = (/** @type {string[]} */ all) => { this.className = [...new Set(all)].join(' '); };
+    return {
+      add: (/** @type {string[]} */ ...names) => write([...classes(), ...names]),
+      remove: (/** @type {string} */ name) => write(classes().filter((known) => known !== name)),
+      toggle: (/** @type {string} */ name, /** @type {boolean} */ on) => write([...classes().filter((known) => known !== name), ...on ? [name] : []]),
+      contains: (/** @type {string} */ name) => classes().includes(name),
+    };
+  }
+
+  /** @param {FakeElement[]} elements */
+  append(...elements) {
+    for (const element of elements) {
+      element.remove();
+      element.parent = this;
+      this.children.push(element);
+    }
+  }
+
+  /** @param {FakeElement[]} elements */
+  replaceChildren(...elements) {
+    this.children = [];
+    this.append(...elements);
+  }
+
+  /** @param {FakeElement} element */
+  after(element) {
+    this.#beside(element, 1);
+  }
+
+  /** @param {FakeElement} element */
+  before(element) {
+    this.#beside(element, 0);
+  }
+
+  remove() {
+    if (this.parent) this.parent.children = this.parent.children.filter((child) => child !== this);
+    this.parent = null;
+  }
+
+  /** @param {string} name @param {string} value */
+  setAttribute(name, value) {
+    this.attributes[name] = value;
+  }
+
+  /** @param {string} name @param {(event: any) => void} listener */
+  addEventListener(name, listener) {
+    this.listeners.set(name, [...this.listeners.get(name) ?? [], listener]);
+  }
+
+  /** @param {string} name */
+  happen(name) {
+    for (const listener of this.listeners.get(name) ?? []) listener({ type: name });
+  }
+
+  /** @returns {Promise<void>} */
+  play() {
+    return this.refusal && !this.muted ? Promise.reject(this.refusal) : Promise.resolve();
+  }
+
+  /** @param {FakeElement} element @param {number} offset */
+  #beside(element, offset) {
+    const { parent } = this;
+    if (!parent) return;
+    element.parent = parent;
+    parent.children.splice(parent.children.indexOf(this) + offset, 0, element);
+  }
+}
+
+export class FakeTrack extends EventTarget {
+  enabled = true;
+  readyState = 'live';
+  /** @type {Record<string, unknown>} */
+  settings = {};
+
+  /** @param {string} kind @param {Record<string, unknown>} [settings] */
+  constructor(kind, settings = {}) {
+    super();
+    this.kind = kind;
+    this.id = `track ${made += 1}`;
+    this.settings = settings;
+  }
+
+  getSettings() {
+    return this.settings;
+  }
+
+  stop() {
+    this.readyState = 'ended';
+  }
+
+  /** As when it is unplugged. */
+  end() {
+    this.stop();
+    this.dispatchEvent(new Event('ended'));
+  }
+}
+
+export class FakeMediaStream {
+  /** @param {any[]} [tracks] */
+  constructor(tracks = []) {
+    this.id = `media${made += 1}`;
+    this.tracks = [...tracks];
+  }
+
+  getTracks() {
+    return [...this.tracks];
+  }
+
+  /** @param {any} track */
+  addTrack(track) {
+    this.tracks.push(track);
+  }
+
+  /** @param {any} track */
+  removeTrack(track) {
+    this.tracks = this.tracks.filter((known) => known !== track);
+  }
+}
+
+/** Cameras and microphones that are there, and what the browser says. */
+export class FakeDevices {
+  /** @type {{kind: string, deviceId: string, label: string}[]} */
+  devices = [
+    { kind: 'audioinput', deviceId: 'mic', label: 'Microphone' },
+    { kind: 'videoinput', deviceId: 'front', label: 'Front' },
+    { kind: 'videoinput', deviceId: 'back', label: 'Back' },
+    { kind: 'audiooutput', deviceId: 'speaker', label: 'Speaker' },
+  ];
+  /** @type {any[]} what was asked for */
+  asked = [];
+  /** @type {FakeTrack[]} what was given */
+  given = [];
+  /** @type {(constraints: any) => Error | null} */
+  refuse = () => null;
+  /** @type {Promise<void>} how long the person thinks */
+  decision = Promise.resolve();
+
+  async enumerateDevices() {
+    return this.devices;
+  }
+
+  /** @param {any} constraints */
+  async getUserMedia(constraints) {
+    this.asked.push(constraints);
+    await this.decision;
+    const refusal = this.refuse(constraints);
+    if (refusal) throw refusal;
+    const { audio, video } = constraints;
+    const tracks = [
+      ...audio ? [new FakeTrack('audio', { deviceId: audio.deviceId?.exact ?? 'mic' })] : [],
+      ...video ? [new FakeTrack('video', { deviceId: video.deviceId?.exact ?? 'front', width: 640, height: 480 })] : [],
+    ];
+    this.given.push(...tracks);
+    return new FakeMediaStream(tracks);
+  }
+}
+
+/** A page of its own for a test. */
+export function installPage() {
+  const body = new FakeElement('body');
+  const devices = new FakeDevices();
+  /** @param {FakeElement} element @param {string} id @returns {FakeElement | undefined} */
+  const find = (element, id) => (element.id === id ? element : element.children.map((child) => find(child, id)).find(Boolean));
+  const fakes = {
+    document: { body, createElement: (/** @type {string} */ name) => new FakeElement(name), getElementById: (/** @type {string} */ id) => find(body, id) ?? null },
+    MediaStream: FakeMediaStream,
+    navigator: { mediaDevices: devices },
+  };
+  for (const [name, value] of Object.entries(fakes)) Object.defineProperty(globalThis, name, { value, configurable: true, writable: true });
+  return { body, devices };
+}

@@ -1,0 +1,213 @@
+// Sessions in memory, with the rules of protocol §4, behind clients that look like `Client`. Messages take a while, each way; a
+// test may give every one of them its own delay, and each client still gets its own in order.
+import { ConfabError } from '../../lib/errors.js';
+import { Emitter } from '../../lib/events.js';
+
+const everything = { publish: true, subscribe: true, signal: true, forceDisconnect: true, forceUnpublish: true, forceMute: true };
+
+/** @param {string} code */
+const refusal = (code) => new ConfabError({ code, message: `No: ${code}.` });
+
+export class FakeRoom {
+  /** @type {FakeClient[]} */
+  clients = [];
+  /** @type {Map<string, {members: FakeClient[], streams: Map<string, {info: any, subscribers: Set<FakeClient>}>}>} */
+  sessions = new Map();
+  made = 0;
+  capabilities = everything;
+  mediaMode = 'relayed';
+  muted = false;
+  /** @type {(run: () => void) => void} how a message travels */
+  travel = (run) => queueMicrotask(run);
+
+  /** @param {string} connectionId @returns {any} as a `Client` */
+  client(connectionId) {
+    const client = new FakeClient(this, connectionId);
+    this.clients.push(client);
+    return client;
+  }
+
+  /** @param {string} sessionId */
+  session(sessionId) {
+    const known = this.sessions.get(sessionId);
+    if (known) return known;
+    const session = { members: /** @type {FakeClient[]} */ ([]), streams: new Map() };
+    this.sessions.set(sessionId, session);
+    return session;
+  }
+
+  /** @param {FakeClient} from @param {any} message @returns {any} the members of the answer */
+  handle(from, message) {
+    const verb = /** @type {any} */ (this)[message.type];
+    if (!verb) throw refusal('unknown_type');
+    if (message.type !== 'session.join' && message.sessionId && !this.session(message.sessionId).members.includes(from)) throw refusal('not_joined');
+    return verb.call(this, from, message);
+  }
+
+  /** @param {string} sessionId @param {any} message @param {FakeClient} [except] */
+  broadcast(sessionId, message, except) {
+    for (const member of this.session(sessionId).members) if (member !== except) member.tell({ sessionId, ...message });
+  }
+
+  /** @param {FakeClient} from @param {any} message */
+  'session.join'(from, { sessionId, token }) {
+    if (token !== 'good') throw refusal(token);
+    const { members, streams } = this.session(sessionId);
+    const connection = from.info;
+    this.broadcast(sessionId, { type: 'session.connectionCreated', connection });
+    const joined = {
+      type: 'session.joined', sessionId, connectionId: connection.connectionId, connection, mediaMode: this.mediaMode, muted: this.muted,
+      capabilities: this.capabilities, connections: members.map(({ info }) => info), streams: [...streams.values()].map(({ info }) => info),
+    };
+    members.push(from);
+    return joined;
+  }
+
+  /** @param {FakeClient} from @param {any} message */
+  'session.leave'(from, { sessionId }, reason = 'clientDisconnected') {
+    const session = this.session(sessionId);
+    session.members = session.members.filter((member) => member !== from);
+    for (const [streamId, { info, subscribers }] of session.streams) {
+      if (subscribers.delete(from)) this.owner(sessionId, info)?.tell({ type: 'session.unsubscribed', sessionId, streamId, connectionId: from.id });
+      if (info.connectionId === from.id) this.remove(sessionId, streamId, reason);
+    }
+    this.broadcast(sessionId, { type: 'session.connectionDestroyed', connectionId: from.id, reason });
+  }
+
+  /** @param {string} sessionId @param {any} info */
+  owner(sessionId, info) {
+    return this.session(sessionId).members.find(({ id }) => id === info.connectionId);
+  }
+
+  /** @param {string} sessionId @param {string} streamId @param {string} reason @param {FakeClient} [except] */
+  remove(sessionId, streamId, reason, except) {
+    this.session(sessionId).streams.delete(streamId);
+    this.broadcast(sessionId, { type: 'session.streamDestroyed', streamId, reason }, except);
+  }
+
+  /** @param {FakeClient} from @param {any} message */
+  'session.publish'(from, { sessionId, name = '', hasAudio, hasVideo, videoType, width, height }) {
+    const streamId = `stream-${this.made += 1}`;
+    const info = { streamId, connectionId: from.id, createdAt: 2, name, hasAudio, hasVideo, videoType, width, height };
+    this.session(sessionId).streams.set(streamId, { info, subscribers: new Set() });
+    this.broadcast(sessionId, { type: 'session.streamCreated', stream: info }, from);
+    return { type: 'session.published', sessionId, stream: info };
+  }
+
+  /** @param {FakeClient} from @param {any} message */
+  'session.unpublish'(from, { sessionId, streamId }) {
+    this.remove(sessionId, streamId, 'clientUnpublished', from);
+  }
+
+  /** @param {FakeClient} _from @param {any} message */
+  'session.update'(_from, { sessionId, streamId, type, seq, ...changes }) {
+    const stream = this.session(sessionId).streams.get(streamId);
+    if (!stream) throw refusal('not_found');
+    stream.info = { ...stream.info, ...changes };
+    this.broadcast(sessionId, { type: 'session.streamChanged', stream: stream.info });
+  }
+
+  /** @param {FakeClient} from @param {any} message */
+  'session.subscribe'(from, { sessionId, streamId, audio, video }) {
+    const stream = this.session(sessionId).streams.get(streamId);
+    if (!stream) throw refusal('not_found');
+    stream.subscribers.add(from);
+    this.owner(sessionId, stream.info)?.tell({ type: 'session.subscribed', sessionId, streamId, connectionId: from.id, audio, video });
+  }
+
+  /** @param {FakeClient} from @param {any} message */
+  'session.unsubscribe'(from, { sessionId, streamId }) {
+    const stream = this.session(sessionId).streams.get(streamId);
+    if (!stream?.subscribers.delete(from)) throw refusal('not_found');
+    this.owner(sessionId, stream.info)?.tell({ type: 'session.unsubscribed', sessionId, streamId, connectionId: from.id });
+  }
+
+  /** @param {FakeClient} from @param {any} message */
+  'session.negotiate'(from, { sessionId, to, type, ...payload }) {
+    const other = this.session(sessionId).members.find(({ id }) => id === to);
+    if (!other) throw refusal('not_found');
+    other.tell({ type, sessionId, from: from.id, ...payload });
+  }
+
+  /** @param {FakeClient} from @param {any} message */
+  'session.signal'(from, { sessionId, signalType, data, to }) {
+    const message = { type: 'session.signal', sessionId, from: from.id, signalType, data };
+    for (const member of this.session(sessionId).members) if (to === undefined || to === member.id) member.tell(message);
+  }
+
+  /** @param {FakeClient} _from @param {any} message */
+  'session.forceDisconnect'(_from, { sessionId, connectionId }) {
+    const other = this.session(sessionId).members.find(({ id }) => id === connectionId);
+    if (!other) throw refusal('not_found');
+    other.tell({ type: 'session.left', sessionId, reason: 'forceDisconnected' });
+    this['session.leave'](other, { sessionId }, 'forceDisconnected');
+  }
+
+  /** @param {FakeClient} _from @param {any} message */
+  'session.forceUnpublish'(_from, { sessionId, streamId }) {
+    this.remove(sessionId, streamId, 'forceUnpublished');
+  }
+
+  /** @param {FakeClient} _from @param {any} message */
+  'session.forceMute'(_from, { sessionId, active, streamId, excluded = [] }) {
+    if (streamId === undefined) {
+      this.muted = active;
+      this.broadcast(sessionId, { type: 'session.muted', active });
+    }
+    for (const [id, { info }] of this.session(sessionId).streams) {
+      const isMeant = streamId === undefined ? active && !excluded.includes(id) : id === streamId;
+      if (isMeant) this.owner(sessionId, info)?.tell({ type: 'session.muted', sessionId, active, streamId: id });
+    }
+  }
+}
+
+class FakeClient extends Emitter {
+  state = 'connected';
+  /** @type {any[]} what it asked, in order */
+  asked = [];
+  ice = { current: async () => ({ servers: [{ urls: 'stun:here' }], relayOnly: false }) };
+
+  /** @param {FakeRoom} room @param {string} connectionId */
+  constructor(room, connectionId) {
+    super();
+    this.room = room;
+    this.id = connectionId;
+    this.info = { connectionId, createdAt: 1, data: `data of ${connectionId}` };
+  }
+
+  async connect() {}
+
+  leave() {}
+
+  /** @param {string} type @param {any} [members] @returns {Promise<any>} */
+  request(type, members = {}) {
+    const message = JSON.parse(JSON.stringify({ type, ...members }));
+    this.asked.push(message);
+    return new Promise((resolve, reject) => {
+      this.room.travel(() => {
+        try {
+          const answer = this.room.handle(this, message) ?? { type: 'ok' };
+          this.tell(answer, () => resolve(answer));
+        } catch (error) {
+          this.tell({ type: 'error' }, () => reject(error));
+        }
+      });
+    });
+  }
+
+  /** @param {any} message @param {() => void} [first] */
+  tell(message, first) {
+    const sent = JSON.parse(JSON.stringify(message));
+    this.room.travel(() => {
+      first?.();
+      if (sent.type === 'ok' || sent.type === 'error') return;
+      this.emit('message', sent);
+      this.emit(`message:${sent.type}`, sent);
+    });
+  }
+
+  /** @param {string} type @returns {any[]} */
+  askedFor(type) {
+    return this.asked.filter((message) => message.type === type);
+  }
+}

@@ -1,0 +1,186 @@
+// `RTCPeerConnection` as far as negotiation goes: signalling states, implicit rollback, one connection that must not change its
+// partner, candidates that need a description. Media is only the names in a description.
+import { FakeMediaStream, FakeTrack } from './fake-page.mjs';
+
+/** @param {string} name @param {string} message */
+const failure = (name, message) => Object.assign(new Error(message), { name });
+
+let made = 0;
+
+export class FakePeerConnection {
+  /** @type {FakePeerConnection[]} */
+  static all = [];
+  /** Whether packets get through. */
+  static network = true;
+
+  signalingState = 'stable';
+  connectionState = 'new';
+  /** @type {any} */
+  localDescription = null;
+  /** @type {any} */
+  remoteDescription = null;
+  /** @type {{track: any, media: any, replaceTrack: (track: any) => Promise<void>, getStats: () => Promise<Map<string, object>>}[]} */
+  senders = [];
+  /** @type {{track: any, getStats: () => Promise<Map<string, object>>}[]} */
+  receivers = [];
+  /** @type {any[]} */
+  candidates = [];
+  /** @type {any} */
+  onnegotiationneeded = null;
+  /** @type {any} */
+  onicecandidate = null;
+  /** @type {any} */
+  onconnectionstatechange = null;
+  /** @type {any} */
+  ontrack = null;
+  /** @type {Map<string, FakeMediaStream>} */
+  remote = new Map();
+  restarts = 0;
+  rollbacks = 0;
+  #id = made += 1;
+  #version = 0;
+  #isNeeded = false;
+  #isScheduled = false;
+  /** @type {string | null} */
+  #partner = null;
+
+  /** @param {any} configuration */
+  constructor(configuration) {
+    this.configuration = configuration;
+    FakePeerConnection.all.push(this);
+  }
+
+  /** @param {any} configuration */
+  setConfiguration(configuration) {
+    this.configuration = configuration;
+  }
+
+  /** @param {any} track @param {any} media */
+  addTrack(track, media) {
+    const sender = {
+      track, media, getStats: async () => new Map(),
+      replaceTrack: async (/** @type {any} */ other) => { sender.track = other; },
+    };
+    this.senders.push(sender);
+    this.#need();
+    return sender;
+  }
+
+  /** @param {any} sender */
+  removeTrack(sender) {
+    this.senders = this.senders.filter((known) => known !== sender);
+    this.#need();
+  }
+
+  getReceivers() {
+    return this.receivers;
+  }
+
+  restartIce() {
+    this.restarts += 1;
+    this.#need();
+  }
+
+  async setLocalDescription() {
+    await Promise.resolve();
+    this.#assertOpen();
+    const type = this.signalingState === 'have-remote-offer' ? 'answer' : 'offer';
+    this.#version += 1;
+    const media = this.senders.map((sender) => `a=msid:${sender.media.id} ${sender.track?.kind ?? 'none'}`);
+    this.localDescription = { type, sdp: [`o=- ${this.#id} ${this.#version} IN IP4 0.0.0.0`, ...media, `a=ice-ufrag:u${this.#id}`, ''].join('\r\n') };
+    if (type === 'offer') this.#isNeeded = false;
+    this.#enter(type === 'offer' ? 'have-local-offer' : 'stable');
+    queueMicrotask(() => {
+      this.onicecandidate?.({ candidate: { toJSON: () => ({ candidate: `candidate of ${this.#id}`, sdpMid: '0', usernameFragment: `u${this.#id}` }) } });
+      this.onicecandidate?.({ candidate: null });
+    });
+  }
+
+  /** @param {any} description */
+  async setRemoteDescription(description) {
+    await Promise.resolve();
+    this.#assertOpen();
+    const isOffer = description.type === 'offer';
+    if (isOffer && this.signalingState === 'have-local-offer') this.#rollBack();
+    if (this.signalingState !== (isOffer ? 'stable' : 'have-local-offer')) throw failure('InvalidStateError', `${description.type} in ${this.signalingState}`);
+    const partner = /^o=\S+ (\S+)/m.exec(description.sdp)?.[1] ?? null;
+    if (this.#partner !== null && this.#partner !== partner) throw failure('OperationError', 'the fingerprint changed');
+    this.#partner = partner;
+    this.remoteDescription = description;
+    this.#receive(description.sdp);
+    this.#enter(isOffer ? 'have-remote-offer' : 'stable');
+  }
+
+  /** @param {any} candidate */
+  async addIceCandidate(candidate) {
+    if (!this.remoteDescription) throw failure('InvalidStateError', 'no description yet');
+    if (candidate && !this.remoteDescription.sdp.includes(candidate.usernameFragment)) throw failure('OperationError', 'unknown ufrag');
+    this.candidates.push(candidate);
+  }
+
+  close() {
+    this.signalingState = 'closed';
+    this.connectionState = 'closed';
+  }
+
+  /**
+   * What a test does to it.
+   * @param {string} state
+   */
+  become(state) {
+    this.connectionState = state;
+    this.onconnectionstatechange?.();
+  }
+
+  #assertOpen() {
+    if (this.signalingState === 'closed') throw failure('InvalidStateError', 'it is closed');
+  }
+
+  #rollBack() {
+    this.rollbacks += 1;
+    this.signalingState = 'stable';
+    this.#isNeeded = true;
+  }
+
+  /** @param {string} state */
+  #enter(state) {
+    this.signalingState = state;
+    if (state !== 'stable') return;
+    if (this.#isNeeded) this.#need();
+    if (FakePeerConnection.network && this.connectionState !== 'connected') {
+      queueMicrotask(() => { if (this.signalingState !== 'closed') this.become('connected'); });
+    }
+  }
+
+  #need() {
+    this.#isNeeded = true;
+    if (this.#isScheduled || this.signalingState !== 'stable') return;
+    this.#isScheduled = true;
+    queueMicrotask(() => {
+      this.#isScheduled = false;
+      if (this.#isNeeded && this.signalingState === 'stable') this.onnegotiationneeded?.();
+    });
+  }
+
+  /** @param {string} sdp */
+  #receive(sdp) {
+    const named = [...sdp.matchAll(/^a=msid:(\S+) (\S+)/gm)].map(([, id, kind]) => ({ id, kind }));
+    for (const [id, media] of this.remote) {
+      if (named.some((one) => one.id === id)) continue;
+      this.remote.delete(id);
+      this.receivers = this.receivers.filter(({ track }) => !media.getTracks().includes(track));
+    }
+    for (const { id, kind } of named) {
+      const media = this.remote.get(id) ?? Object.assign(new FakeMediaStream(), { id });
+      this.remote.set(id, media);
+      if (media.getTracks().some((track) => track.kind === kind)) continue;
+      const track = new FakeTrack(kind);
+      media.addTrack(track);
+      this.receivers.push({ track, getStats: async () => new Map() });
+      this.ontrack?.({ streams: [media], track });
+    }
+  }
+}
+
+/** @type {any} */
+export const fakeRtc = { RTCPeerConnection: FakePeerConnection, MediaStream: FakeMediaStream };

@@ -1,0 +1,48 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { Backoff } from '../../lib/backoff.js';
+import { Liveness } from '../../lib/liveness.js';
+import { seeded } from './random.mjs';
+
+describe('Liveness', () => {
+  test('asks after a silence and gives up after another', () => {
+    const liveness = new Liveness(0, 10);
+    assert.equal(liveness.check(9), null);
+    assert.equal(liveness.check(10), 'ask');
+    assert.equal(liveness.deadline, 20);
+    assert.equal(liveness.check(19), null);
+    assert.equal(liveness.check(20), 'dead');
+  });
+
+  test('begins again with whatever it hears', () => {
+    const liveness = new Liveness(0, 10);
+    liveness.check(10);
+    liveness.heard(12);
+    assert.equal(liveness.check(20), null);
+    assert.equal(liveness.deadline, 22);
+  });
+
+  test('forgives a check that came a minute late, if something was heard meanwhile', () => {
+    const liveness = new Liveness(0, 10);
+    liveness.check(10);
+    liveness.heard(11);
+    assert.equal(liveness.check(71), 'ask');
+  });
+});
+
+describe('Backoff', () => {
+  test('doubles from a quarter of a second to eight, and begins again', () => {
+    const backoff = new Backoff(() => 1);
+    assert.deepEqual(Array.from({ length: 8 }, () => backoff.next()), [250, 500, 1000, 2000, 4000, 8000, 8000, 8000]);
+    backoff.reset();
+    assert.equal(backoff.next(), 250);
+  });
+
+  test('is spread over the upper half', () => {
+    const backoff = new Backoff(seeded(1));
+    for (let attempt = 0; attempt < 1000; attempt += 1) {
+      const pause = backoff.next();
+      assert.ok(attempt < 5 || (pause >= 4000 && pause <= 8000), `${pause}`);
+    }
+  });
+});

@@ -1,0 +1,112 @@
+// Two relayed transports and the server between them, for tests of negotiation alone: what one sends reaches the other in order,
+// after a while that a seed decides.
+import { RelayedTransport } from '../../lib/relayed.js';
+import { FakeClock, settled } from './fake-clock.mjs';
+import { FakeTrack } from './fake-page.mjs';
+import { FakePeerConnection, fakeRtc } from './fake-rtc.mjs';
+
+/** What a subscriber would be given. */
+export class Sink {
+  /** @type {any} */
+  media = null;
+  /** @type {string[]} */
+  states = [];
+
+  /** @param {any} media */
+  mediaArrived(media) {
+    this.media = media;
+  }
+
+  /** @param {string} state */
+  mediaChanged(state) {
+    this.states.push(state);
+  }
+}
+
+export const camera = () => {
+  const tracks = [new FakeTrack('audio'), new FakeTrack('video')];
+  return { tracks: () => /** @type {any[]} */ (tracks) };
+};
+
+export class MediaWire {
+  clock = new FakeClock();
+  /** @type {unknown[]} */
+  faults = [];
+  /** @type {{from: string, message: any}[]} what went over it */
+  carried = [];
+  /** @type {Record<string, (() => void)[]>} under way to each end, in order */
+  flying = { a: [], b: [] };
+  configurations = 0;
+  /** @type {(message: any) => Error | null} */
+  refuse = () => null;
+
+  /** @param {() => number} [random] decides who is next; without it, everything travels at once */
+  constructor(random) {
+    FakePeerConnection.all = [];
+    FakePeerConnection.network = true;
+    this.random = random;
+    this.ends = { a: this.#end('a', 'b'), b: this.#end('b', 'a') };
+  }
+
+  /** @param {'a' | 'b'} to @param {any} message */
+  tell(to, message) {
+    this.flying[to].push(() => this.ends[to].receive(message));
+    if (!this.random) queueMicrotask(() => this.flying[to].shift()?.());
+  }
+
+  /** Until nothing moves any more. */
+  async run() {
+    for (let idle = 0; idle < 3;) {
+      await settled();
+      const waiting = Object.values(this.flying).filter((queue) => queue.length > 0);
+      idle = waiting.length === 0 ? idle + 1 : 0;
+      waiting[Math.floor((this.random?.() ?? 0) * waiting.length)]?.shift()?.();
+    }
+  }
+
+  /**
+   * Some steps only, and then something else happens.
+   * @param {number} steps
+   */
+  async walk(steps) {
+    for (let step = 0; step < steps; step += 1) {
+      await settled();
+      const waiting = Object.values(this.flying).filter((queue) => queue.length > 0);
+      waiting[Math.floor((this.random?.() ?? 0) * waiting.length)]?.shift()?.();
+    }
+  }
+
+  /**
+   * `from` subscribes to a stream of the other end.
+   * @param {'a' | 'b'} from
+   * @param {string} streamId
+   */
+  subscribe(from, streamId, { audio = true, video = true } = {}) {
+    const other = /** @type {'a' | 'b'} */ (from === 'a' ? 'b' : 'a');
+    const sink = new Sink();
+    this.ends[from].subscribe(streamId, other, sink);
+    this.tell(other, { type: 'session.subscribed', streamId, connectionId: from, audio, video });
+    return sink;
+  }
+
+  /** @param {'a' | 'b'} from @param {string} streamId @param {Sink} sink */
+  unsubscribe(from, streamId, sink) {
+    this.ends[from].unsubscribe(streamId, sink);
+    this.tell(from === 'a' ? 'b' : 'a', { type: 'session.unsubscribed', streamId, connectionId: from });
+  }
+
+  /** @param {'a' | 'b'} own @param {'a' | 'b'} other */
+  #end(own, other) {
+    return new RelayedTransport({
+      connectionId: own, clock: this.clock, rtc: fakeRtc,
+      failed: (error) => this.faults.push(error),
+      configuration: async () => ({ iceServers: [{ urls: `stun:${this.configurations += 1}` }] }),
+      request: async (type, { to, ...payload }) => {
+        const refusal = this.refuse(payload);
+        if (refusal) throw refusal;
+        this.carried.push({ from: own, message: payload });
+        this.tell(other, JSON.parse(JSON.stringify({ type, from: own, ...payload })));
+      },
+    });
+  }
+}

@@ -1,0 +1,16 @@
+// As much of node as the unit tests use: its own type declarations are a package, and nothing here is installed.
+declare module 'node:test' {
+  type Run = () => unknown;
+  export const test: ((name: string, run: Run) => void) & { skip: (name: string, run: Run) => void };
+  export const describe: (name: string, run: Run) => void;
+  export const beforeEach: (run: Run) => void;
+  export const afterEach: (run: Run) => void;
+}
+declare module 'node:assert/strict' {
+  const assert: any;
+  export default assert;
+}
+declare module 'node:fs' {
+  export const readdirSync: (path: string | URL) => string[];
+  export const readFileSync: (path: string | URL, encoding: 'utf8') => string;
+}

@@ -1,0 +1,172 @@
+// The small pure parts: constraints, descriptions, statistics, errors, loudness.
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { sortArguments } from '../../lib/arguments.js';
+import { levelOf } from '../../lib/audio-level.js';
+import { audioConstraints, videoConstraints } from '../../lib/constraints.js';
+import { deviceError, getUserMedia } from '../../lib/devices.js';
+import { ConfabError, otError } from '../../lib/errors.js';
+import { IceServers } from '../../lib/ice.js';
+import { nameStreams, originOf } from '../../lib/sdp.js';
+import { iceConfiguration } from '../../lib/session-ice.js';
+import { publisherStats, subscriberStats } from '../../lib/stats.js';
+import { FakeClock } from './fake-clock.mjs';
+import { installPage } from './fake-page.mjs';
+
+describe('Constraints', () => {
+  test('ask for 640×480 and nothing special by default', () => {
+    assert.deepEqual(audioConstraints({}), {});
+    assert.deepEqual(videoConstraints({}), { width: { ideal: 640 }, height: { ideal: 480 } });
+  });
+
+  test('name a device, a size, a rate, a side and what is to be done to the sound', () => {
+    assert.deepEqual(audioConstraints({ audioSource: 'mic', disableAudioProcessing: true, echoCancellation: true }), {
+      deviceId: { exact: 'mic' }, echoCancellation: true, noiseSuppression: false, autoGainControl: false,
+    });
+    assert.deepEqual(videoConstraints({ resolution: '1280x720', frameRate: 15, facingMode: 'environment' }), {
+      width: { ideal: 1280 }, height: { ideal: 720 }, frameRate: { ideal: 15 }, facingMode: 'environment',
+    });
+    assert.deepEqual(videoConstraints({ videoSource: 'cam', facingMode: 'user' }), {
+      width: { ideal: 640 }, height: { ideal: 480 }, deviceId: { exact: 'cam' },
+    });
+  });
+
+  test('ask for nothing where there is to be nothing', () => {
+    assert.equal(audioConstraints({ audioSource: null }), false);
+    assert.equal(videoConstraints({ videoSource: false }), false);
+  });
+});
+
+describe('Devices', () => {
+  test('say in OpenTok’s names what the browser refused', () => {
+    for (const [name, expected] of [
+      ['NotAllowedError', 'OT_USER_MEDIA_ACCESS_DENIED'], ['NotFoundError', 'OT_NO_DEVICES_FOUND'],
+      ['NotReadableError', 'OT_HARDWARE_UNAVAILABLE'], ['OverconstrainedError', 'OT_CONSTRAINTS_NOT_SATISFIED'],
+    ]) assert.equal(deviceError(Object.assign(new Error('x'), { name })).name, expected);
+  });
+
+  test('say that a page without HTTPS gets none', async () => {
+    installPage();
+    Object.defineProperty(globalThis, 'navigator', { value: {}, configurable: true });
+    Object.defineProperty(globalThis, 'isSecureContext', { value: false, configurable: true });
+    const error = await getUserMedia().catch((reason) => reason);
+    assert.equal(error.name, 'OT_NOT_SUPPORTED');
+    assert.match(error.message, /Open this page through HTTPS/);
+  });
+
+  test('say that at least one source must be asked for', async () => {
+    installPage();
+    const error = await getUserMedia({ audioSource: null, videoSource: null }).catch((reason) => reason);
+    assert.equal(error.name, 'OT_NO_VALID_CONSTRAINTS');
+  });
+});
+
+describe('A description', () => {
+  const sdp = ['v=0', 'o=- 4611731400430051336 2 IN IP4 127.0.0.1', 's=-', 'a=msid-semantic: WMS abc def', 'a=msid:abc track-1',
+    'a=ssrc:12 cname:abc', 'a=ssrc:12 msid:abc track-1', 'a=msid:- track-2', 'a=msid:{def} {track-3}', ''].join('\r\n');
+
+  test('is given the streams’ names, and nothing else changes', () => {
+    const named = nameStreams(sdp, new Map([['abc', 'stream-1'], ['def', 'stream-2']]));
+    assert.deepEqual(named.split('\r\n').slice(3), ['a=msid-semantic: WMS stream-1 stream-2', 'a=msid:stream-1 track-1', 'a=ssrc:12 cname:abc',
+      'a=ssrc:12 msid:stream-1 track-1', 'a=msid:- track-2', 'a=msid:{stream-2} {track-3}', '']);
+  });
+
+  test('says who wrote it', () => {
+    assert.equal(originOf(sdp), '4611731400430051336');
+    assert.equal(originOf('o=mozilla...THIS_IS_SDPARTA-99.0 77 0 IN IP4 0.0.0.0'), '77');
+    assert.equal(originOf(''), undefined);
+  });
+});
+
+describe('Statistics', () => {
+  /** @param {object[]} entries */
+  const report = (...entries) => new Map(entries.map((entry, index) => [index, entry]));
+
+  test('of a publisher add up its layers and take losses from the other end', () => {
+    const stats = publisherStats([report(
+      { type: 'outbound-rtp', kind: 'video', packetsSent: 10, bytesSent: 1000, framesPerSecond: 30, timestamp: 5 },
+      { type: 'outbound-rtp', kind: 'video', packetsSent: 5, bytesSent: 300, framesPerSecond: 15, timestamp: 6 },
+      { type: 'remote-inbound-rtp', kind: 'video', packetsLost: 2 },
+    ), report({ type: 'outbound-rtp', kind: 'audio', packetsSent: 7, bytesSent: 70 })]);
+    assert.deepEqual(stats, {
+      audio: { packetsSent: 7, packetsLost: 0, bytesSent: 70 },
+      video: { packetsSent: 15, packetsLost: 2, bytesSent: 1300, frameRate: 30 }, timestamp: 6,
+    });
+  });
+
+  test('of a subscriber tell what came', () => {
+    const stats = subscriberStats([report({ type: 'inbound-rtp', kind: 'audio', packetsReceived: 7, packetsLost: 1, bytesReceived: 70, timestamp: 9 })]);
+    assert.deepEqual(stats, {
+      audio: { packetsReceived: 7, packetsLost: 1, bytesReceived: 70 },
+      video: { packetsReceived: 0, packetsLost: 0, bytesReceived: 0, frameRate: 0 }, timestamp: 9,
+    });
+  });
+});
+
+describe('Errors', () => {
+  test('are named by what was asked', () => {
+    const refused = new ConfabError({ code: 'not_permitted', message: 'No.' });
+    assert.deepEqual([otError(refused, 'publish').code, otError(refused, 'forceMute').code], [1500, 1540]);
+    assert.deepEqual([otError(refused, 'signal').name, otError(refused, 'signal').reason], ['OT_PERMISSION_DENIED', 'not_permitted']);
+    assert.equal(otError(new ConfabError({ code: 'token_project', message: '' }), 'connect').name, 'OT_AUTHENTICATION_ERROR');
+    assert.equal(otError(new ConfabError({ code: 'never_heard', message: '' }), 'connect').name, 'OT_CONNECT_FAILED');
+    assert.equal(otError(new Error('oops'), 'subscribe').message, 'oops');
+  });
+
+  test('keep the name they have', () => {
+    const named = new ConfabError({ name: 'OT_STREAM_NOT_FOUND', code: 1604, message: '' });
+    assert.equal(otError(named, 'publish'), named);
+  });
+});
+
+describe('STUN and TURN servers', () => {
+  const info = (/** @type {number | null} */ expiresAt) => ({ servers: [{ urls: 'turn:x', username: 'u', credential: 'c' }], relayOnly: true, expiresAt });
+
+  test('are asked for again when their credentials age, once for all who wait', async () => {
+    const clock = new FakeClock();
+    let asked = 0;
+    const servers = new IceServers(async () => { asked += 1; return info(2); }, clock);
+    servers.update(info(1));
+    assert.equal((await servers.current()).expiresAt, 1);
+    await clock.advance(120_000);
+    const both = await Promise.all([servers.current(), servers.current()]);
+    assert.deepEqual([asked, both[0].expiresAt, both[1].expiresAt], [1, 2, 2]);
+  });
+
+  test('without credentials do not age', async () => {
+    const clock = new FakeClock();
+    const servers = new IceServers(async () => assert.fail('asked'), clock);
+    servers.update(info(null));
+    await clock.advance(3_600_000);
+    assert.equal((await servers.current()).servers.length, 1);
+  });
+
+  test('are better old than none', async () => {
+    const clock = new FakeClock();
+    const servers = new IceServers(async () => { throw new Error('away'); }, clock);
+    servers.update(info(1));
+    await clock.advance(200_000);
+    assert.equal((await servers.current()).expiresAt, 1);
+  });
+
+  test('are the only way where the server says so, unless the program says otherwise', () => {
+    assert.equal(iceConfiguration(info(1)).iceTransportPolicy, 'relay');
+    assert.equal(iceConfiguration(info(1), { transportPolicy: 'all' }).iceTransportPolicy, 'all');
+    const custom = [{ urls: 'stun:mine' }];
+    assert.deepEqual(iceConfiguration(info(1), { includeServers: 'custom', customServers: custom }).iceServers, custom);
+    assert.equal(iceConfiguration(info(1), { customServers: custom }).iceServers?.length, 2);
+  });
+});
+
+test('Arguments are sorted by what they are', () => {
+  const callback = () => {};
+  assert.deepEqual(sortArguments(['id', { name: 'x' }, callback]), { target: 'id', properties: { name: 'x' }, callback });
+  assert.deepEqual(sortArguments([{ name: 'x' }]), { target: undefined, properties: { name: 'x' }, callback: undefined });
+  assert.deepEqual(sortArguments([null, callback]), { target: undefined, properties: {}, callback });
+});
+
+test('Loudness is the root mean square', () => {
+  assert.equal(levelOf([]), 0);
+  assert.equal(levelOf([0.5, -0.5]), 0.5);
+  assert.equal(levelOf([2, 2]), 1);
+});

@@ -1,0 +1,359 @@
+import assert from 'node:assert/strict';
+import { beforeEach, describe, test } from 'node:test';
+import { ConfabError } from '../../lib/errors.js';
+import { OT } from '../../lib/ot.js';
+import { Roulette } from '../../lib/roulette.js';
+import { FakeClock, settled } from './fake-clock.mjs';
+import { FakeElement, installPage } from './fake-page.mjs';
+import { FakeRoom } from './fake-room.mjs';
+import { FakePeerConnection, fakeRtc } from './fake-rtc.mjs';
+
+/** A room whose clients may also search; the test says who meets whom. */
+class Arena extends FakeRoom {
+  /** @type {Record<string, (from: any, message: any) => any>} */
+  verbs = {};
+  /** @type {any[]} */
+  log = [];
+
+  'roulette.start' = (/** @type {any} */ from, /** @type {any} */ message) => this.verbs.start?.(from, message) ?? { type: 'roulette.waiting' };
+  'roulette.next' = (/** @type {any} */ from, /** @type {any} */ message) => this.verbs.next?.(from, message) ?? { type: 'roulette.waiting' };
+  'roulette.stop' = (/** @type {any} */ from, /** @type {any} */ message) => this.verbs.stop?.(from, message);
+  'roulette.block' = (/** @type {any} */ from, /** @type {any} */ message) => this.verbs.block?.(from, message);
+  'roulette.report' = () => ({});
+  'roulette.count' = () => ({ type: 'roulette.count', online: 5, waiting: 2 });
+
+  /** @param {any} client @param {string} matchId @param {object} [more] */
+  match(client, matchId, more = {}) {
+    const admission = { sessionId: `1_${matchId}`, token: 'good' };
+    client.tell({
+      type: 'roulette.matched', matchId, mode: 'video', publish: admission, subscribe: admission,
+      partner: { name: 'Ben', interests: ['chess'] }, textChat: true, ...more,
+    });
+  }
+
+  /** @param {any} client @param {string} matchId @param {string} reason */
+  end(client, matchId, reason) {
+    client.tell({ type: 'session.left', sessionId: `1_${matchId}`, reason: 'matchEnded' });
+    client.tell({ type: 'roulette.ended', matchId, reason });
+    if (reason !== 'stopped' && reason !== 'banned') client.tell({ type: 'roulette.waiting' });
+    this['session.leave'](client, { sessionId: `1_${matchId}` });
+  }
+}
+
+/** @type {ReturnType<typeof installPage>} */
+let page;
+/** @type {Arena} */
+let arena;
+/** @type {FakeClock} */
+let clock;
+
+beforeEach(() => {
+  page = installPage();
+  arena = new Arena();
+  clock = new FakeClock();
+  FakePeerConnection.all = [];
+});
+
+/** @param {string} id */
+function visitor(id) {
+  const client = arena.client(id);
+  const target = /** @type {any} */ (new FakeElement('div'));
+  const roulette = new Roulette(client, { rtc: fakeRtc, clock, subscriberTarget: target, subscriberOptions: { insertMode: 'append' } });
+  /** @type {any[]} */
+  const events = [];
+  for (const name of ['waiting', 'matched', 'partner', 'ended', 'chat', 'typing', 'subscriber', 'noStream', 'recovered', 'error']) {
+    roulette.on(name, (event) => events.push([name, event]));
+  }
+  return { client, roulette, target, events, names: () => events.map(([name]) => name) };
+}
+
+/** Two who met. */
+async function pair() {
+  const [ann, ben] = [visitor('a'), visitor('b')];
+  const cameras = [ann, ben].map(({ roulette }) => {
+    const publisher = OT.initPublisher(/** @type {any} */ (new FakeElement('div')), { insertMode: 'append' });
+    roulette.usePublisher(publisher);
+    roulette.start({ mode: 'video' });
+    return publisher;
+  });
+  await settled();
+  arena.match(ann.client, 'm1');
+  arena.match(ben.client, 'm1');
+  await settled();
+  await settled();
+  return { ann, ben, cameras };
+}
+
+/** @param {Promise<unknown>} promise @returns {Promise<any>} what it was rejected with */
+const rejection = (promise) => promise.then(() => assert.fail('it was not rejected'), (error) => error);
+const restart = () => new ConfabError({ code: 'connection_restarted', message: 'Again.', retryable: true });
+
+describe('Two strangers who meet', () => {
+  test('see each other in one session', async () => {
+    const { ann, ben } = await pair();
+    for (const { names, target, roulette, client } of [ann, ben]) {
+      assert.deepEqual(names(), ['waiting', 'matched', 'subscriber']);
+      assert.equal(roulette.state, 'matched');
+      assert.equal(client.askedFor('session.join').length, 1);
+      const [video] = target.children[0].children[0].children;
+      assert.match(video.srcObject.id, /^stream-/);
+      assert.equal(video.attributes['aria-label'], 'Partner');
+    }
+    assert.deepEqual(ann.events[1][1], { matchId: 'm1', mode: 'video', partner: { name: 'Ben', interests: ['chess'] }, textChat: true });
+  });
+
+  test('write to each other, and each knows whose line it is', async () => {
+    const { ann, ben } = await pair();
+    await ann.roulette.sendChat('hello');
+    await settled();
+    assert.deepEqual(ann.events.pop(), ['chat', { text: 'hello', mine: true }]);
+    assert.deepEqual(ben.events.pop(), ['chat', { text: 'hello', mine: false }]);
+  });
+
+  test('see that the other is typing, now and then on the wire, and no longer than it is true', async () => {
+    const { ann, ben } = await pair();
+    const typing = () => ben.events.filter(([name]) => name === 'typing').map(([, event]) => event.typing);
+    for (let key = 0; key < 10; key += 1) ann.roulette.setTyping(true);
+    await settled();
+    assert.equal(ann.client.askedFor('session.signal').length, 1);
+    assert.deepEqual(typing(), [true]);
+    await clock.advance(2000);
+    ann.roulette.setTyping(true);
+    await settled();
+    assert.equal(ann.client.askedFor('session.signal').length, 2);
+    await clock.advance(5000);
+    assert.deepEqual(typing(), [true, false]);
+    ann.roulette.setTyping(true);
+    await settled();
+    await ann.roulette.sendChat('done');
+    await settled();
+    assert.deepEqual(typing(), [true, false, true, false]);
+    assert.equal(ann.names().includes('typing'), false);
+  });
+
+  test('go on to others with the camera still on', async () => {
+    const { ann, ben, cameras } = await pair();
+    arena.verbs.next = (from) => {
+      arena.end(from, 'm1', 'next');
+      arena.end(ben.client, 'm1', 'partnerNext');
+      return { type: 'roulette.waiting' };
+    };
+    await ann.roulette.next();
+    await settled();
+    assert.deepEqual(ann.names().slice(3, 5), ['ended', 'waiting']);
+    assert.deepEqual(ben.events.find(([name]) => name === 'ended')[1], { matchId: 'm1', reason: 'partnerNext' });
+    assert.deepEqual([ann.target.children, ben.target.children], [[], []]);
+    assert.deepEqual(FakePeerConnection.all.map(({ connectionState }) => connectionState), ['closed', 'closed']);
+    assert.deepEqual(cameras.map(({ isDestroyed }) => isDestroyed), [false, false]);
+    arena.match(ann.client, 'm2');
+    arena.match(ben.client, 'm2');
+    await settled();
+    await settled();
+    assert.equal(ann.target.children.length, 1);
+    assert.equal(page.devices.asked.length, 2);
+    assert.deepEqual([ann, ben].flatMap(({ events }) => events.filter(([name]) => name === 'error')), []);
+  });
+
+  test('hear when the other is away for a moment', async () => {
+    const { ann } = await pair();
+    ann.client.tell({ type: 'roulette.partner', matchId: 'm1', state: 'reconnecting' });
+    ann.client.tell({ type: 'roulette.partner', matchId: 'old', state: 'connected' });
+    await settled();
+    assert.deepEqual(ann.events.filter(([name]) => name === 'partner'), [['partner', { matchId: 'm1', state: 'reconnecting' }]]);
+  });
+});
+
+describe('A match', () => {
+  test('of two sessions publishes in one and watches the other', async () => {
+    const ann = visitor('a');
+    ann.roulette.usePublisher(OT.initPublisher(/** @type {any} */ (new FakeElement('div'))));
+    await ann.roulette.start();
+    arena.match(ann.client, 'm1', { publish: { sessionId: '1_mine', token: 'good' }, subscribe: { sessionId: '1_theirs', token: 'good' }, textChat: false });
+    await settled();
+    assert.deepEqual(ann.client.askedFor('session.join').map((/** @type {any} */ { sessionId }) => sessionId), ['1_mine', '1_theirs']);
+    assert.deepEqual(ann.client.askedFor('session.publish').map((/** @type {any} */ { sessionId }) => sessionId), ['1_mine']);
+    const ben = arena.client('b');
+    await ben.request('session.join', { sessionId: '1_theirs', token: 'good' });
+    await ben.request('session.publish', { sessionId: '1_theirs', hasAudio: true, hasVideo: true });
+    await settled();
+    assert.equal(ann.names().pop(), 'subscriber');
+    assert.equal((await rejection(ann.roulette.sendChat('hello'))).code, 'not_permitted');
+  });
+
+  test('that is over before we are in it makes no noise', async () => {
+    const ann = visitor('a');
+    await ann.roulette.start();
+    arena.match(ann.client, 'm1', { publish: { sessionId: '1_m1', token: 'token_match_ended' }, subscribe: { sessionId: '1_m1', token: 'token_match_ended' } });
+    arena.end(ann.client, 'm1', 'partnerNext');
+    await settled();
+    assert.deepEqual(ann.names(), ['waiting', 'matched', 'ended', 'waiting']);
+    assert.equal(ann.roulette.state, 'waiting');
+    assert.equal(clock.pending, 0);
+  });
+
+  test('says after 10 s that there is no picture, and not when there is one', async () => {
+    const { ann } = await pair();
+    const lonely = visitor('c');
+    await lonely.roulette.start();
+    arena.match(lonely.client, 'm3');
+    await settled();
+    await clock.advance(10_000);
+    assert.deepEqual(lonely.events.pop(), ['noStream', { matchId: 'm3' }]);
+    assert.equal(ann.names().includes('noStream'), false);
+  });
+
+  test('of text neither publishes nor misses a picture', async () => {
+    const ann = visitor('a');
+    ann.roulette.usePublisher(OT.initPublisher(/** @type {any} */ (new FakeElement('div'))));
+    await ann.roulette.start({ mode: 'text' });
+    arena.match(ann.client, 'm1', { mode: 'text' });
+    await settled();
+    await clock.advance(20_000);
+    assert.deepEqual(ann.client.askedFor('session.publish'), []);
+    assert.deepEqual(ann.names(), ['waiting', 'matched']);
+  });
+
+  test('takes a camera that comes later, and lets go of one that is taken away', async () => {
+    const ann = visitor('a');
+    await ann.roulette.start();
+    arena.match(ann.client, 'm1');
+    await settled();
+    const publisher = OT.initPublisher(/** @type {any} */ (new FakeElement('div')));
+    ann.roulette.usePublisher(publisher);
+    await settled();
+    assert.equal(arena.session('1_m1').streams.size, 1);
+    ann.roulette.usePublisher(null);
+    await settled();
+    assert.equal(arena.session('1_m1').streams.size, 0);
+    assert.equal(publisher.isDestroyed, false);
+    assert.deepEqual(ann.events.filter(([name]) => name === 'error'), []);
+  });
+
+  test('shows the partner’s next stream when the first one ends', async () => {
+    const { ann, ben } = await pair();
+    const first = ann.events.find(([name]) => name === 'subscriber')[1].subscriber;
+    const session = { sessionId: '1_m1' };
+    await ben.client.request('session.publish', { ...session, hasAudio: true, hasVideo: true, name: 'again' });
+    await ben.client.request('session.unpublish', { ...session, streamId: first.stream.streamId });
+    await settled();
+    assert.equal(ann.events.pop()[1].subscriber.stream.name, 'again');
+    assert.equal(ann.target.children.length, 1);
+  });
+});
+
+describe('Stopping', () => {
+  test('ends the match and the search', async () => {
+    const { ann } = await pair();
+    arena.verbs.stop = (from) => { arena.end(from, 'm1', 'stopped'); };
+    await ann.roulette.stop();
+    assert.equal(ann.roulette.state, 'idle');
+    assert.deepEqual(ann.events.pop(), ['ended', { matchId: 'm1', reason: 'stopped' }]);
+    assert.equal(ann.roulette.match, null);
+  });
+
+  test('crosses a match on the wire, which then is none', async () => {
+    const ann = visitor('a');
+    await ann.roulette.start();
+    const stopped = ann.roulette.stop();
+    arena.match(ann.client, 'm1');
+    arena.end(ann.client, 'm1', 'stopped');
+    await stopped;
+    await settled();
+    assert.deepEqual(ann.names(), ['waiting']);
+    assert.deepEqual(ann.client.askedFor('session.join'), []);
+    assert.equal(ann.roulette.state, 'idle');
+  });
+
+  test('or pressing Next while the connection is away ends sound and picture at once', async () => {
+    const { ann } = await pair();
+    ann.client.state = 'reconnecting';
+    ann.client.emit('reconnecting');
+    ann.roulette.next();
+    assert.deepEqual(ann.events[ann.events.length - 1], ['ended', { matchId: 'm1', reason: 'next' }]);
+    assert.deepEqual(ann.target.children, []);
+    assert.equal(FakePeerConnection.all.filter(({ connectionState }) => connectionState === 'closed').length, 1);
+    arena.end(ann.client, 'm1', 'next');
+    await settled();
+    assert.equal(ann.names().filter((name) => name === 'ended').length, 1);
+    assert.equal(ann.roulette.state, 'waiting');
+  });
+});
+
+describe('The server says no', () => {
+  test('to a start: the search is off, and the page is told why', async () => {
+    const ann = visitor('a');
+    arena.verbs.start = () => { throw new ConfabError({ code: 'elsewhere', message: 'In another tab.' }); };
+    assert.equal((await rejection(ann.roulette.start())).code, 'elsewhere');
+    assert.equal(ann.roulette.state, 'idle');
+    ann.client.emit('restarted', {});
+    await settled();
+    assert.equal(ann.client.askedFor('roulette.start').length, 1);
+  });
+
+  test('and bans: nothing goes on', async () => {
+    const { ann } = await pair();
+    arena.end(ann.client, 'm1', 'banned');
+    await settled();
+    assert.equal(ann.roulette.state, 'idle');
+    assert.equal(ann.events.pop()[1].reason, 'banned');
+  });
+
+  test('to somebody who writes to nobody', async () => {
+    assert.equal((await rejection(visitor('a').roulette.sendChat('hello'))).code, 'not_matched');
+  });
+});
+
+describe('After a restart of the connection', () => {
+  test('the search goes on as it was', async () => {
+    const { ann } = await pair();
+    ann.client.emit('expired');
+    assert.deepEqual(ann.events.pop(), ['ended', { matchId: 'm1', reason: 'connectionLost' }]);
+    ann.client.emit('restarted', {});
+    await settled();
+    assert.deepEqual(ann.client.askedFor('roulette.start').map((/** @type {any} */ { mode }) => mode), ['video', 'video']);
+    assert.deepEqual(ann.names().slice(-2).sort(), ['recovered', 'waiting']);
+  });
+
+  test('a start that was under way is not an error', async () => {
+    const ann = visitor('a');
+    arena.verbs.start = () => { throw restart(); };
+    await ann.roulette.start({ mode: 'text' });
+    arena.verbs = {};
+    ann.client.emit('restarted', {});
+    await settled();
+    assert.equal(ann.roulette.state, 'waiting');
+  });
+
+  test('somebody who had stopped stays stopped', async () => {
+    const ann = visitor('a');
+    await ann.roulette.start();
+    await ann.roulette.stop();
+    ann.client.emit('expired');
+    ann.client.emit('restarted', {});
+    await settled();
+    assert.equal(ann.client.askedFor('roulette.start').length, 1);
+    assert.equal(ann.roulette.state, 'idle');
+  });
+
+  test('that is refused the page is told', async () => {
+    const ann = visitor('a');
+    await ann.roulette.start();
+    arena.verbs.start = () => { throw new ConfabError({ code: 'queue_full', message: 'Later.' }); };
+    ann.client.emit('expired');
+    ann.client.emit('restarted', {});
+    await settled();
+    assert.equal(ann.events.pop()[1].error.code, 'queue_full');
+    assert.equal(ann.roulette.state, 'idle');
+  });
+});
+
+test('A report and a block name the match they mean, also after its end', async () => {
+  const { ann } = await pair();
+  arena.end(ann.client, 'm1', 'partnerLeft');
+  await settled();
+  await ann.roulette.report('rude');
+  await ann.roulette.block();
+  assert.deepEqual(ann.client.askedFor('roulette.report'), [{ type: 'roulette.report', reason: 'rude', matchId: 'm1' }]);
+  assert.deepEqual(ann.client.askedFor('roulette.block'), [{ type: 'roulette.block', matchId: 'm1' }]);
+  assert.deepEqual(await ann.roulette.count(), { online: 5, waiting: 2 });
+});

@@ -1,0 +1,456 @@
+import assert from 'node:assert/strict';
+import { beforeEach, describe, test } from 'node:test';
+import { OT } from '../../lib/ot.js';
+import { FakeClock, settled } from './fake-clock.mjs';
+import { FakeElement, FakeTrack, installPage } from './fake-page.mjs';
+import { FakeRoom } from './fake-room.mjs';
+import { FakePeerConnection, fakeRtc } from './fake-rtc.mjs';
+
+/** @type {ReturnType<typeof installPage>} */
+let page;
+/** @type {FakeRoom} */
+let room;
+/** @type {FakeClock} */
+let clock;
+
+beforeEach(() => {
+  page = installPage();
+  room = new FakeRoom();
+  clock = new FakeClock();
+  FakePeerConnection.all = [];
+  FakePeerConnection.network = true;
+});
+
+/** @param {string} id @param {object} [options] */
+function join(id, options = {}) {
+  const client = room.client(id);
+  const session = OT.initSession('1', '1_room', { client, rtc: fakeRtc, clock, ...options });
+  /** @type {any[]} */
+  const events = [];
+  const names = ['sessionConnected', 'sessionDisconnected', 'sessionReconnecting', 'sessionReconnected', 'connectionCreated',
+    'connectionDestroyed', 'streamCreated', 'streamDestroyed', 'streamPropertyChanged', 'signal', 'muteForced', 'mediaFault'];
+  for (const name of names) session.on(name, (event) => events.push(event));
+  return { client, session, events, types: () => events.map(({ type }) => type) };
+}
+
+/** @param {string} id @param {object} [options] */
+async function joined(id, options) {
+  const made = join(id, options);
+  made.session.connect('good');
+  await settled();
+  assert.equal(made.session.isConnected(), true);
+  return made;
+}
+
+/** @param {(callback: (error?: any) => void) => void} call @returns {Promise<any>} what it called back with */
+const called = (call) => new Promise((resolve) => call(resolve));
+
+const element = () => {
+  const made = new FakeElement('div');
+  page.body.append(made);
+  return /** @type {any} */ (made);
+};
+
+/** Two in a session, one of whom publishes to the other. */
+async function watching() {
+  const ann = await joined('a');
+  const ben = await joined('b');
+  const publisher = ann.session.publish(element(), { insertMode: 'append' });
+  await settled();
+  const { stream } = ben.events.find(({ type }) => type === 'streamCreated');
+  const target = element();
+  const subscriber = ben.session.subscribe(stream, target, { insertMode: 'append', label: 'Partner' });
+  await settled();
+  return { ann, ben, publisher, stream, subscriber, target };
+}
+
+describe('A session that connects', () => {
+  test('tells of itself, of everybody and of every stream, and knows what it may', async () => {
+    const ann = await joined('a');
+    ann.session.publish(element());
+    await settled();
+    const ben = await joined('b');
+    assert.deepEqual(ben.types(), ['sessionConnected', 'connectionCreated', 'connectionCreated', 'streamCreated']);
+    assert.deepEqual(ben.session.capabilities?.forceMute, 1);
+    assert.deepEqual([ben.session.connection?.id, ben.session.connection?.connectionId, ben.session.connection?.data], ['b', 'b', 'data of b']);
+    const [, own, other, { stream }] = ben.events;
+    assert.equal(own.connection, ben.session.connection);
+    assert.equal(stream.connection, other.connection);
+    assert.deepEqual([stream.id, stream.hasVideo, stream.videoType, stream.videoDimensions], [stream.streamId, true, 'camera', { width: 640, height: 480 }]);
+    assert.equal(ann.types().pop(), 'connectionCreated');
+  });
+
+  test('keeps quiet about connections when it is to', async () => {
+    const { types } = await joined('a', { connectionEventsSuppressed: true });
+    await joined('b');
+    assert.deepEqual(types(), ['sessionConnected']);
+  });
+
+  test('names what is wrong with a token', async () => {
+    const { session } = join('a');
+    const error = await called((callback) => session.connect('token_expired', callback));
+    assert.deepEqual([error.name, error.code, error.reason], ['OT_AUTHENTICATION_ERROR', 1004, 'token_expired']);
+    assert.equal(session.isConnected(), false);
+    assert.equal(await called((callback) => session.connect('good', callback)), undefined);
+  });
+
+  test('says that routed media is not there yet, and leaves again', async () => {
+    room.mediaMode = 'routed';
+    const { session, client } = join('a');
+    const error = await called((callback) => session.connect('good', callback));
+    assert.equal(error.name, 'OT_NOT_SUPPORTED');
+    assert.equal(client.askedFor('session.leave').length, 1);
+  });
+
+  test('that is left while it connects is not connected after all', async () => {
+    const { session, client, types } = join('a');
+    const connected = called((callback) => session.connect('good', callback));
+    await Promise.resolve();
+    session.disconnect();
+    assert.equal((await connected).name, 'OT_NOT_CONNECTED');
+    await settled();
+    assert.equal(client.askedFor('session.leave').length, 1);
+    assert.deepEqual(types(), []);
+  });
+
+  test('tells exceptions to the whole page', async () => {
+    /** @type {any} */
+    let told;
+    OT.once('exception', (/** @type {any} */ event) => { told = event; });
+    const { session } = join('a');
+    await called((callback) => session.connect('', callback));
+    assert.deepEqual([told.title, told.code, told.target], ['OT_INVALID_PARAMETER', 1011, session]);
+  });
+});
+
+describe('Publishing and subscribing', () => {
+  test('carry a camera to another page', async () => {
+    const { ben, publisher, stream, subscriber, target } = await watching();
+    assert.equal(publisher.stream?.streamId, stream.streamId);
+    const [video] = target.children[0].children[0].children;
+    assert.equal(video.srcObject.id, stream.streamId);
+    assert.equal(video.attributes['aria-label'], 'Partner');
+    assert.equal(target.children[0].className, 'OT_root OT_subscriber OT_loading');
+    video.happen('loadeddata');
+    assert.equal(target.children[0].className, 'OT_root OT_subscriber');
+    assert.equal(video.className, 'OT_video-element');
+    assert.equal(OT.subscribers.find((one) => one.id === subscriber.id), subscriber);
+    assert.deepEqual(ben.session.getSubscribersForStream(stream), [subscriber]);
+    assert.equal(ben.types().includes('mediaFault'), false);
+  });
+
+  test('call back when the picture is there', async () => {
+    const { ben, stream } = await watching();
+    const error = await called((callback) => ben.session.subscribe(stream, element(), {}, callback));
+    assert.equal(error, undefined);
+  });
+
+  test('say it when the camera or the microphone goes quiet', async () => {
+    const { ann, ben, publisher, subscriber } = await watching();
+    /** @type {string[]} */
+    const told = [];
+    subscriber.on('videoDisabled videoEnabled', ({ type, reason }) => told.push(`${type} ${reason}`));
+    publisher.publishVideo(false);
+    await settled();
+    publisher.publishVideo(true).publishAudio(false);
+    await settled();
+    assert.deepEqual(told, ['videoDisabled publishVideo', 'videoEnabled publishVideo']);
+    const changes = ben.events.filter(({ type }) => type === 'streamPropertyChanged');
+    assert.deepEqual(changes.map(({ changedProperty, newValue }) => [changedProperty, newValue]), [['hasVideo', false], ['hasVideo', true], ['hasAudio', false]]);
+    assert.equal(ann.types().filter((type) => type === 'streamPropertyChanged').length, 3);
+    assert.deepEqual(page.devices.given.map(({ enabled }) => enabled), [false, true]);
+  });
+
+  test('tell the publisher what nobody wants to see', async () => {
+    const { ben, stream, subscriber } = await watching();
+    subscriber.subscribeToVideo(false);
+    await settled();
+    const [, again] = ben.client.askedFor('session.subscribe');
+    assert.deepEqual([again.streamId, again.audio, again.video], [stream.streamId, true, false]);
+    const [sending] = FakePeerConnection.all.filter(({ senders }) => senders.length > 0);
+    assert.deepEqual(sending.senders.map(({ track }) => track?.kind ?? null), ['audio', null]);
+  });
+
+  test('go on with another camera, without a new stream', async () => {
+    const { ann, publisher } = await watching();
+    const { deviceId } = await publisher.cycleVideo();
+    assert.equal(deviceId, 'back');
+    await settled();
+    const [sending] = FakePeerConnection.all.filter(({ senders }) => senders.length > 0);
+    assert.equal(sending.senders.find(({ track }) => track.kind === 'video')?.track.settings.deviceId, 'back');
+    assert.deepEqual(page.devices.given.map(({ readyState }) => readyState), ['live', 'ended', 'live']);
+    assert.equal(ann.client.askedFor('session.publish').length, 1);
+  });
+
+  test('end with the stream: off the page, unless that is prevented', async () => {
+    const { ann, ben, publisher, subscriber, target } = await watching();
+    let destroyed = '';
+    subscriber.on('destroyed', ({ reason }) => { destroyed = reason; });
+    ann.session.unpublish(publisher);
+    await settled();
+    assert.equal(ben.events[ben.events.length - 1].reason, 'clientDisconnected');
+    assert.equal(destroyed, 'clientDisconnected');
+    assert.deepEqual(target.children, []);
+    assert.equal(publisher.isDestroyed, true);
+    assert.deepEqual(page.devices.given.map(({ readyState }) => readyState), ['ended', 'ended']);
+    assert.deepEqual(FakePeerConnection.all.map(({ connectionState }) => connectionState), ['closed', 'closed']);
+    assert.equal(ben.client.askedFor('session.unsubscribe').length, 0);
+  });
+
+  test('let a publisher outlive its session, to be published in another', async () => {
+    const { ann, publisher } = await watching();
+    publisher.on('streamDestroyed', (event) => event.preventDefault());
+    await ann.session.disconnect();
+    assert.deepEqual([publisher.session, publisher.stream, publisher.isDestroyed], [null, null, false]);
+    const again = await joined('c');
+    assert.equal(await called((callback) => again.session.publish(publisher, callback)), undefined);
+    assert.equal(publisher.stream?.connection, again.session.connection);
+    assert.equal(page.devices.asked.length, 1);
+  });
+
+  test('do not begin for a publisher that was taken back meanwhile', async () => {
+    const ann = await joined('a');
+    const publisher = OT.initPublisher(element());
+    const error = called((callback) => ann.session.publish(publisher, callback));
+    ann.session.unpublish(publisher);
+    assert.equal((await error).name, 'OT_STREAM_CREATE_FAILED');
+    await settled();
+    assert.equal(room.session('1_room').streams.size, 0);
+    assert.equal(publisher.session, null);
+  });
+
+  test('need a role that allows them', async () => {
+    room.capabilities = { ...room.capabilities, publish: false };
+    const ann = await joined('a');
+    const error = await called((callback) => ann.session.publish(element(), callback));
+    assert.deepEqual([error.name, error.code], ['OT_PERMISSION_DENIED', 1500]);
+    assert.deepEqual(ann.client.askedFor('session.publish'), []);
+  });
+
+  test('need a stream that is there, and not one’s own', async () => {
+    const { ann, publisher, stream } = await watching();
+    const own = /** @type {any} */ (publisher.stream);
+    assert.equal((await called((callback) => ann.session.subscribe(own, element(), callback))).name, 'OT_INVALID_PARAMETER');
+    ann.session.unpublish(publisher);
+    await settled();
+    const late = await joined('d');
+    assert.equal((await called((callback) => late.session.subscribe(stream, element(), callback))).name, 'OT_STREAM_NOT_FOUND');
+  });
+
+  test('begin silent where everybody is to be silent', async () => {
+    room.muted = true;
+    const ann = await joined('a');
+    ann.session.publish(element());
+    await settled();
+    assert.equal(ann.client.askedFor('session.publish')[0].hasAudio, false);
+  });
+});
+
+describe('Signals', () => {
+  test('come to everybody, the sender included, by type and in general', async () => {
+    const ann = await joined('a');
+    const ben = await joined('b');
+    /** @type {any} */
+    let typed;
+    ann.session.on('signal:chat', (event) => { typed = event; });
+    assert.equal(await called((callback) => ann.session.signal({ type: 'chat', data: 'hello' }, callback)), undefined);
+    await settled();
+    assert.deepEqual([typed.type, typed.data, typed.from === ann.session.connection], ['signal:chat', 'hello', true]);
+    const heard = ben.events[ben.events.length - 1];
+    assert.deepEqual([heard.type, heard.from.id], ['signal:chat', 'a']);
+  });
+
+  test('may be for one, and may say nothing', async () => {
+    const ann = await joined('a');
+    const ben = await joined('b');
+    ann.session.signal({ to: /** @type {any} */ (ben.session.connection) });
+    await settled();
+    assert.deepEqual(ann.types().includes('signal'), false);
+    assert.equal(ben.types().pop(), 'signal');
+  });
+
+  test('are refused before they are sent when they cannot be right', async () => {
+    const { session, client } = await joined('a');
+    for (const [signal, code] of /** @type {[any, number][]} */ ([
+      [{ type: 'a b' }, 400], [{ type: 'x'.repeat(129) }, 400], [{ data: { a: 1 } }, 400], [{ data: 'ä'.repeat(5000) }, 413],
+    ])) {
+      const error = await called((callback) => session.signal(signal, callback));
+      assert.deepEqual([error.name, error.code], ['OT_INVALID_PARAMETER', code]);
+    }
+    assert.deepEqual(client.askedFor('session.signal'), []);
+  });
+
+  test('wait for the connection, unless they are not to', async () => {
+    const { session, client } = await joined('a');
+    client.state = 'reconnecting';
+    client.emit('reconnecting');
+    const error = await called((callback) => session.signal({ data: 'now', retryAfterReconnect: false }, callback));
+    assert.equal(error.name, 'OT_NOT_CONNECTED');
+    session.signal({ data: 'later' });
+    assert.equal(client.askedFor('session.signal').length, 1);
+  });
+});
+
+describe('Moderating', () => {
+  test('puts somebody out', async () => {
+    const ann = await joined('a');
+    const ben = await joined('b');
+    await ann.session.forceDisconnect('b');
+    await settled();
+    assert.deepEqual([ben.types().pop(), ben.events.pop().reason], ['sessionDisconnected', 'forceDisconnected']);
+    assert.equal(ann.events.pop().reason, 'forceDisconnected');
+  });
+
+  test('ends somebody’s stream, who is told why', async () => {
+    const { ben, publisher, stream } = await watching();
+    let reason = '';
+    publisher.on('streamDestroyed', (event) => { reason = event.reason; });
+    await ben.session.forceUnpublish(stream);
+    await settled();
+    assert.equal(reason, 'forceUnpublished');
+  });
+
+  test('mutes one, or everybody but some', async () => {
+    const { ann, ben, publisher, stream } = await watching();
+    let muted = 0;
+    publisher.on('muteForced', () => { muted += 1; });
+    await ben.session.forceMuteStream(stream);
+    await settled();
+    assert.equal(muted, 1);
+    assert.equal(stream.hasAudio, false);
+    publisher.publishAudio(true);
+    await ben.session.forceMuteAll([stream]);
+    await settled();
+    assert.equal(muted, 1);
+    await ben.session.forceMuteAll();
+    await settled();
+    assert.equal(muted, 2);
+    await ben.session.disableForceMute();
+    await settled();
+    assert.deepEqual(ann.events.filter(({ type }) => type === 'muteForced').map(({ active }) => active), [true, true, false]);
+  });
+
+  test('is refused here to those who may not, as a promise and to the callback', async () => {
+    room.capabilities = { ...room.capabilities, forceDisconnect: false };
+    const { session } = await joined('a');
+    /** @type {any} */
+    let told;
+    await session.forceDisconnect('b', (error) => { told = error; }).catch((error) => {
+      assert.deepEqual([error.name, error.code], ['OT_PERMISSION_DENIED', 1520]);
+    });
+    assert.equal(told.code, 1520);
+  });
+});
+
+describe('A session that loses its connection', () => {
+  test('says so, goes on where it was, and looks after its media', async () => {
+    const { ann, ben } = await watching();
+    ben.client.emit('reconnecting');
+    ben.client.emit('connected', { resumed: true });
+    assert.deepEqual(ben.types().slice(-2), ['sessionReconnecting', 'sessionReconnected']);
+    assert.equal(ben.session.isConnected(), true);
+    assert.equal(ann.session.isConnected(), true);
+  });
+
+  test('is over when the server no longer knows it, and nothing of it is left', async () => {
+    const { ben, subscriber, target } = await watching();
+    let reason = '';
+    subscriber.on('destroyed', (event) => { reason = event.reason; });
+    ben.client.emit('reconnecting');
+    ben.client.emit('expired');
+    assert.deepEqual(ben.types().slice(-2), ['sessionReconnecting', 'sessionDisconnected']);
+    assert.equal(ben.events.pop().reason, 'networkDisconnected');
+    assert.equal(reason, 'networkDisconnected');
+    assert.deepEqual(target.children, []);
+    assert.equal(FakePeerConnection.all.filter(({ connectionState }) => connectionState !== 'closed').length, 1);
+    assert.equal(clock.pending, 0);
+  });
+
+  test('shows that media stopped and came back', async () => {
+    const { subscriber } = await watching();
+    /** @type {string[]} */
+    const told = [];
+    subscriber.on('connected disconnected', ({ type }) => told.push(type));
+    const [sending] = FakePeerConnection.all.filter(({ senders }) => senders.length > 0);
+    const receiving = FakePeerConnection.all.find((one) => one !== sending);
+    receiving?.become('disconnected');
+    receiving?.become('connected');
+    assert.deepEqual(told, ['disconnected', 'connected']);
+  });
+});
+
+describe('A publisher', () => {
+  test('says that the camera was denied, in OpenTok’s words, and leaves the page', async () => {
+    page.devices.refuse = () => Object.assign(new Error('no'), { name: 'NotAllowedError' });
+    const target = element();
+    /** @type {string[]} */
+    const told = [];
+    const error = await called((callback) => OT.initPublisher(target, { insertMode: 'append' }, callback)
+      .on('accessDenied destroyed', (event) => told.push(event.type)));
+    assert.deepEqual([error.name, error.code], ['OT_USER_MEDIA_ACCESS_DENIED', 1500]);
+    assert.deepEqual(told, ['accessDenied', 'destroyed']);
+    assert.deepEqual(target.children, []);
+  });
+
+  test('does with a voice alone where there is no camera', async () => {
+    page.devices.devices = page.devices.devices.filter(({ kind }) => kind !== 'videoinput');
+    page.devices.refuse = ({ video }) => (video ? Object.assign(new Error('none'), { name: 'NotFoundError' }) : null);
+    const publisher = OT.initPublisher(element(), {});
+    await settled();
+    assert.equal(publisher.accessAllowed, true);
+    assert.equal(publisher.getVideoSource().track, null);
+    assert.ok(publisher.getAudioSource());
+  });
+
+  test('that is destroyed while the browser asks turns no camera on', async () => {
+    let decide = () => {};
+    page.devices.decision = new Promise((resolve) => { decide = () => resolve(); });
+    const publisher = OT.initPublisher(element());
+    publisher.destroy();
+    decide();
+    await settled();
+    assert.deepEqual(page.devices.given.map(({ readyState }) => readyState), ['ended', 'ended']);
+  });
+
+  test('shows its own tracks and leaves them running', async () => {
+    const track = new FakeTrack('video');
+    const publisher = OT.initPublisher(element(), { videoSource: track, audioSource: null });
+    await settled();
+    assert.deepEqual(page.devices.asked, []);
+    assert.deepEqual([publisher.getVideoSource().type, publisher.getVideoSource().track], ['custom', track]);
+    publisher.destroy();
+    assert.equal(track.readyState, 'live');
+  });
+
+  test('tells of a camera that was unplugged, and is over when all is', async () => {
+    const publisher = OT.initPublisher(element());
+    await settled();
+    let stopped = 0;
+    publisher.on('mediaStopped', () => { stopped += 1; });
+    const [voice, picture] = page.devices.given;
+    picture.end();
+    assert.deepEqual([stopped, publisher.isDestroyed], [1, false]);
+    voice.end();
+    assert.deepEqual([stopped, publisher.isDestroyed], [2, true]);
+  });
+
+  test('becomes the target itself by default, and is placed where it is told', async () => {
+    const target = element();
+    target.id = 'me';
+    const replaced = OT.initPublisher('me', { width: '100%', height: 120, fitMode: 'contain', label: 'You' });
+    assert.equal(replaced.element, target);
+    assert.deepEqual([target.style.width, target.style.height], ['100%', '120px']);
+    const [video] = target.children[0].children;
+    assert.deepEqual([video.style.objectFit, video.attributes['aria-label'], video.muted], ['contain', 'You', true]);
+    assert.equal(video.style.transform, 'scaleX(-1)');
+    const beside = OT.initPublisher(target, { insertMode: 'after' });
+    assert.equal(page.body.children[1], beside.element);
+    const none = OT.initPublisher({ insertDefaultUI: false });
+    assert.equal(none.element, undefined);
+    await settled();
+  });
+
+  test('says when there is no such element', () => {
+    assert.throws(() => OT.initPublisher('nowhere'), /No element has the id "nowhere"/);
+  });
+});
