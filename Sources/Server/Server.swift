@@ -30,7 +30,9 @@ public struct ConfabServer: Sendable {
     public struct Ready: Sendable {
         public var port: Int
         public var url: String
-        /// What the person who started it should know, one a line.
+        /// The one line that programs wait for.
+        public var line: String
+        /// What else the person who started it should know.
         public var notes: [String]
     }
 
@@ -179,14 +181,15 @@ extension ConfabServer.Ready {
         let own = lan?.addresses.first { $0.isIPv4 && !$0.isLoopback } ?? lan?.addresses.first
         let host = own.map { $0.isIPv4 ? "\($0)" : "[\($0)]" } ?? configuration.host
         let url = configuration.publicURL ?? "\(scheme)://\(host):\(port)"
+        var line = "Confab is ready: \(url)"
+        if configuration.ice.isEmpty { line += " (LAN only: no STUN or TURN configured)" }
+        line += " (to try it alone, open \(url)/?guest=1 in two tabs)"
         var notes: [String] = []
-        if configuration.ice.isEmpty { notes.append("LAN only: no STUN or TURN configured") }
-        notes.append("Try it alone: open \(url)/?guest=1 in two tabs")
         if lan != nil {
             notes.append("On each phone, first trust this server: \(url)/lan")
             if let code = try? QRCode(url + "/lan") { notes.append(code.terminalText()) }
         }
-        self.init(port: port, url: url, notes: notes)
+        self.init(port: port, url: url, line: line, notes: notes)
     }
 }
 

@@ -47,14 +47,13 @@ struct Serve: AsyncParsableCommand {
         let metrics = PrometheusMetrics(help: ConfabServer.metricsHelp)
         MetricsSystem.bootstrap(metrics)
         let logger = Logger(label: "confab")
-        for warning in project.warnings { logger.warning("\(warning)") }
+        let environment = ProcessInfo.processInfo.environment
+        for warning in project.warnings + ConfabConfiguration.warnings(about: environment) { logger.warning("\(warning)") }
         let server = try ConfabServer(
             configuration: configuration, project: project, logger: logger, prometheus: metrics
         ) { ready in
-            // One line that programs wait for; what else there is to say follows it.
-            let lanOnly = ready.notes.first { $0.hasPrefix("LAN only") }
-            Self.say("Confab is ready: \(ready.url)" + (lanOnly.map { " (\($0))" } ?? ""))
-            for note in ready.notes where note != lanOnly { Self.say(note) }
+            Self.say(ready.line)
+            for note in ready.notes { Self.say(note) }
         }
         try await server.run(signals: true)
     }

@@ -129,10 +129,14 @@ final class Guest: Hashable {
     func receive(_ bytes: [UInt8], on socket: SocketID) {
         guard socket == self.socket else { return }
         guard let envelope = try? Envelope<ServerMessage>.decode(bytes) else {
-            return Issue.record("unreadable: \(String(decoding: bytes, as: UTF8.self))")
+            Issue.record("unreadable: \(String(decoding: bytes, as: UTF8.self))")
+            return
         }
         guard let seq = envelope.seq else { return receiveUnnumbered(envelope.message) }
-        guard seq == received + 1 else { return Issue.record("\(seq) came after \(received): \(envelope.message)") }
+        guard seq == received + 1 else {
+            Issue.record("\(seq) came after \(received): \(envelope.message)")
+            return
+        }
         received = seq
         if let re = envelope.message.re { answered(re, envelope.message) }
         switch envelope.message {

@@ -28,7 +28,8 @@ import Wire
 
     @Test(arguments: Role.allCases) func aTokenLetsItsHolderInWithItsRoleAndData(_ role: Role) throws {
         let grant = try verify(stage.token(session, role, data: "data"))
-        #expect(grant == SessionGrant(session: session, mediaMode: .relayed, role: role, data: "data", match: nil))
+        #expect((grant.session, grant.mediaMode, grant.role, grant.data) == (session, .relayed, role, "data"))
+        #expect(grant.match == nil)
         let match = MatchID.random(using: &stage.generator)
         #expect(try verify(stage.token(session, match: match)).match == match)
     }
@@ -62,7 +63,7 @@ import Wire
         let parts = Forge.token(claims()).split(separator: ".")
         #expect(refusal(parts[0] + "." + parts[1] + ".") == .tokenSignature)
         #expect(refusal(parts[0] + "." + parts[1]) == .tokenMalformed)
-        #expect(refusal(Forge.base64URL(.init(#"{"alg":"none"}"#.utf8)) + "." + parts[1] + ".") == .tokenMalformed)
+        #expect(refusal(Forge.base64URL(#"{"alg":"none"}"#) + "." + parts[1] + ".") == .tokenMalformed)
     }
 
     @Test func aSignatureOfAnotherSecretOrCutShortIsRefused() {

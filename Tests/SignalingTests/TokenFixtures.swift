@@ -9,14 +9,16 @@ enum Forge {
     static func token(
         _ claims: String, header: String = #"{"alg":"HS256","typ":"JWT"}"#, secret: String = Stage.secret
     ) -> String {
-        let signed = base64URL(Data(header.utf8)) + "." + base64URL(Data(claims.utf8))
+        let signed = base64URL(header) + "." + base64URL(claims)
         let code = HMAC<SHA256>.authenticationCode(
             for: Data(signed.utf8), using: SymmetricKey(data: Data(secret.utf8))
         )
         return signed + "." + base64URL(Data(code))
     }
 
-    static func base64URL(_ data: Data) -> String {
+    static func base64URL(_ text: String) -> String { base64URL(Data(text.utf8)) }
+
+    private static func base64URL(_ data: Data) -> String {
         data.base64EncodedString().replacingOccurrences(of: "+", with: "-").replacingOccurrences(of: "/", with: "_")
             .replacingOccurrences(of: "=", with: "")
     }

@@ -4,7 +4,7 @@
 // Perfect negotiation: https://www.w3.org/TR/webrtc/#perfect-negotiation-example
 
 import { Timers } from './clock.js';
-import { nameStreams, originOf } from './sdp.js';
+import { keepRole, nameStreams, originOf, roleOf } from './sdp.js';
 
 /** A browser that says `disconnected` often recovers by itself within seconds; a hole of 25 s it never survives. */
 const disconnectedMs = 3000;
@@ -49,6 +49,8 @@ export class Peer {
   #aliases = new Map();
   /** @type {string | undefined} */
   #origin;
+  /** @type {'active' | 'passive' | undefined} our part in the DTLS handshake, since the first answer */
+  #role;
   #makingOffer = false;
   #ignoringOffer = false;
   #posts = 0;
@@ -178,6 +180,7 @@ export class Peer {
   async #renew() {
     this.#shut();
     this.#origin = undefined;
+    this.#role = undefined;
     this.#makingOffer = false;
     this.#earlyCandidates = [];
     for (const outgoing of this.#outgoing.values()) outgoing.senders.clear();
@@ -256,6 +259,7 @@ export class Peer {
     if (this.#ignoringOffer || late) return;
     await this.#accept(description);
     this.#origin = origin;
+    if (!isOffer) this.#role = roleOf(description.sdp ?? '') === 'active' ? 'passive' : 'active';
     for (const candidate of this.#earlyCandidates.splice(0)) await this.#candidate(candidate);
     if (!isOffer || !this.#connection) return;
     await this.#connection.setLocalDescription();
@@ -299,8 +303,10 @@ export class Peer {
   /** @param {RTCPeerConnection} connection */
   #postDescription({ localDescription }) {
     if (!localDescription) return;
+    const { type, sdp } = localDescription;
+    if (type === 'answer') this.#role = roleOf(sdp);
     const names = new Map([...this.#outgoing].map(([streamId, { container }]) => [container.id, streamId]));
-    this.#post({ description: { type: localDescription.type, sdp: nameStreams(localDescription.sdp, names) } });
+    this.#post({ description: { type, sdp: nameStreams(type === 'offer' ? keepRole(sdp, this.#role) : sdp, names) } });
   }
 
   /** @param {Payload} payload */

@@ -1,4 +1,4 @@
-// The two things we read or change in a session description.
+// The few things we read or change in a session description.
 
 /**
  * Gives the streams in a description the names others know them by. A browser makes up the ids of its `MediaStream`s and
@@ -21,4 +21,23 @@ export function nameStreams(sdp, names) {
  */
 export function originOf(sdp) {
   return /^o=\S+ (\S+) /m.exec(sdp)?.[1];
+}
+
+/**
+ * Who begins the DTLS handshake, as this answer says: its writer, or whoever reads it (RFC 5763 §5).
+ * @param {string} sdp
+ * @returns {'active' | 'passive' | undefined} the writer's part
+ */
+export function roleOf(sdp) {
+  return /** @type {any} */ (/^a=setup:(active|passive)\s*$/m.exec(sdp)?.[1]);
+}
+
+/**
+ * An offer that says which part its writer has already. Firefox 153 answers `active` to every `actpass`, also where it is the
+ * passive one since the first answer, and Chromium refuses such an answer; told `active`, it answers `passive`.
+ * @param {string} sdp
+ * @param {'active' | 'passive' | undefined} role
+ */
+export function keepRole(sdp, role) {
+  return role === 'active' ? sdp.replace(/^a=setup:actpass$/gm, 'a=setup:active') : sdp;
 }

@@ -94,7 +94,7 @@ struct PairingBenchmark {
     }
 
     /// Enter, two letters asking, two answers, one letter to the match.
-    private mutating func pair(_ newcomer: PoolEntry) {
+    @inline(never) private mutating func pair(_ newcomer: PoolEntry) {
         enter(newcomer)
         guard case .letter(.person(let first, .reserve(let match, let second))) = effects[0], effects.count == 2 else {
             preconditionFailure("the newcomer met nobody")

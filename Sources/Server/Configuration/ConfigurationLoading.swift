@@ -8,7 +8,16 @@ import Foundation
 
 extension ConfabConfiguration {
     /// `CONFAB_*` variables that scripts use and that are no keys of the server.
-    public static let scriptVariables: Set = ["CONFAB_BUILD"]
+    public static let scriptVariables: Set = ["CONFAB_BUILD", "CONFAB_BINARY", "CONFAB_CONFIG", "CONFAB_MODEL_EVENTS"]
+
+    /// A warning for each `CONFAB_*` variable that is no key, with the nearest that is. Not an error, as in a file: an
+    /// environment is shared with whatever else the operator runs.
+    public static func warnings(about environment: [String: String]) -> [String] {
+        let known = Set(Setting.all.map(\.key.environmentName))
+        return environment.keys.sorted()
+            .filter { $0.hasPrefix("CONFAB_") && !known.contains($0) && !scriptVariables.contains($0) }
+            .map { ConfigurationError.Problem.unknown(key: $0, source: "in the environment", known: known).description }
+    }
 
     /// A configuration file larger than this is some other file.
     private static let largestFile: ByteCount = .mebibytes(1)
@@ -39,15 +48,12 @@ extension ConfabConfiguration {
         overrides: [String: String], environment: [String: String], yaml: String?, named name: String
     ) throws(ConfigurationError) -> ConfabConfiguration {
         let names = Set(Setting.all.map(\.key.name))
-        let variables = environment.filter { $0.key.hasPrefix("CONFAB_") && !scriptVariables.contains($0.key) }
+        let variableNames = Set(Setting.all.map(\.key.environmentName))
+        let variables = environment.filter { variableNames.contains($0.key) }
         let file = try ConfigurationFile(yaml: yaml ?? "", name: name)
         var problems = file.problems
         problems += overrides.keys.sorted().filter { !names.contains($0) }.map {
             .unknown(key: $0, source: "on the command line", known: names)
-        }
-        let variableNames = Set(Setting.all.map(\.key.environmentName))
-        problems += variables.keys.sorted().filter { !variableNames.contains($0) }.map {
-            .unknown(key: $0, source: "in the environment", known: variableNames)
         }
         let reader = ConfigReader(providers: [
             InMemoryProvider(name: "flags", values: provided(overrides.mapValues { .text($0) })),

@@ -38,8 +38,10 @@ public struct Client: Equatable, Sendable {
     private var previousSecret: String?
     private var sessions: [SessionID] = []
     private var roulette = Snapshot.Roulette()
-    /// The last match whose end this client may not have heard of when it used its token.
-    private var lastMatch: MatchID?
+    /// Matches whose end this client may not have heard of when it used their tokens, the newest last. More than one: when
+    /// a partner says Next and the next one is there at once, a join for the first match crosses both on the wire.
+    private var recentMatches: [MatchID] = []
+    private static let rememberedMatches = 8
     private var verbs: Budget
     private var negotiations: Budget
     private var malformed: Budget
@@ -123,10 +125,16 @@ public struct Client: Equatable, Sendable {
             deliver(.left(Left(session: session, reason: reason)), into: &effects)
         case .roulette(let state):
             roulette = state
-            if let match = state.match { lastMatch = match }
+            if let match = state.match { remember(match) }
         case .expel(let error, let code):
             expel(error, code, into: &effects)
         }
+    }
+
+    private mutating func remember(_ match: MatchID) {
+        guard !recentMatches.contains(match) else { return }
+        recentMatches.append(match)
+        if recentMatches.count > Self.rememberedMatches { recentMatches.removeFirst() }
     }
 
     // MARK: Sending
@@ -142,10 +150,12 @@ public struct Client: Equatable, Sendable {
         deliver(.error(ErrorMessage(error, re: re)), into: &effects)
     }
 
-    /// Says why, unnumbered, closes, and is gone.
-    private mutating func expel(_ error: WireError, _ code: CloseCode, into effects: inout [Effect]) {
+    /// Says why, unnumbered, closes, and is gone. The last request is answered even so.
+    private mutating func expel(
+        _ error: WireError, _ code: CloseCode, re: UInt64? = nil, into effects: inout [Effect]
+    ) {
         if case .live(let socket) = presence {
-            effects.append(.transmit(socket, ServerMessage.error(ErrorMessage(error)).encode()))
+            effects.append(.transmit(socket, ServerMessage.error(ErrorMessage(error, re: re)).encode()))
             effects.append(.close(socket, code, error.code.rawValue))
         }
         depart(.forceDisconnected, into: &effects)
@@ -209,8 +219,14 @@ public struct Client: Equatable, Sendable {
     ) {
         if let ack = message.ack { link.acknowledged(upTo: ack) }
         if let seq = message.seq, !accept(seq, into: &effects) { return }
-        guard malformed.take(Self.malformedRate(rules), now: now) == nil else {
-            return expel(message.error, .malformed, into: &effects)
+        if message.error.code == .malformed {
+            guard malformed.take(Self.malformedRate(rules), now: now) == nil else {
+                return expel(message.error, .malformed, re: message.seq, into: &effects)
+            }
+        } else {
+            // A verb that this server is too old for is no fault of the client's; it costs what any verb costs.
+            let wait = verbs.take(rules.verbs, now: now)
+            guard withinBudget(wait, re: message.seq, rules, into: &effects) else { return }
         }
         fail(message.error, re: message.seq, into: &effects)
     }
@@ -251,19 +267,19 @@ public struct Client: Equatable, Sendable {
             return receive(UnreadableMessage(error: error), now: now, surroundings.rules, into: &effects)
         }
         guard accept(seq, into: &effects) else { return }
-        guard withinBudget(envelope.message, re: seq, now: now, surroundings.rules, into: &effects) else { return }
+        let wait = budget(envelope.message, now: now, surroundings.rules)
+        guard withinBudget(wait, re: seq, surroundings.rules, into: &effects) else { return }
         perform(envelope.message, re: seq, now: now, surroundings, into: &effects)
     }
 
+    private mutating func budget(_ message: ClientMessage, now: Timestamp, _ rules: Rules) -> Duration? {
+        if case .negotiate = message { return negotiations.take(rules.negotiations, now: now) }
+        return verbs.take(rules.verbs, now: now)
+    }
+
     private mutating func withinBudget(
-        _ message: ClientMessage, re: UInt64, now: Timestamp, _ rules: Rules, into effects: inout [Effect]
+        _ wait: Duration?, re: UInt64?, _ rules: Rules, into effects: inout [Effect]
     ) -> Bool {
-        let wait =
-            if case .negotiate = message {
-                negotiations.take(rules.negotiations, now: now)
-            } else {
-                verbs.take(rules.verbs, now: now)
-            }
         guard let wait else {
             refusals = 0
             return true
@@ -273,7 +289,7 @@ public struct Client: Equatable, Sendable {
             .rateLimited, "Too many messages; wait \(wait) and try again.", retryable: true, retryAfter: wait
         )
         if refusals > rules.refusalsBeforeClose {
-            expel(error, .tooMany, into: &effects)
+            expel(error, .tooMany, re: re, into: &effects)
         } else {
             fail(error, re: re, into: &effects)
         }
@@ -333,11 +349,9 @@ public struct Client: Equatable, Sendable {
 
     /// A bad token costs the connection. A match that ended while its member's join was on the way does not.
     private mutating func refuseJoin(re: UInt64, _ error: WireError, match: MatchID?, into effects: inout [Effect]) {
-        let crossed = error.code == .tokenMatchEnded && match != nil && match == lastMatch
+        let crossed = error.code == .tokenMatchEnded && match.map(recentMatches.contains) ?? false
         if error.code.isToken, !crossed {
-            deliver(.error(ErrorMessage(error, re: re)), into: &effects)
-            if case .live(let socket) = presence { effects.append(.close(socket, .token, error.code.rawValue)) }
-            depart(.forceDisconnected, into: &effects)
+            expel(error, .token, re: re, into: &effects)
         } else {
             fail(error, re: re, into: &effects)
         }

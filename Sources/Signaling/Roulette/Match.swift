@@ -41,8 +41,8 @@ public struct Match: Equatable, Sendable {
             let other = identity == first ? second : first
             let told: EndReason =
                 switch reason {
-                case .next, .stopped, .blocked: .partnerNext
-                case .partnerNext, .partnerLeft, .banned: .partnerLeft
+                case .next, .blocked: .partnerNext
+                case .stopped, .partnerNext, .partnerLeft, .banned: .partnerLeft
                 }
             effects.tell(.person(other, .matchEnded(id, told)))
         case (.away(let identity, let isAway), .running(_, let first, let second)):

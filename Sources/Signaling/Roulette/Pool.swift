@@ -70,6 +70,15 @@ public struct Pool: Sendable {
     private struct Topic: Hashable, Sendable {
         var mode: ChatMode
         var reason: Reason
+
+        /// The mode is left to comparing: hashing it would cost as much as hashing a word.
+        func hash(into hasher: inout Hasher) {
+            switch reason {
+            case .interest(let text): hasher.combine(text)
+            case .openFromStart: hasher.combine(0)
+            case .openAfterWait: hasher.combine(1)
+            }
+        }
     }
 
     private struct TopicLine: Keyed, Sendable {
@@ -153,21 +162,24 @@ public struct Pool: Sendable {
         _ entry: PoolEntry, now: Timestamp, using generator: inout some RandomNumberGenerator,
         into effects: inout [Effect]
     ) {
-        guard waiting.number(of: entry.identity) == nil else { return }
-        guard admit(from: entry.address) else { return effects.tell(.person(entry.identity, .queueFull)) }
         lastNumber += 1
         let isOpen = isOpenFromStart(entry)
-        let slot = waiting.number(of: entry.identity) {
-            Waiting(entry: entry, number: lastNumber, entered: now, isOpen: isOpen)
+        let newcomer = Waiting(entry: entry, number: lastNumber, entered: now, isOpen: isOpen)
+        guard let slot = waiting.insert(newcomer) else { return }
+        guard admit(from: entry.address) else {
+            waiting.position(of: entry.identity).map { _ = waiting.remove(at: $0) }
+            return effects.tell(.person(entry.identity, .queueFull))
         }
         let place = Line.Place(number: lastNumber, slot: slot)
-        for text in entry.interests { join(.interest(text), entry.mode, place) }
+        var walk = Walk(after: 0)
+        for text in entry.interests { walk.add(join(.interest(text), entry.mode, place), in: lines) }
         if isOpen {
-            join(.openFromStart, entry.mode, place)
+            walk.add(join(.openFromStart, entry.mode, place), in: lines)
+            if let line = line(.openAfterWait, entry.mode) { walk.add(line, in: lines) }
         } else {
             exclusive.append(Due(at: now + rules.interestWait, place: place))
         }
-        attempt(slot, now: now, using: &generator, into: &effects)
+        attempt(slot, along: walk, now: now, using: &generator, into: &effects)
     }
 
     private func isOpenFromStart(_ entry: PoolEntry) -> Bool {
@@ -178,37 +190,44 @@ public struct Pool: Sendable {
     private mutating func admit(from address: String) -> Bool {
         guard !address.isEmpty else { return true }
         guard rules.entriesPerAddress > 0 else { return false }
-        let number = addresses.number(of: address) { Address(key: address) }
+        let number = addresses.number(of: address, orInsert: Address(key: address))
         guard addresses[number].entries < rules.entriesPerAddress else { return false }
         addresses[number].entries += 1
         return true
     }
 
     private mutating func release(_ address: String) {
-        guard let number = addresses.number(of: address) else { return }
-        addresses[number].entries -= 1
-        if addresses[number].entries == 0 { addresses.remove(number) }
+        guard let position = addresses.position(of: address) else { return }
+        addresses[position.number].entries -= 1
+        if addresses[position.number].entries == 0 { addresses.remove(at: position) }
     }
 
-    private mutating func join(_ reason: Reason, _ mode: ChatMode, _ place: Line.Place) {
+    private func line(_ reason: Reason, _ mode: ChatMode) -> Int32? {
+        lines.number(of: Topic(mode: mode, reason: reason))
+    }
+
+    private mutating func join(_ reason: Reason, _ mode: ChatMode, _ place: Line.Place) -> Int32 {
         let topic = Topic(mode: mode, reason: reason)
-        let number = lines.number(of: topic) { TopicLine(key: topic) }
+        let number = lines.number(of: topic, orInsert: TopicLine(key: topic))
         lines[number].line.append(place)
+        return number
     }
 
     /// Takes the entry out of everything that knows of it.
-    private mutating func remove(_ slot: Int32) {
-        let removed = waiting.remove(slot)
+    @discardableResult
+    private mutating func remove(_ position: Table<Waiting>.Position) -> PoolEntry {
+        let removed = waiting.remove(at: position)
         let entry = removed.entry
         release(entry.address)
         for text in entry.interests { leave(.interest(text), entry.mode) }
         if removed.isOpen { leave(isOpenFromStart(entry) ? .openFromStart : .openAfterWait, entry.mode) }
+        return entry
     }
 
     private mutating func leave(_ reason: Reason, _ mode: ChatMode) {
-        guard let number = lines.number(of: Topic(mode: mode, reason: reason)) else { return }
-        lines[number].line.leave { [waiting] in Self.isAlive($0, in: waiting) }
-        if lines[number].line.isEmpty { lines.remove(number) }
+        guard let position = lines.position(of: Topic(mode: mode, reason: reason)) else { return }
+        lines[position.number].line.leave { [waiting] in Self.isAlive($0, in: waiting) }
+        if lines[position.number].line.isEmpty { lines.remove(at: position) }
     }
 
     private static func isAlive(_ place: Line.Place, in waiting: Table<Waiting>) -> Bool {
@@ -221,13 +240,15 @@ public struct Pool: Sendable {
         guard !waiting[place.slot].isOpen else { return }
         waiting[place.slot].isOpen = true
         waiting[place.slot].probed = 0
-        join(.openAfterWait, waiting[place.slot].entry.mode, place)
+        _ = join(.openAfterWait, waiting[place.slot].entry.mode, place)
     }
 
     private mutating func withdraw(_ identity: IdentityID, now: Timestamp, into effects: inout [Effect]) {
-        guard let slot = waiting.number(of: identity) else { return }
-        if case .reserving(let attempt) = waiting[slot].state { release(attempt, now: now, into: &effects) }
-        remove(slot)
+        guard let position = waiting.position(of: identity) else { return }
+        if case .reserving(let attempt) = waiting[position.number].state {
+            release(attempt, now: now, into: &effects)
+        }
+        remove(position)
     }
 
     // MARK: Finding somebody
@@ -236,7 +257,14 @@ public struct Pool: Sendable {
         _ slot: Int32, now: Timestamp, using generator: inout some RandomNumberGenerator, into effects: inout [Effect]
     ) {
         guard waiting[slot].state == .waiting else { return }
-        switch search(for: slot, now: now) {
+        attempt(slot, along: walk(for: slot), now: now, using: &generator, into: &effects)
+    }
+
+    private mutating func attempt(
+        _ slot: Int32, along walk: Walk, now: Timestamp, using generator: inout some RandomNumberGenerator,
+        into effects: inout [Effect]
+    ) {
+        switch search(for: slot, along: walk, now: now) {
         case .found(let candidate):
             let attempt = Attempt(match: .random(using: &generator), first: slot, second: candidate)
             waiting[slot].state = .reserving(attempt)
@@ -259,8 +287,8 @@ public struct Pool: Sendable {
         case nobody
     }
 
-    private mutating func search(for slot: Int32, now: Timestamp) -> Finding {
-        var walk = Walk(topics(for: waiting[slot]), in: lines, after: waiting[slot].probed)
+    private mutating func search(for slot: Int32, along walk: Walk, now: Timestamp) -> Finding {
+        var walk = walk
         var fallback = waiting[slot].fallback
         var probes = 0
         while let place = walk.next(in: lines) {
@@ -290,28 +318,28 @@ public struct Pool: Sendable {
         return at <= now ? .found(fallback.slot) : .retry(at)
     }
 
-    /// The numbers of the lines in which this seeker may find somebody.
-    private func topics(for seeker: Waiting) -> [Int32] {
-        let mode = seeker.entry.mode
-        var numbers = seeker.entry.interests.compactMap { text in
-            lines.number(of: Topic(mode: mode, reason: .interest(text)))
+    /// All lines in which this person may find somebody, from where the present attempt got to.
+    private func walk(for slot: Int32) -> Walk {
+        var walk = Walk(after: waiting[slot].probed)
+        let mode = waiting[slot].entry.mode
+        for text in waiting[slot].entry.interests {
+            if let line = line(.interest(text), mode) { walk.add(line, in: lines) }
         }
-        if seeker.isOpen {
-            for reason in [Reason.openFromStart, .openAfterWait] {
-                if let number = lines.number(of: Topic(mode: mode, reason: reason)) { numbers.append(number) }
-            }
-        }
-        return numbers
+        guard waiting[slot].isOpen else { return walk }
+        if let line = line(.openFromStart, mode) { walk.add(line, in: lines) }
+        if let line = line(.openAfterWait, mode) { walk.add(line, in: lines) }
+        return walk
     }
 
     /// Several lines as one, in the order of entry, each place once.
     private struct Walk {
-        private var cursors: [(line: Int32, index: Int)]
+        private var cursors: [(line: Int32, index: Int)] = []
         private var last: UInt64
 
-        init(_ numbers: [Int32], in lines: Table<TopicLine>, after number: UInt64) {
-            cursors = numbers.map { ($0, lines[$0].line.index(after: number)) }
-            last = number
+        init(after number: UInt64) { last = number }
+
+        mutating func add(_ line: Int32, in lines: Table<TopicLine>) {
+            cursors.append((line, lines[line].line.index(after: last)))
         }
 
         mutating func next(in lines: Table<TopicLine>) -> Line.Place? {
@@ -333,22 +361,26 @@ public struct Pool: Sendable {
     // MARK: Both must agree
 
     /// The attempt this person is in, if it is for that match.
-    private func attempt(_ match: MatchID, of slot: Int32?) -> Attempt? {
-        guard let slot, case .reserving(let attempt) = waiting[slot].state, attempt.match == match else { return nil }
+    private func attempt(_ match: MatchID, of slot: Int32) -> Attempt? {
+        guard case .reserving(let attempt) = waiting[slot].state, attempt.match == match else { return nil }
         return attempt
     }
 
     private mutating func agreed(_ match: MatchID, _ identity: IdentityID, into effects: inout [Effect]) {
-        guard let slot = waiting.number(of: identity), var attempt = attempt(match, of: slot) else { return }
+        guard let position = waiting.position(of: identity), var attempt = attempt(match, of: position.number) else {
+            return
+        }
+        let slot = position.number
         let other = slot == attempt.first ? attempt.second : attempt.first
         guard let others = self.attempt(match, of: other), others.hasAgreed else {
             attempt.hasAgreed = true
             waiting[slot].state = .reserving(attempt)
             return
         }
-        let (first, second) = (waiting[attempt.first].entry, waiting[attempt.second].entry)
-        remove(attempt.first)
-        remove(attempt.second)
+        let mine = remove(position)
+        guard let position = waiting.position(of: waiting[other].key) else { return }
+        let theirs = remove(position)
+        let (first, second) = slot == attempt.first ? (mine, theirs) : (theirs, mine)
         effects.tell(.match(match, .begin(first.mode, first, second)))
     }
 

@@ -38,22 +38,38 @@ struct Table<Record: Keyed> {
         _modify { yield &records[Int(number)] }
     }
 
-    func number(of key: Record.Key) -> Int32? { number(of: key, Self.hash(key)) }
+    /// Where a record is found; good until the table changes.
+    struct Position {
+        fileprivate var bucket: Int
+        let number: Int32
+    }
 
-    private func number(of key: Record.Key, _ hash: UInt32) -> Int32? {
+    func position(of key: Record.Key) -> Position? { position(of: key, Self.hash(key)) }
+
+    func number(of key: Record.Key) -> Int32? { position(of: key)?.number }
+
+    private func position(of key: Record.Key, _ hash: UInt32) -> Position? {
         var index = home(hash)
         while true {
             let bucket = buckets[index]
             if bucket.number < 0 { return nil }
-            if bucket.hash == hash, self[bucket.number].key == key { return bucket.number }
+            if bucket.hash == hash, records[Int(bucket.number)].key == key {
+                return Position(bucket: index, number: bucket.number)
+            }
             index = after(index)
         }
     }
 
     /// The number of the record with this key; makes one where there is none.
-    mutating func number(of key: Record.Key, orInsert make: () -> Record) -> Int32 {
+    mutating func number(of key: Record.Key, orInsert make: @autoclosure () -> Record) -> Int32 {
         let hash = Self.hash(key)
-        return number(of: key, hash) ?? insert(make(), hash)
+        return position(of: key, hash)?.number ?? insert(make(), hash)
+    }
+
+    /// The new record's number, or nil when its key is here already.
+    mutating func insert(_ record: Record) -> Int32? {
+        let hash = Self.hash(record.key)
+        return position(of: record.key, hash) == nil ? insert(record, hash) : nil
     }
 
     private mutating func insert(_ record: Record, _ hash: UInt32) -> Int32 {
@@ -72,18 +88,12 @@ struct Table<Record: Keyed> {
 
     /// Takes the record out.
     @discardableResult
-    mutating func remove(_ number: Int32) -> Record {
+    mutating func remove(at position: Position) -> Record {
         var removed = Record.vacant
-        swap(&removed, &records[Int(number)])
-        unused.append(number)
-        close(gap: bucket(of: number, Self.hash(removed.key)))
+        swap(&removed, &records[Int(position.number)])
+        unused.append(position.number)
+        close(gap: position.bucket)
         return removed
-    }
-
-    private func bucket(of number: Int32, _ hash: UInt32) -> Int {
-        var index = home(hash)
-        while buckets[index].number != number { index = after(index) }
-        return index
     }
 
     /// Whatever probing had pushed past the gap moves back, so that no look-up ends at it too early.

@@ -68,12 +68,13 @@ extension Project {
         guard data.unicodeScalars.count <= Limits.connectionData else {
             throw WireError(.tokenMalformed, "Connection data is limited to \(Limits.connectionData) characters.")
         }
-        let match = token.string("match")
-        guard match == nil || match.flatMap(MatchID.init) != nil else {
+        // A match in any other shape must not pass for a token without one, which would outlive its match.
+        let match = token.claims["match"].map { _ in token.string("match").flatMap(MatchID.init) }
+        guard match != .some(nil) else {
             throw WireError(.tokenMalformed, "The token's match is not an id.")
         }
         return SessionGrant(
-            session: named, mediaMode: mediaMode, role: role, data: data, match: match.flatMap(MatchID.init)
+            session: named, mediaMode: mediaMode, role: role, data: data, match: match ?? nil
         )
     }
 

@@ -171,7 +171,8 @@ for (const [name, launch] of [['Chromium', chromium], ['Firefox', firefox]]) {
 
   test(`${name} says why a control cannot be clicked yet, and clicks it once it can`, async (t) => {
     const page = await open(t, await launch());
-    await assert.rejects(page.find('button', 'Nowhere', { timeout: 300 }), /until there is a button "Nowhere".*there is none[^]*button "Start"/);
+    const missing = page.find('button', 'Nowhere', { timeout: 300 });
+    await assert.rejects(missing, /until there is a button "Nowhere".*there is none[^]*button "Start"/);
     const later = page.click('button', 'Later');
     await page.evaluate(() => { document.querySelector('#late').disabled = false; });
     await later;
@@ -193,10 +194,10 @@ for (const [name, launch] of [['Chromium', chromium], ['Firefox', firefox]]) {
 
   test(`${name} photographs both widths, light and dark, and comes back to the size it had`, async (t) => {
     const page = await open(t, await launch(), { colour: 'green' });
-    const faults = await inspect(page, `drivers-${name.toLowerCase()}`);
-    assert.deepEqual(faults, []);
-    const files = ['360-light', '360-dark', '1280-light', '1280-dark'];
-    const images = await Promise.all(files.map((look) => readFile(path.join(screenshotFolder, `drivers-${name.toLowerCase()}-${look}.png`))));
+    const state = `drivers-${name.toLowerCase()}`;
+    assert.deepEqual(await inspect(page, state), []);
+    const names = ['360-light', '360-dark', '1280-light', '1280-dark'];
+    const images = await Promise.all(names.map((look) => readFile(path.join(screenshotFolder, `${state}-${look}.png`))));
     // A PNG's width is the four bytes from the 16th.
     assert.deepEqual(images.map((png) => png.readUInt32BE(16)), [360, 360, 1280, 1280]);
     assert.notDeepEqual(images[0], images[1], 'dark differs from light');
@@ -206,7 +207,10 @@ for (const [name, launch] of [['Chromium', chromium], ['Firefox', firefox]]) {
   test(`${name} with axe finds a planted fault`, async (t) => {
     const page = await open(t, await launch());
     assert.deepEqual(await axe(page), []);
-    await page.evaluate(() => document.querySelector('main').insertAdjacentHTML('beforeend', '<button></button><p style="color:#ddd;background:#fff">pale</p>'));
+    await page.evaluate(() => {
+      const planted = '<button></button><p style="color:#ddd;background:#fff">pale</p>';
+      document.querySelector('main').insertAdjacentHTML('beforeend', planted);
+    });
     const faults = await axe(page);
     assert.equal(faults.length, 2, faults.join('\n'));
     assert.match(faults.join('\n'), /button-name[^]*color-contrast|color-contrast[^]*button-name/);

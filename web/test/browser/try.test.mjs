@@ -1,0 +1,56 @@
+// The plain page that joins any session, with sessions and tokens made by the command line beside the running server.
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import test from 'node:test';
+import { promisify } from 'node:util';
+import { sharedBrowsers } from './browsers.mjs';
+import { assertNoComplaints, serve } from './stranger.mjs';
+import { NotYet } from './wait.mjs';
+
+const run = promisify(execFile);
+const { chromium } = sharedBrowsers();
+
+/** Runs a command of the server's executable on its data, and returns what it prints. */
+async function confab(server, ...parts) {
+  const { stdout } = await run(server.binary, [...parts, '--data-dir', server.dataFolder]);
+  return stdout.trim();
+}
+
+async function open(t, browser, server, session, role, colour) {
+  const token = await confab(server, 'token', 'create', '--session', session, '--role', role);
+  const page = await browser.newPage({ colour });
+  t.after(() => page.close());
+  await page.goto(`${server.url}/try#session=${session}&token=${token}`);
+  return page;
+}
+
+/** Waits until so many videos play with picture. */
+function videosPlay(page, count) {
+  return page.until(`${count} videos play`, async () => {
+    const playing = await page.evaluate(() => [...document.querySelectorAll('.OT_subscriber video')]
+      .filter((video) => video.videoWidth > 0 && !video.paused && video.readyState >= 2).length);
+    if (playing < count) throw new NotYet(`${playing} do`);
+    return true;
+  });
+}
+
+test('a publisher and a subscriber join a session made on the command line, and the subscriber only watches', async (t) => {
+  const server = await serve(t);
+  const session = await confab(server, 'session', 'create');
+  const browser = await chromium();
+  const watching = await open(t, browser, server, session, 'subscriber', 'green');
+  const showing = await open(t, browser, server, session, 'publisher', 'red');
+  await videosPlay(watching, 1);
+  assert.equal(await showing.evaluate(() => document.querySelectorAll('.OT_subscriber').length), 0);
+  assertNoComplaints(watching, showing);
+});
+
+test('three publishers in one session each see both others', async (t) => {
+  const server = await serve(t);
+  const session = await confab(server, 'session', 'create');
+  const browser = await chromium();
+  const pages = [];
+  for (const colour of ['red', 'green', 'blue']) pages.push(await open(t, browser, server, session, 'publisher', colour));
+  await Promise.all(pages.map((page) => videosPlay(page, 2)));
+  assertNoComplaints(...pages);
+});
