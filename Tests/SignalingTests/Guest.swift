@@ -23,6 +23,8 @@ final class Guest: Hashable {
     private var acknowledged: UInt64 = 0
     private var sent: UInt64 = 0
     private var unanswered: Set<UInt64> = []
+    /// Which message answered which request.
+    private var answers: [UInt64: UInt64] = [:]
     /// Messages sent on a socket that was lost, for tests of resuming.
     private(set) var outbox: [UInt64: ClientMessage] = [:]
 
@@ -138,7 +140,10 @@ final class Guest: Hashable {
             return
         }
         received = seq
-        if let re = envelope.message.re { answered(re, envelope.message) }
+        if let re = envelope.message.re {
+            answers[seq] = re
+            answered(re, envelope.message)
+        }
         switch envelope.message {
         case .matched(let matched): match = matched
         case .ended(let ended) where ended.match == match?.match: match = nil
@@ -161,9 +166,16 @@ final class Guest: Hashable {
         }
     }
 
+    /// As if nothing after this message had arrived: it was on the way when the line broke.
+    func miss(after seq: UInt64) {
+        for (later, re) in answers where later > seq { unanswered.insert(re) }
+        (received, acknowledged) = (seq, min(acknowledged, seq))
+        inbox = []
+    }
+
     private func startAfresh() {
         (received, acknowledged, sent) = (0, 0, 0)
-        unanswered = []
+        (unanswered, answers) = ([], [:])
         outbox = [:]
         match = nil
     }
@@ -177,6 +189,9 @@ final class Guest: Hashable {
         self.socket = nil
         closeCode = code
     }
+
+    /// The number of the last request.
+    var lastRequest: UInt64 { sent }
 
     /// Requests without an answer so far.
     var openRequests: Int { unanswered.count }

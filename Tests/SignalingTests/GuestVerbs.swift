@@ -55,3 +55,8 @@ extension Guest {
         take().compactMap { if case .ended(let ended) = $0 { ended.reason } else { nil } }
     }
 }
+
+extension [Guest] {
+    var areMatched: Bool { allSatisfy { $0.isMatched } }
+    var matchedCount: Int { count { $0.isMatched } }
+}

@@ -1,16 +1,21 @@
 // Media with one other connection of a session: one `RTCPeerConnection`, perfect negotiation, candidates as they come, and
-// ICE restarts until it works again. It knows streams by their ids; who wants which is the transport's business.
+// ICE restarts or a new connection until it works again. It knows streams by their ids; who wants which is the transport's business.
 //
 // Perfect negotiation: https://www.w3.org/TR/webrtc/#perfect-negotiation-example
 
 import { Timers } from './clock.js';
-import { keepRole, nameStreams, originOf, roleOf } from './sdp.js';
+import { isMozilla, keepRole, nameStreams, originOf, roleOf } from './sdp.js';
 
 /** A browser that says `disconnected` often recovers by itself within seconds; a hole of 25 s it never survives. */
 const disconnectedMs = 3000;
 const failedMs = 250;
 /** Between restarts that did not help. */
 const restartAgainMs = 10_000;
+/**
+ * The impolite end makes the first offer. Two first offers that cross make the polite one take its own back, after which
+ * Chromium sometimes gathers for ever and never connects; so it gives the other this long before it begins itself.
+ */
+const firstOfferMs = 3000;
 /** Both ends see the same trouble; when the polite one waits longer, only one of them usually acts. */
 const politePatience = 2;
 /** More than any browser gathers; they wait only until the description they belong to is in place. */
@@ -54,6 +59,11 @@ export class Peer {
   #makingOffer = false;
   #ignoringOffer = false;
   #posts = 0;
+  #restartedAt = -Infinity;
+  /** How many times since it last worked. */
+  #restarts = 0;
+  /** Whether media of the other end is expected. */
+  #expecting = false;
   #closed = false;
 
   /** @param {PeerOptions} options */
@@ -92,6 +102,13 @@ export class Peer {
     };
     this.#outgoing.set(streamId, outgoing);
     this.#addTracks(outgoing);
+  }
+
+  /** Media of the other end is wanted: it is asked for in our first offer, should that come before there is anything to send. */
+  expect() {
+    if (this.#expecting) return;
+    this.#expecting = true;
+    if (this.#connection) this.#expectMedia(this.#connection);
   }
 
   /** @param {string} streamId */
@@ -158,13 +175,26 @@ export class Peer {
   #open(configuration) {
     const connection = new this.#options.rtc.RTCPeerConnection(configuration);
     this.#connection = connection;
-    connection.onnegotiationneeded = () => this.#offer(connection);
+    connection.onnegotiationneeded = () => this.#negotiationNeeded(connection);
     connection.onicecandidate = ({ candidate }) => this.#post({ candidate: candidate?.toJSON() ?? null });
     connection.onconnectionstatechange = () => this.#changed();
     connection.ontrack = ({ streams }) => {
       for (const media of streams) this.#options.arrived(this.#aliases.get(media.id) ?? media.id, media);
     };
     for (const outgoing of this.#outgoing.values()) this.#addTracks(outgoing);
+    if (this.#expecting) this.#expectMedia(connection);
+  }
+
+  /**
+   * Tracks sent later take these places: `addTrack` uses what only receives so far.
+   * @param {RTCPeerConnection} connection
+   */
+  #expectMedia(connection) {
+    if (this.#options.polite || this.#origin !== undefined) return;
+    const kinds = connection.getTransceivers().map(({ receiver }) => receiver.track.kind);
+    for (const kind of ['audio', 'video']) {
+      if (!kinds.includes(kind)) connection.addTransceiver(kind, { direction: 'recvonly' });
+    }
   }
 
   #shut() {
@@ -210,7 +240,10 @@ export class Peer {
 
   #changed() {
     const { state } = this;
-    if (state === 'connected') this.#timers.clear('restart');
+    if (state === 'connected') {
+      this.#timers.clear('restart');
+      this.#restarts = 0;
+    }
     if (state === 'disconnected') this.#restartIn(disconnectedMs);
     if (state === 'failed') this.#restartIn(failedMs);
     this.#options.changed(state);
@@ -218,18 +251,43 @@ export class Peer {
 
   /** @param {number} ms */
   #restartIn(ms) {
-    this.#timers.set('restart', this.#options.polite ? ms * politePatience : ms, async () => {
+    const { clock, polite, configuration } = this.#options;
+    // What flickers between bad states must not restart at every flicker: a restart needs time to help.
+    const earliest = this.#restartedAt + restartAgainMs - clock.now();
+    this.#timers.set('restart', Math.max(polite ? ms * politePatience : ms, earliest), async () => {
       const connection = this.#connection;
+      this.#restartedAt = clock.now();
       // Otherwise every credential in use may have run out meanwhile.
-      const configuration = await this.#options.configuration().catch(() => null);
+      const fresh = await configuration().catch(() => null);
       if (!connection || connection !== this.#connection || this.state === 'connected') return;
-      if (configuration) connection.setConfiguration?.(configuration);
-      connection.restartIce();
+      this.#restarts += 1;
       this.#restartIn(restartAgainMs);
+      // Who sends nothing cannot begin anew; the other end, who sends, will.
+      if (this.isSending && (this.#restarts > 1 || this.#isMixed(connection))) return this.#renew().catch(() => {});
+      if (fresh) connection.setConfiguration?.(fresh);
+      connection.restartIce();
     });
   }
 
+  /**
+   * Between Firefox 153 and Chromium 156 an ICE restart that Chromium offers leaves Firefox without media although both call
+   * themselves connected, and one that Firefox offers then never connects. Within one engine it works.
+   * @param {RTCPeerConnection} connection
+   */
+  #isMixed({ localDescription, remoteDescription }) {
+    return remoteDescription !== null && isMozilla(localDescription?.sdp) !== isMozilla(remoteDescription.sdp);
+  }
+
   // ---- Negotiation
+
+  /** @param {RTCPeerConnection} connection */
+  #negotiationNeeded(connection) {
+    if (!this.#options.polite || this.#origin !== undefined) return this.#offer(connection);
+    this.#timers.set('first offer', firstOfferMs, () => {
+      // Otherwise the browser says again what is needed, once the other's offer is answered.
+      if (connection === this.#connection && this.#origin === undefined) this.#offer(connection);
+    });
+  }
 
   /** @param {RTCPeerConnection} connection */
   async #offer(connection) {
@@ -259,6 +317,8 @@ export class Peer {
     if (this.#ignoringOffer || late) return;
     await this.#accept(description);
     this.#origin = origin;
+    // The other end is at it already.
+    if (isOffer && this.#timers.has('restart')) this.#restartIn(restartAgainMs);
     if (!isOffer) this.#role = roleOf(description.sdp ?? '') === 'active' ? 'passive' : 'active';
     for (const candidate of this.#earlyCandidates.splice(0)) await this.#candidate(candidate);
     if (!isOffer || !this.#connection) return;

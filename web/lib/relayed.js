@@ -66,7 +66,9 @@ export class RelayedTransport {
     this.#subscriptions.set(streamId, subscription);
     subscription.sinks.add(sink);
     if (subscription.media) sink.mediaArrived(subscription.media);
-    sink.mediaChanged(this.#peer(connectionId).state);
+    const peer = this.#peer(connectionId);
+    peer.expect();
+    sink.mediaChanged(peer.state);
   }
 
   /** @param {string} streamId @param {Sink} sink */

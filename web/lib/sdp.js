@@ -41,3 +41,11 @@ export function roleOf(sdp) {
 export function keepRole(sdp, role) {
   return role === 'active' ? sdp.replace(/^a=setup:actpass$/gm, 'a=setup:active') : sdp;
 }
+
+/**
+ * Whether a Mozilla engine wrote it: its `o=` line begins with the name.
+ * @param {string | undefined} sdp
+ */
+export function isMozilla(sdp) {
+  return /^o=mozilla/m.test(sdp ?? '');
+}

@@ -21,76 +21,46 @@ public enum PoolEvent: Equatable, Sendable {
 /// Invariant: no two who may meet both go on waiting without a retry on the timer.
 ///
 /// Whoever cannot match is not looked at: an attempt walks only the lines of its own interests and, once it is open to
-/// anybody, the lines of those who are open too; at most `candidatesPerAttempt` are probed, the rest later.
+/// anybody, the lines of those who are open too; at most `candidatesPerAttempt` are probed, the rest later. Whoever finds
+/// somebody on entering stands in no line at all, unless the match falls through.
 public struct Pool: Sendable {
-    enum State: Equatable, Sendable {
-        case waiting
-        /// Asked for a match that both must still agree to.
-        case reserving(Attempt)
-    }
-
-    struct Attempt: Equatable, Sendable {
-        var match: MatchID
-        /// Who looked, and whom he found.
-        var first: Int32
-        var second: Int32
-        /// Whether the one whose state this is said yes.
-        var hasAgreed = false
-    }
-
-    struct Waiting: Keyed, Sendable {
+    struct Slot: Sendable {
         var entry: PoolEntry
+        /// In the order of entry; 0 in a slot nobody has.
         var number: UInt64
         var entered: Timestamp
-        var state = State.waiting
+        /// The attempt that asks for this person, if any.
+        var attempt: Int32?
         /// Takes anybody: has no interests, or waited for them long enough.
         var isOpen: Bool
-        /// Candidates up to this number were probed already in the present attempt.
-        var probed: UInt64 = 0
-        /// A former partner met on the way, in case nobody else turns up.
-        var fallback: Line.Place?
+        /// Stands in the lines: found nobody on entering.
+        var isQueued = false
 
-        var key: IdentityID { entry.identity }
-        static var vacant: Waiting {
-            Waiting(
-                entry: PoolEntry(identity: IdentityID(high: 0, low: 0)), number: 0, entered: Timestamp(milliseconds: 0),
-                isOpen: false
+        static var vacant: Slot {
+            Slot(
+                entry: PoolEntry(identity: IdentityID(high: 0, low: 0)), number: 0,
+                entered: Timestamp(milliseconds: 0), isOpen: false
             )
         }
     }
 
-    /// Why people stand in one line: an interest; or being open to anybody, for want of interests or after waiting for
-    /// them in vain. Those are two lines, because each is appended to in the order of entry only if kept apart.
-    private enum Reason: Hashable, Sendable {
-        case interest(String)
-        case openFromStart
-        case openAfterWait
+    /// A match that both must still agree to.
+    private struct Attempt: Sendable {
+        var match: MatchID
+        /// Who looked, and whom he found.
+        var first: Int32
+        var second: Int32
+        var agreed: Int32?
+
+        func other(than slot: Int32) -> Int32 { slot == first ? second : first }
     }
 
-    private struct Topic: Hashable, Sendable {
-        var mode: ChatMode
-        var reason: Reason
-
-        /// The mode is left to comparing: hashing it would cost as much as hashing a word.
-        func hash(into hasher: inout Hasher) {
-            switch reason {
-            case .interest(let text): hasher.combine(text)
-            case .openFromStart: hasher.combine(0)
-            case .openAfterWait: hasher.combine(1)
-            }
-        }
-    }
-
-    private struct TopicLine: Keyed, Sendable {
-        let key: Topic
-        var line = Line()
-        static var vacant: TopicLine { TopicLine(key: Topic(mode: .video, reason: .openFromStart)) }
-    }
-
-    private struct Address: Keyed, Sendable {
-        let key: String
-        var entries = 0
-        static var vacant: Address { Address(key: "") }
+    /// How far somebody got who has more to look at than one attempt may.
+    private struct Unfinished: Sendable {
+        /// Candidates up to this number were probed already.
+        var probed: UInt64
+        /// A former partner met on the way, in case nobody else turns up.
+        var fallback: Line.Place?
     }
 
     private struct Due: Comparable, Sendable {
@@ -100,22 +70,34 @@ public struct Pool: Sendable {
         static func == (left: Due, right: Due) -> Bool { left.at == right.at && left.place == right.place }
     }
 
-    private var waiting = Table<Waiting>()
-    private var lines = Table<TopicLine>()
-    private var addresses = Table<Address>()
+    private var slots = Numbered<Slot>()
+    private var byIdentity = NumberIndex()
+    /// How many wait from each address.
+    private var perAddress = NumberIndex()
+    private var attempts = Numbered<Attempt>()
+    private var unfinished: [UInt64: Unfinished] = [:]
+
+    private var lines = Numbered<Line>()
+    /// Who of an interest waits: one person's slot, for most have one; or the complement of a line's number.
+    private var byInterest = NumberIndex()
+
     /// Whose exclusive wait ends when: a constant wait, so the order of entry is the order of ending.
     private var exclusive: Deque<Due> = []
     private var retries = Heap<Due>()
     private var lastNumber: UInt64 = 0
     private let rules: Rules
 
-    public init(rules: Rules) { self.rules = rules }
+    public init(rules: Rules) {
+        self.rules = rules
+        // The lines of those open to anybody, for each mode.
+        for _ in 0..<2 * ChatMode.allCases.count { _ = lines.insert(Line()) }
+    }
 
-    public var waitingCount: Int { waiting.count }
+    public var waitingCount: Int { slots.count }
 
     /// For tests and invariants: who waits, oldest first.
     public var waitingIdentities: [IdentityID] {
-        waiting.all.filter { $0.number > 0 }.sorted { $0.number < $1.number }.map(\.entry.identity)
+        slots.all.filter { $0.number > 0 }.sorted { $0.number < $1.number }.map(\.entry.identity)
     }
 
     public var nextTimeout: Timestamp? {
@@ -134,7 +116,7 @@ public struct Pool: Sendable {
         case .reserved(let match, let identity): agreed(match, identity, into: &effects)
         case .refused(let match, let identity): refused(match, identity, now: now, into: &effects)
         case .exclude(let identity, let other):
-            if let slot = waiting.number(of: identity) { waiting[slot].entry.excluded.insert(other) }
+            if let slot = slot(of: identity) { slots[slot].entry.excluded.insert(other) }
         case .count(let client, let re):
             effects.send(.count(Count(re: re, online: online, waiting: waitingCount)), to: client)
         }
@@ -156,99 +138,144 @@ public struct Pool: Sendable {
         }
     }
 
+    // MARK: Keys
+
+    /// Identities are random already, all 128 bits of them; the product only spreads what tests make up.
+    private static func key(_ identity: IdentityID) -> UInt64 {
+        let mixed = (identity.low ^ identity.high &* 0x9E37_79B9_7F4A_7C15) &* 0xBF58_476D_1CE4_E5B9
+        return mixed ^ mixed >> 32
+    }
+
+    /// 64 bits of a hash seeded anew in each process stand for the text: nobody outside can make two of them meet.
+    private static func key(_ text: String) -> UInt64 { UInt64(truncatingIfNeeded: text.hashValue) }
+
+    private static func key(_ interest: String, _ mode: ChatMode) -> UInt64 {
+        mode == .video ? key(interest) : ~key(interest)
+    }
+
+    private func slot(of identity: IdentityID) -> Int32? {
+        byIdentity[Self.key(identity)].flatMap { slots[$0].entry.identity == identity ? $0 : nil }
+    }
+
     // MARK: Entering and leaving
 
     private mutating func enter(
         _ entry: PoolEntry, now: Timestamp, using generator: inout some RandomNumberGenerator,
         into effects: inout [Effect]
     ) {
+        let key = Self.key(entry.identity)
+        guard byIdentity.position(of: key) == nil else { return }
+        guard admit(from: entry.address) else { return effects.tell(.person(entry.identity, .queueFull)) }
         lastNumber += 1
-        let isOpen = isOpenFromStart(entry)
-        let newcomer = Waiting(entry: entry, number: lastNumber, entered: now, isOpen: isOpen)
-        guard let slot = waiting.insert(newcomer) else { return }
-        guard admit(from: entry.address) else {
-            waiting.position(of: entry.identity).map { _ = waiting.remove(at: $0) }
-            return effects.tell(.person(entry.identity, .queueFull))
-        }
-        let place = Line.Place(number: lastNumber, slot: slot)
-        var walk = Walk(after: 0)
-        for text in entry.interests { walk.add(join(.interest(text), entry.mode, place), in: lines) }
-        if isOpen {
-            walk.add(join(.openFromStart, entry.mode, place), in: lines)
-            if let line = line(.openAfterWait, entry.mode) { walk.add(line, in: lines) }
-        } else {
-            exclusive.append(Due(at: now + rules.interestWait, place: place))
-        }
-        attempt(slot, along: walk, now: now, using: &generator, into: &effects)
+        let isOpen = entry.interests.isEmpty || rules.interestWait <= .zero
+        let slot = slots.insert(Slot(entry: entry, number: lastNumber, entered: now, isOpen: isOpen))
+        byIdentity.insert(key, slot)
+        attempt(slot, now: now, using: &generator, into: &effects)
+        if slots[slot].attempt == nil { queue(slot) }
     }
 
-    private func isOpenFromStart(_ entry: PoolEntry) -> Bool {
-        entry.interests.isEmpty || rules.interestWait <= .zero
-    }
-
-    /// Counts one more entry of this address, if it may have one.
+    /// Counts one more from this address, if there may be one.
     private mutating func admit(from address: String) -> Bool {
         guard !address.isEmpty else { return true }
-        guard rules.entriesPerAddress > 0 else { return false }
-        let number = addresses.number(of: address, orInsert: Address(key: address))
-        guard addresses[number].entries < rules.entriesPerAddress else { return false }
-        addresses[number].entries += 1
+        let key = Self.key(address)
+        guard let position = perAddress.position(of: key) else {
+            guard rules.entriesPerAddress > 0 else { return false }
+            perAddress.insert(key, 1)
+            return true
+        }
+        guard perAddress[position] < rules.entriesPerAddress else { return false }
+        perAddress[position] += 1
         return true
     }
 
     private mutating func release(_ address: String) {
-        guard let position = addresses.position(of: address) else { return }
-        addresses[position.number].entries -= 1
-        if addresses[position.number].entries == 0 { addresses.remove(at: position) }
+        guard !address.isEmpty, let position = perAddress.position(of: Self.key(address)) else { return }
+        perAddress[position] -= 1
+        if perAddress[position] == 0 { perAddress.remove(at: position) }
     }
 
-    private func line(_ reason: Reason, _ mode: ChatMode) -> Int32? {
-        lines.number(of: Topic(mode: mode, reason: reason))
+    /// Has somebody stand in the lines where others find him.
+    private mutating func queue(_ slot: Int32) {
+        guard !slots[slot].isQueued else { return }
+        slots[slot].isQueued = true
+        let place = place(of: slot)
+        let mode = slots[slot].entry.mode
+        for text in slots[slot].entry.interests { join(Self.key(text, mode), place) }
+        if slots[slot].isOpen { return lines[openLine(of: slots[slot])].insert(place) }
+        let due = Due(at: slots[slot].entered + rules.interestWait, place: place)
+        let later = exclusive.reversed().prefix { due < $0 }.count
+        exclusive.insert(due, at: exclusive.count - later)
     }
 
-    private mutating func join(_ reason: Reason, _ mode: ChatMode, _ place: Line.Place) -> Int32 {
-        let topic = Topic(mode: mode, reason: reason)
-        let number = lines.number(of: topic, orInsert: TopicLine(key: topic))
-        lines[number].line.append(place)
-        return number
+    private mutating func join(_ interest: UInt64, _ place: Line.Place) {
+        guard let position = byInterest.position(of: interest) else { return byInterest.insert(interest, place.slot) }
+        if byInterest[position] >= 0 {
+            var line = Line()
+            line.insert(self.place(of: byInterest[position]))
+            byInterest[position] = ~lines.insert(line)
+        }
+        lines[~byInterest[position]].insert(place)
     }
 
-    /// Takes the entry out of everything that knows of it.
+    private func place(of slot: Int32) -> Line.Place { Line.Place(number: slots[slot].number, slot: slot) }
+
+    /// Takes somebody out of everything that knows of him.
     @discardableResult
-    private mutating func remove(_ position: Table<Waiting>.Position) -> PoolEntry {
-        let removed = waiting.remove(at: position)
+    private mutating func remove(_ slot: Int32) -> PoolEntry {
+        let removed = slots.remove(slot, leaving: .vacant)
         let entry = removed.entry
+        if let position = byIdentity.position(of: Self.key(entry.identity)) { byIdentity.remove(at: position) }
         release(entry.address)
-        for text in entry.interests { leave(.interest(text), entry.mode) }
-        if removed.isOpen { leave(isOpenFromStart(entry) ? .openFromStart : .openAfterWait, entry.mode) }
+        if !unfinished.isEmpty { unfinished[removed.number] = nil }
+        guard removed.isQueued else { return entry }
+        for text in entry.interests { leave(Self.key(text, entry.mode)) }
+        if removed.isOpen { leave(line: openLine(of: removed)) }
         return entry
     }
 
-    private mutating func leave(_ reason: Reason, _ mode: ChatMode) {
-        guard let position = lines.position(of: Topic(mode: mode, reason: reason)) else { return }
-        lines[position.number].line.leave { [waiting] in Self.isAlive($0, in: waiting) }
-        if lines[position.number].line.isEmpty { lines.remove(at: position) }
+    private mutating func leave(_ interest: UInt64) {
+        guard let position = byInterest.position(of: interest) else { return }
+        let number = byInterest[position]
+        if number < 0 {
+            leave(line: ~number)
+            guard lines[~number].isEmpty else { return }
+            lines.remove(~number, leaving: Line())
+        }
+        byInterest.remove(at: position)
     }
 
-    private static func isAlive(_ place: Line.Place, in waiting: Table<Waiting>) -> Bool {
-        waiting[place.slot].number == place.number
+    private mutating func leave(line: Int32) {
+        lines[line].leave { [slots] in Self.isAlive($0, in: slots) }
     }
 
-    private func isAlive(_ place: Line.Place) -> Bool { Self.isAlive(place, in: waiting) }
+    private static func isAlive(_ place: Line.Place, in slots: Numbered<Slot>) -> Bool {
+        slots[place.slot].number == place.number
+    }
+
+    private func isAlive(_ place: Line.Place) -> Bool { Self.isAlive(place, in: slots) }
+
+    /// Those open from the start stand apart from those who waited for their interests in vain: so each line is appended
+    /// to in the order of entry.
+    private func openLine(of slot: Slot) -> Int32 {
+        let isFromStart = slot.entry.interests.isEmpty || rules.interestWait <= .zero
+        return Self.openLine(slot.entry.mode, fromStart: isFromStart)
+    }
+
+    private static func openLine(_ mode: ChatMode, fromStart: Bool) -> Int32 {
+        (mode == .video ? 0 : 2) + (fromStart ? 0 : 1)
+    }
 
     private mutating func open(_ place: Line.Place) {
-        guard !waiting[place.slot].isOpen else { return }
-        waiting[place.slot].isOpen = true
-        waiting[place.slot].probed = 0
-        _ = join(.openAfterWait, waiting[place.slot].entry.mode, place)
+        guard !slots[place.slot].isOpen else { return }
+        slots[place.slot].isOpen = true
+        unfinished[place.number] = nil
+        lines[Self.openLine(slots[place.slot].entry.mode, fromStart: false)].insert(place)
     }
 
     private mutating func withdraw(_ identity: IdentityID, now: Timestamp, into effects: inout [Effect]) {
-        guard let position = waiting.position(of: identity) else { return }
-        if case .reserving(let attempt) = waiting[position.number].state {
-            release(attempt, now: now, into: &effects)
-        }
-        remove(position)
+        guard let slot = slot(of: identity) else { return }
+        if let number = slots[slot].attempt { release(number, now: now, into: &effects) }
+        remove(slot)
     }
 
     // MARK: Finding somebody
@@ -256,29 +283,23 @@ public struct Pool: Sendable {
     private mutating func attempt(
         _ slot: Int32, now: Timestamp, using generator: inout some RandomNumberGenerator, into effects: inout [Effect]
     ) {
-        guard waiting[slot].state == .waiting else { return }
-        attempt(slot, along: walk(for: slot), now: now, using: &generator, into: &effects)
-    }
-
-    private mutating func attempt(
-        _ slot: Int32, along walk: Walk, now: Timestamp, using generator: inout some RandomNumberGenerator,
-        into effects: inout [Effect]
-    ) {
-        switch search(for: slot, along: walk, now: now) {
+        guard slots[slot].attempt == nil else { return }
+        switch search(for: slot, now: now) {
         case .found(let candidate):
-            let attempt = Attempt(match: .random(using: &generator), first: slot, second: candidate)
-            waiting[slot].state = .reserving(attempt)
-            waiting[candidate].state = .reserving(attempt)
-            let (first, second) = (waiting[slot].key, waiting[candidate].key)
-            effects.tell(.person(first, .reserve(attempt.match, with: second)))
-            effects.tell(.person(second, .reserve(attempt.match, with: first)))
+            let match = MatchID.random(using: &generator)
+            let number = attempts.insert(Attempt(match: match, first: slot, second: candidate))
+            slots[slot].attempt = number
+            slots[candidate].attempt = number
+            let (first, second) = (slots[slot].entry.identity, slots[candidate].entry.identity)
+            effects.tell(.person(first, .reserve(match, with: second)))
+            effects.tell(.person(second, .reserve(match, with: first)))
         case .retry(let at): retry(slot, at: at)
         case .nobody: break
         }
     }
 
     private mutating func retry(_ slot: Int32, at: Timestamp) {
-        retries.insert(Due(at: at, place: .init(number: waiting[slot].number, slot: slot)))
+        retries.insert(Due(at: at, place: place(of: slot)))
     }
 
     private enum Finding {
@@ -287,120 +308,132 @@ public struct Pool: Sendable {
         case nobody
     }
 
-    private mutating func search(for slot: Int32, along walk: Walk, now: Timestamp) -> Finding {
-        var walk = walk
-        var fallback = waiting[slot].fallback
+    private mutating func search(for slot: Int32, now: Timestamp) -> Finding {
+        let number = slots[slot].number
+        let before = unfinished.isEmpty ? nil : unfinished.removeValue(forKey: number)
+        var walk = walk(for: slot, after: before?.probed ?? 0)
+        var fallback = before?.fallback
+        var probed: UInt64 = 0
         var probes = 0
         while let place = walk.next(in: lines) {
-            guard place.slot != slot, isAlive(place), waiting[place.slot].state == .waiting else { continue }
+            guard place.slot != slot, isAlive(place), slots[place.slot].attempt == nil else { continue }
             guard probes < rules.candidatesPerAttempt else {
-                waiting[slot].fallback = fallback
+                unfinished[number] = Unfinished(probed: probed, fallback: fallback)
                 return .retry(now + rules.retryInterval)
             }
             probes += 1
-            waiting[slot].probed = place.number
-            if waiting[slot].entry.isBlocked(with: waiting[place.slot].entry) { continue }
-            if waiting[slot].entry.justLeft(waiting[place.slot].entry) {
-                fallback = fallback ?? place
-            } else {
-                return .found(place.slot)
-            }
+            probed = place.number
+            if slots[slot].entry.isBlocked(with: slots[place.slot].entry) { continue }
+            guard slots[slot].entry.justLeft(slots[place.slot].entry) else { return .found(place.slot) }
+            fallback = fallback ?? place
         }
-        waiting[slot].probed = 0
-        waiting[slot].fallback = nil
-        return rematch(waiting[slot], with: fallback, now: now)
+        return rematch(slot, with: fallback, now: now)
     }
 
     /// Two who just left each other and are alone: paired again when both have waited for `rematchWait`.
-    private func rematch(_ seeker: Waiting, with fallback: Line.Place?, now: Timestamp) -> Finding {
-        guard let fallback, isAlive(fallback), waiting[fallback.slot].state == .waiting else { return .nobody }
-        let at = max(seeker.entered, waiting[fallback.slot].entered) + rules.rematchWait
+    private func rematch(_ slot: Int32, with fallback: Line.Place?, now: Timestamp) -> Finding {
+        guard let fallback, isAlive(fallback), slots[fallback.slot].attempt == nil else { return .nobody }
+        let at = max(slots[slot].entered, slots[fallback.slot].entered) + rules.rematchWait
         return at <= now ? .found(fallback.slot) : .retry(at)
     }
 
-    /// All lines in which this person may find somebody, from where the present attempt got to.
-    private func walk(for slot: Int32) -> Walk {
-        var walk = Walk(after: waiting[slot].probed)
-        let mode = waiting[slot].entry.mode
-        for text in waiting[slot].entry.interests {
-            if let line = line(.interest(text), mode) { walk.add(line, in: lines) }
+    /// All in whose lines this person may find somebody.
+    private func walk(for slot: Int32, after number: UInt64) -> Walk {
+        let mode = slots[slot].entry.mode
+        var walk = Walk(after: number, lines: slots[slot].entry.interests.count + (slots[slot].isOpen ? 2 : 0))
+        for text in slots[slot].entry.interests {
+            guard let found = byInterest[Self.key(text, mode)] else { continue }
+            if found >= 0 { walk.add(place(of: found)) } else { walk.add(~found, in: lines) }
         }
-        guard waiting[slot].isOpen else { return walk }
-        if let line = line(.openFromStart, mode) { walk.add(line, in: lines) }
-        if let line = line(.openAfterWait, mode) { walk.add(line, in: lines) }
+        guard slots[slot].isOpen else { return walk }
+        walk.add(Self.openLine(mode, fromStart: true), in: lines)
+        walk.add(Self.openLine(mode, fromStart: false), in: lines)
         return walk
     }
 
     /// Several lines as one, in the order of entry, each place once.
     private struct Walk {
-        private var cursors: [(line: Int32, index: Int)] = []
-        private var last: UInt64
-
-        init(after number: UInt64) { last = number }
-
-        mutating func add(_ line: Int32, in lines: Table<TopicLine>) {
-            cursors.append((line, lines[line].line.index(after: last)))
+        private enum Cursor {
+            case one(Line.Place)
+            case line(Int32, index: Int)
         }
 
-        mutating func next(in lines: Table<TopicLine>) -> Line.Place? {
+        private var cursors: [Cursor] = []
+        private var last: UInt64
+
+        init(after number: UInt64, lines: Int) {
+            last = number
+            cursors.reserveCapacity(lines)
+        }
+
+        mutating func add(_ place: Line.Place) { cursors.append(.one(place)) }
+
+        mutating func add(_ line: Int32, in lines: Numbered<Line>) {
+            cursors.append(.line(line, index: lines[line].index(after: last)))
+        }
+
+        mutating func next(in lines: Numbered<Line>) -> Line.Place? {
             var best: Line.Place?
             for position in cursors.indices {
-                while let place = lines[cursors[position].line].line.place(at: cursors[position].index) {
-                    if place.number > last {
-                        if best.map({ place.number < $0.number }) ?? true { best = place }
-                        break
-                    }
-                    cursors[position].index += 1
-                }
+                guard let place = place(at: position, in: lines) else { continue }
+                if best.map({ place.number < $0.number }) ?? true { best = place }
             }
             if let best { last = best.number }
             return best
+        }
+
+        /// The first place there after the last one given out.
+        private mutating func place(at position: Int, in lines: Numbered<Line>) -> Line.Place? {
+            switch cursors[position] {
+            case .one(let place): return place.number > last ? place : nil
+            case .line(let line, var index):
+                while let place = lines[line].place(at: index), place.number <= last { index += 1 }
+                cursors[position] = .line(line, index: index)
+                return lines[line].place(at: index)
+            }
         }
     }
 
     // MARK: Both must agree
 
-    /// The attempt this person is in, if it is for that match.
-    private func attempt(_ match: MatchID, of slot: Int32) -> Attempt? {
-        guard case .reserving(let attempt) = waiting[slot].state, attempt.match == match else { return nil }
-        return attempt
+    /// The attempt for that match, if this person is in it.
+    private func attempt(_ match: MatchID, of identity: IdentityID) -> (slot: Int32, number: Int32)? {
+        guard let slot = slot(of: identity), let number = slots[slot].attempt, attempts[number].match == match else {
+            return nil
+        }
+        return (slot, number)
     }
 
     private mutating func agreed(_ match: MatchID, _ identity: IdentityID, into effects: inout [Effect]) {
-        guard let position = waiting.position(of: identity), var attempt = attempt(match, of: position.number) else {
-            return
-        }
-        let slot = position.number
-        let other = slot == attempt.first ? attempt.second : attempt.first
-        guard let others = self.attempt(match, of: other), others.hasAgreed else {
-            attempt.hasAgreed = true
-            waiting[slot].state = .reserving(attempt)
-            return
-        }
-        let mine = remove(position)
-        guard let position = waiting.position(of: waiting[other].key) else { return }
-        let theirs = remove(position)
-        let (first, second) = slot == attempt.first ? (mine, theirs) : (theirs, mine)
+        guard let (slot, number) = attempt(match, of: identity) else { return }
+        guard let agreed = attempts[number].agreed, agreed != slot else { return attempts[number].agreed = slot }
+        let attempt = end(number)
+        let (first, second) = (remove(attempt.first), remove(attempt.second))
         effects.tell(.match(match, .begin(first.mode, first, second)))
+    }
+
+    private mutating func end(_ number: Int32) -> Attempt {
+        attempts.remove(number, leaving: Attempt(match: MatchID(high: 0, low: 0), first: 0, second: 0))
     }
 
     /// One is not free, or does not want to: out of the queue if he is not in it in truth; the other goes on.
     private mutating func refused(
         _ match: MatchID, _ identity: IdentityID, now: Timestamp, into effects: inout [Effect]
     ) {
-        guard let slot = waiting.number(of: identity), let attempt = attempt(match, of: slot) else { return }
-        let other = slot == attempt.first ? attempt.second : attempt.first
+        guard let (slot, number) = attempt(match, of: identity) else { return }
         // Whatever the reason (a block this queue has not heard of, or another engagement), these two are not tried again.
-        waiting[other].entry.excluded.insert(identity)
-        release(attempt, now: now, into: &effects)
+        slots[attempts[number].other(than: slot)].entry.excluded.insert(identity)
+        release(number, now: now, into: &effects)
     }
 
     /// Both go on waiting, and look again at once: whoever came meanwhile passed over them.
-    private mutating func release(_ attempt: Attempt, now: Timestamp, into effects: inout [Effect]) {
+    private mutating func release(_ number: Int32, now: Timestamp, into effects: inout [Effect]) {
+        let attempt = end(number)
         for slot in [attempt.first, attempt.second] {
-            waiting[slot].state = .waiting
-            waiting[slot].probed = 0
-            effects.tell(.person(waiting[slot].key, .release(attempt.match)))
+            slots[slot].attempt = nil
+            unfinished[slots[slot].number] = nil
+            queue(slot)
+            effects.tell(.person(slots[slot].entry.identity, .release(attempt.match)))
             retry(slot, at: now)
         }
     }

@@ -133,36 +133,44 @@ public struct Session: Equatable, Sendable {
     }
 
     mutating func remove(_ client: ConnectionID, _ reason: GoneReason, into effects: inout [Effect]) {
-        guard let member = members.removeValue(forKey: client) else { return }
-        order.removeAll { $0 == client }
-        for stream in member.streams {
+        remove([client], reason, into: &effects)
+    }
+
+    /// Several at once are all out before anybody is told: they need not hear of each other's going one by one.
+    private mutating func remove(_ clients: [ConnectionID], _ reason: GoneReason, into effects: inout [Effect]) {
+        let gone = clients.compactMap { members.removeValue(forKey: $0) }
+        guard !gone.isEmpty else { return }
+        order.removeAll { members[$0] == nil }
+        for stream in gone.flatMap(\.streams) {
             streams[stream] = nil
             broadcast(.streamDestroyed(StreamDestroyed(session: id, stream: stream, reason: reason)), into: &effects)
         }
-        for stream in streams.keys.sorted() where streams[stream]?.subscribers.removeValue(forKey: client) != nil {
+        for stream in streams.keys.sorted() { unsubscribe(gone, from: stream, into: &effects) }
+        for member in gone {
+            let event = ConnectionDestroyed(session: id, connection: member.connection.id, reason: reason)
+            broadcast(.connectionDestroyed(event), into: &effects)
+        }
+    }
+
+    private mutating func unsubscribe(_ gone: [Member], from stream: StreamID, into effects: inout [Effect]) {
+        for member in gone {
+            let client = member.connection.id
+            guard streams[stream]?.subscribers.removeValue(forKey: client) != nil else { continue }
             guard let publisher = streams[stream]?.stream.connection else { continue }
             effects.send(
                 .unsubscribed(Unsubscribed(session: id, stream: stream, connection: client)), to: publisher
             )
         }
-        broadcast(
-            .connectionDestroyed(ConnectionDestroyed(session: id, connection: client, reason: reason)), into: &effects
-        )
     }
 
     private mutating func close(_ match: MatchID, until: Timestamp, into effects: inout [Effect]) {
         guard self.match == match else { return }
         self.match = nil
         transcriptUntil = until
-        for client in order where members[client]?.match == match {
-            effects.tell(.client(client, .leftSession(id, .matchEnded)))
-        }
-        // After all were told to leave: nobody needs to hear of the others' going one by one.
-        for client in order where members[client]?.match == match {
-            let streams = members.removeValue(forKey: client)?.streams ?? []
-            for stream in streams { self.streams[stream] = nil }
-        }
-        order.removeAll { members[$0] == nil }
+        let holders = order.filter { members[$0]?.match == match }
+        for client in holders { effects.tell(.client(client, .leftSession(id, .matchEnded))) }
+        // Whoever is here with a token of his own stays, and must not be left with ghosts.
+        remove(holders, .forceDisconnected, into: &effects)
     }
 
     // MARK: Telling

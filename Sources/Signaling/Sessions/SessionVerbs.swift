@@ -170,9 +170,10 @@ extension Session {
             }
             effects.send(event, to: to)
         } else {
-            keepLine(verb, from: member.identity, now: now, rules)
             broadcast(event, into: &effects)
         }
+        // Said to one alone or to all: what a partner heard belongs in a complaint about it.
+        keepLine(verb, from: member.identity, now: now, rules)
     }
 
     private static func isSignalType(_ type: String) -> Bool {

@@ -12,6 +12,11 @@ export class FakePeerConnection {
   static all = [];
   /** Whether packets get through. */
   static network = true;
+  /**
+   * What the next connections call themselves in their descriptions.
+   * @type {string[]}
+   */
+  static writers = [];
 
   signalingState = 'stable';
   connectionState = 'new';
@@ -47,6 +52,7 @@ export class FakePeerConnection {
   /** @param {any} configuration */
   constructor(configuration) {
     this.configuration = configuration;
+    this.writer = FakePeerConnection.writers.shift() ?? '-';
     FakePeerConnection.all.push(this);
   }
 
@@ -87,7 +93,10 @@ export class FakePeerConnection {
     const type = this.signalingState === 'have-remote-offer' ? 'answer' : 'offer';
     this.#version += 1;
     const media = this.senders.map((sender) => `a=msid:${sender.media.id} ${sender.track?.kind ?? 'none'}`);
-    this.localDescription = { type, sdp: [`o=- ${this.#id} ${this.#version} IN IP4 0.0.0.0`, ...media, `a=ice-ufrag:u${this.#id}`, ''].join('\r\n') };
+    this.localDescription = { type, sdp: [
+      `o=${this.writer} ${this.#id} ${this.#version} IN IP4 0.0.0.0`, ...media,
+      `a=setup:${type === 'offer' ? 'actpass' : this.#part()}`, `a=ice-ufrag:u${this.#id}`, '',
+    ].join('\r\n') };
     if (type === 'offer') this.#isNeeded = false;
     this.#enter(type === 'offer' ? 'have-local-offer' : 'stable');
     queueMicrotask(() => {
@@ -130,6 +139,11 @@ export class FakePeerConnection {
   become(state) {
     this.connectionState = state;
     this.onconnectionstatechange?.();
+  }
+
+  /** As Firefox does: active, whenever the offer leaves the choice. */
+  #part() {
+    return /a=setup:active/.test(this.remoteDescription.sdp) ? 'passive' : 'active';
   }
 
   #assertOpen() {

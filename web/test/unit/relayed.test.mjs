@@ -162,21 +162,57 @@ describe('A peer connection in trouble', () => {
     assert.equal(impolite.restarts, 0);
   });
 
-  test('is restarted at once when it failed, and again until it works', async () => {
+  test('is restarted at once when it failed, then begun anew until it works', async () => {
     const { wire, sink, impolite } = await connected();
     FakePeerConnection.network = false;
     impolite.become('failed');
     await wire.clock.advance(250);
     assert.equal(impolite.restarts, 1);
-    await wire.clock.advance(20_000);
-    assert.equal(impolite.restarts, 3);
+    await wire.clock.advance(9_900);
+    assert.equal(impolite.connectionState, 'failed');
+    await wire.clock.advance(100);
+    assert.equal(impolite.connectionState, 'closed');
     FakePeerConnection.network = true;
     await wire.clock.advance(10_000);
     await wire.run();
-    assert.equal(impolite.connectionState, 'connected');
-    assert.equal(sink.states[sink.states.length - 1], 'connected');
+    assertShows(sink, 'stream-1');
+    const { length } = FakePeerConnection.all;
     await wire.clock.advance(60_000);
-    assert.equal(impolite.restarts, 4);
+    assert.equal(FakePeerConnection.all.length, length);
+    assert.deepEqual(wire.faults, []);
+  });
+
+  test('is begun anew at once between engines that cannot restart together', async () => {
+    FakePeerConnection.writers = ['mozilla', '-'];
+    const { wire, sink, impolite } = await connected();
+    impolite.become('failed');
+    await wire.clock.advance(250);
+    await wire.run();
+    assert.deepEqual([impolite.restarts, impolite.connectionState], [0, 'closed']);
+    assert.equal(connections().length, 2);
+    assertShows(sink, 'stream-1');
+    FakePeerConnection.writers = [];
+  });
+
+  test('is not restarted from both ends at once', async () => {
+    const { wire, impolite } = await connected();
+    const polite = /** @type {FakePeerConnection} */ (connections().find((one) => one !== impolite));
+    FakePeerConnection.network = false;
+    impolite.become('failed');
+    polite.become('failed');
+    await wire.clock.advance(3000);
+    assert.deepEqual([impolite.restarts, polite.restarts], [1, 0]);
+  });
+
+  test('keeps its part in the handshake in every later offer', async () => {
+    const { wire, impolite } = await connected();
+    wire.ends.a.publish('from-a', camera());
+    wire.subscribe('b', 'from-a');
+    await wire.run();
+    const offers = wire.carried.filter(({ message }) => message.description?.type === 'offer');
+    const [first, second] = offers.map(({ from, message }) => [from, /a=setup:(\S+)/.exec(message.description.sdp)?.[1]]);
+    assert.deepEqual([first, second], [['b', 'actpass'], ['a', 'active']]);
+    assert.equal(impolite.connectionState, 'connected');
   });
 
   test('is restarted when signalling is back and media is not', async () => {

@@ -1,0 +1,73 @@
+// Where a TURN server is configured, strangers meet through it alone: with coturn's time-limited credentials, and without
+// either page learning an address of the other.
+import assert from 'node:assert/strict';
+import os from 'node:os';
+import test from 'node:test';
+import { sharedBrowsers } from './browsers.mjs';
+import { Child } from './process.mjs';
+import { freePort } from './server.mjs';
+import { arrive, keepReceiving, meet, serve } from './stranger.mjs';
+import { NotYet, until } from './wait.mjs';
+
+const { chromium } = sharedBrowsers();
+const secret = 'a-secret-that-only-this-test-knows';
+
+/** Browsers do not reach a TURN server on the loopback interface everywhere: it listens on an address of this machine. */
+function ownAddress() {
+  const addresses = Object.values(os.networkInterfaces()).flat();
+  return addresses.find(({ family, internal }) => family === 'IPv4' && !internal)?.address;
+}
+
+async function startTurn(t, address) {
+  const port = await freePort();
+  const child = new Child('turnserver', [
+    '-n', '--listening-ip', address, '--relay-ip', address, '--listening-port', String(port), '--realm', 'confab.test',
+    '--use-auth-secret', '--static-auth-secret', secret, '--no-tls', '--no-dtls', '--no-cli', '--no-tcp-relay',
+    '--log-file', 'stdout', '--simple-log', '--pidfile', '', '--verbose',
+  ]);
+  t.after(() => child.kill());
+  await until('coturn listens', async () => {
+    if (child.ended) throw new Error(`coturn ended:\n${child.tail()}`);
+    if (!child.log.some((line) => line.includes('IPv4. UDP listener opened'))) throw new NotYet(child.tail(3));
+    return true;
+  });
+  return { child, url: `turn:${address}:${port}?transport=udp` };
+}
+
+/** The types of both ends of every pair of candidates that carries media, and every candidate the page was told of. */
+function candidates(page) {
+  return page.evaluate(async () => {
+    const used = [];
+    const told = [];
+    for (const peer of window.__peers) {
+      const stats = await peer.getStats();
+      for (const report of stats.values()) {
+        if (report.type === 'remote-candidate') told.push(report.candidateType);
+        if (report.type !== 'candidate-pair' || !report.nominated || report.state !== 'succeeded') continue;
+        used.push([stats.get(report.localCandidateId).candidateType, stats.get(report.remoteCandidateId).candidateType]);
+      }
+    }
+    return { used, told, descriptions: window.__peers.map((peer) => peer.remoteDescription?.sdp ?? '') };
+  });
+}
+
+test('with a TURN server strangers meet through the relay, and learn no address but its', async (t) => {
+  const address = ownAddress();
+  if (!address) return t.skip('this machine has no address but loopback');
+  const turn = await startTurn(t, address);
+  const server = await serve(t, { CONFAB_ICE_TURN_SERVERS: turn.url, CONFAB_ICE_TURN_SECRET: secret });
+  assert.doesNotMatch(server.ready, /LAN only/);
+  const browser = await chromium();
+  const red = await arrive(t, browser, server.url, { colour: 'red' });
+  const green = await arrive(t, browser, server.url, { colour: 'green' });
+  await meet([red, 'red'], [green, 'green']);
+  await keepReceiving(red, green);
+  for (const page of [red, green]) {
+    const { used, told, descriptions } = await candidates(page);
+    assert.ok(used.length > 0, 'a pair of candidates carries media');
+    for (const pair of used) assert.deepEqual(pair, ['relay', 'relay']);
+    for (const type of told) assert.equal(type, 'relay');
+    for (const sdp of descriptions) assert.doesNotMatch(sdp, /typ (host|srflx|prflx)/);
+  }
+  assert.ok(turn.child.log.some((line) => /ALLOCATE processed, success/.test(line)), 'coturn took the credentials');
+});
