@@ -1,5 +1,5 @@
 // Media with one other connection of a session: one `RTCPeerConnection`, perfect negotiation, candidates as they come, and
-// ICE restarts or a new connection until it works again. It knows streams by their ids; who wants which is the transport's business.
+// ICE restarts or a new connection until it works again. It knows streams by their ids; who wants which is for the transport.
 //
 // Perfect negotiation: https://www.w3.org/TR/webrtc/#perfect-negotiation-example
 
@@ -262,8 +262,9 @@ export class Peer {
       if (!connection || connection !== this.#connection || this.state === 'connected') return;
       this.#restarts += 1;
       this.#restartIn(restartAgainMs);
-      // Who sends nothing cannot begin anew; the other end, who sends, will.
-      if (this.isSending && (this.#restarts > 1 || this.#isMixed(connection))) return this.#renew().catch(() => {});
+      // Who has nothing to offer cannot begin anew; the other end will.
+      const canOffer = this.isSending || (this.#expecting && !polite);
+      if (canOffer && (this.#restarts > 1 || this.#isMixed(connection))) return this.#renew().catch(() => {});
       if (fresh) connection.setConfiguration?.(fresh);
       connection.restartIce();
     });

@@ -28,6 +28,8 @@ export class FakePeerConnection {
   senders = [];
   /** @type {{track: any, getStats: () => Promise<Map<string, object>>}[]} */
   receivers = [];
+  /** @type {{receiver: {track: {kind: string}}}[]} */
+  transceivers = [];
   /** @type {any[]} */
   candidates = [];
   /** @type {any} */
@@ -40,6 +42,8 @@ export class FakePeerConnection {
   ontrack = null;
   /** @type {Map<string, FakeMediaStream>} */
   remote = new Map();
+  /** @type {string[]} kinds asked for before there was anything to send */
+  expected = [];
   restarts = 0;
   rollbacks = 0;
   #id = made += 1;
@@ -68,6 +72,7 @@ export class FakePeerConnection {
       replaceTrack: async (/** @type {any} */ other) => { sender.track = other; },
     };
     this.senders.push(sender);
+    if (this.transceivers.every(({ receiver }) => receiver.track.kind !== track.kind)) this.transceivers.push({ receiver: { track } });
     this.#need();
     return sender;
   }
@@ -75,6 +80,28 @@ export class FakePeerConnection {
   /** @param {any} sender */
   removeTrack(sender) {
     this.senders = this.senders.filter((known) => known !== sender);
+    this.#need();
+  }
+
+  /** Places for media, by kind, whoever made them. */
+  getTransceivers() {
+    const kinds = [...this.senders.map(({ track }) => track?.kind), ...this.expected];
+    return kinds.map((kind) => ({ receiver: { track: { kind } } }));
+  }
+
+  /** @param {string} kind */
+  addTransceiver(kind) {
+    this.expected.push(kind);
+    this.#need();
+  }
+
+  getTransceivers() {
+    return this.transceivers;
+  }
+
+  /** @param {string} kind */
+  addTransceiver(kind) {
+    this.transceivers.push({ receiver: { track: { kind } } });
     this.#need();
   }
 
@@ -97,7 +124,8 @@ export class FakePeerConnection {
       `o=${this.writer} ${this.#id} ${this.#version} IN IP4 0.0.0.0`, ...media,
       `a=setup:${type === 'offer' ? 'actpass' : this.#part()}`, `a=ice-ufrag:u${this.#id}`, '',
     ].join('\r\n') };
-    if (type === 'offer') this.#isNeeded = false;
+    // An answer, too, says everything there is to send.
+    this.#isNeeded = false;
     this.#enter(type === 'offer' ? 'have-local-offer' : 'stable');
     queueMicrotask(() => {
       this.onicecandidate?.({ candidate: { toJSON: () => ({ candidate: `candidate of ${this.#id}`, sdpMid: '0', usernameFragment: `u${this.#id}` }) } });

@@ -36,8 +36,7 @@ describe('Relayed media', () => {
     assertShows(sink, 'stream-1');
   });
 
-  test('flow both ways on the same connection, whoever of the two begins', async () => {
-    let collisions = 0;
+  test('flow both ways on the same connection, and no two first offers cross', async () => {
     for (let seed = 1; seed <= 200; seed += 1) {
       const wire = new MediaWire(seeded(seed));
       wire.ends.a.publish('from-a', camera());
@@ -48,9 +47,40 @@ describe('Relayed media', () => {
       assertShows(atB, 'from-a', `seed ${seed}`);
       assert.equal(connections().length, 2, `seed ${seed}`);
       assert.deepEqual(wire.faults, [], `seed ${seed}`);
+      assert.ok(FakePeerConnection.all.every(({ rollbacks }) => rollbacks === 0), `seed ${seed}`);
+    }
+  });
+
+  test('survive that both add something at once: one offer of two that cross is taken back', async () => {
+    let collisions = 0;
+    for (let seed = 1; seed <= 200; seed += 1) {
+      const wire = new MediaWire(seeded(seed));
+      const voice = () => ({ tracks: () => /** @type {any[]} */ ([new FakeTrack('audio')]) });
+      wire.ends.a.publish('from-a', voice());
+      wire.ends.b.publish('from-b', voice());
+      const [atA, atB] = [wire.subscribe('a', 'from-b'), wire.subscribe('b', 'from-a')];
+      await wire.run();
+      wire.ends.a.replaceTrack('from-a', 'video', /** @type {any} */ (new FakeTrack('video')));
+      await wire.walk(seed % 3);
+      wire.ends.b.replaceTrack('from-b', 'video', /** @type {any} */ (new FakeTrack('video')));
+      await wire.run();
+      assertShows(atA, 'from-b', `seed ${seed}`);
+      assertShows(atB, 'from-a', `seed ${seed}`);
+      assert.deepEqual(wire.faults, [], `seed ${seed}`);
       collisions += FakePeerConnection.all.reduce((sum, { rollbacks }) => sum + rollbacks, 0);
     }
     assert.ok(collisions > 20, `only ${collisions} collisions were tried`);
+  });
+
+  test('do not wait for ever for a first offer of the other end, who may be made otherwise', async () => {
+    const wire = new MediaWire();
+    wire.ends.a.publish('stream-1', camera());
+    // `a` is the polite one; this `b` has not subscribed through our code, so it offers nothing.
+    wire.tell('a', { type: 'session.subscribed', streamId: 'stream-1', connectionId: 'b', audio: true, video: true });
+    await wire.run();
+    assert.deepEqual(wire.carried, []);
+    await wire.clock.advance(3000);
+    assert.equal(wire.carried[0].message.description.type, 'offer');
   });
 
   test('come again for somebody who went and came back, in whatever order the messages cross', async () => {
