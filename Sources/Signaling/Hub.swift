@@ -8,6 +8,8 @@ public enum Input: Equatable, Sendable {
     case unreadable(SocketID, UnreadableMessage)
     case closed(SocketID, leaving: Bool)
     case banned(Ban)
+    /// The operator lifted a ban.
+    case unbanned(IdentityID)
     /// An address was banned, or an operator wants this socket's client gone.
     case expel(SocketID, WireError, CloseCode)
 }
@@ -91,6 +93,8 @@ public struct Hub<Generator: RandomNumberGenerator & Sendable>: Sendable {
             if case .identity(let identity) = ban.subject, people[identity] != nil {
                 effects.tell(.person(identity, .banned(ban)))
             }
+        case .unbanned(let identity):
+            if people[identity] != nil { effects.tell(.person(identity, .unbanned)) }
         case .expel(let socket, let error, let code):
             if let client = sockets[socket] { effects.tell(.client(client, .expel(error, code))) }
         }

@@ -56,6 +56,14 @@ import Wire
         #expect(reports.first?.lines.map(\.text) == ["between us"])
     }
 
+    @Test func linesSaidToOneselfDoNotWashTheOthersOut() {
+        let (ada, bob, matched) = chat()
+        bob.signal(matched.publish.session, "chat", "something rude")
+        for _ in 0..<20 { bob.signal(matched.publish.session, "chat", "nothing", to: bob.connection) }
+        ada.report()
+        #expect(reports.first?.lines.map(\.text) == ["something rude"])
+    }
+
     @Test func aChatCanBeReportedForAMinuteAfterItsEndWithItsLines() {
         let (ada, bob, matched) = chat()
         bob.signal(matched.publish.session, "chat", "bye, idiot")

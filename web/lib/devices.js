@@ -5,14 +5,14 @@ import { ConfabError, otFailure } from './errors.js';
 
 /** @typedef {{kind: 'audioInput' | 'videoInput', deviceId: string, label: string}} Device */
 
-/** @type {Record<string, [string, string]>} */
+/** @type {Record<string, [string, string]>} by the browser's name: OpenTok's name, and what to do */
 const refusals = {
-  NotAllowedError: ['OT_USER_MEDIA_ACCESS_DENIED', 'The camera or microphone was not allowed. Allow it in the address bar and try again.'],
+  NotAllowedError: ['OT_USER_MEDIA_ACCESS_DENIED', 'The camera or microphone was not allowed. Allow it in the address bar.'],
   SecurityError: ['OT_USER_MEDIA_ACCESS_DENIED', 'This browser does not allow camera and microphone here. Check its settings.'],
   NotFoundError: ['OT_NO_DEVICES_FOUND', 'No camera or microphone was found. Plug one in and try again.'],
-  NotReadableError: ['OT_HARDWARE_UNAVAILABLE', 'The camera or microphone is in use elsewhere. Close the other program and try again.'],
+  NotReadableError: ['OT_HARDWARE_UNAVAILABLE', 'The camera or microphone is in use elsewhere. Close the other program.'],
   AbortError: ['OT_HARDWARE_UNAVAILABLE', 'The camera or microphone could not be started. Unplug it and try again.'],
-  OverconstrainedError: ['OT_CONSTRAINTS_NOT_SATISFIED', 'No camera or microphone can do what was asked. Choose another device or resolution.'],
+  OverconstrainedError: ['OT_CONSTRAINTS_NOT_SATISFIED', 'No device can do what was asked. Choose another device or resolution.'],
   TypeError: ['OT_NO_VALID_CONSTRAINTS', 'Neither audio nor video was asked for. Choose at least one source.'],
 };
 
@@ -94,6 +94,12 @@ async function captureScreen(video, audio) {
     throw otFailure('OT_SCREEN_SHARING_NOT_SUPPORTED', 1500, 'This browser cannot share a screen. Use one on a computer.');
   }
   const screen = await devices.getDisplayMedia({ video });
-  if (audio) for (const track of (await devices.getUserMedia({ audio })).getTracks()) screen.addTrack(track);
-  return screen;
+  if (!audio) return screen;
+  try {
+    for (const track of (await devices.getUserMedia({ audio })).getTracks()) screen.addTrack(track);
+    return screen;
+  } catch (error) {
+    for (const track of screen.getTracks()) track.stop();
+    throw error;
+  }
 }

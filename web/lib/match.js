@@ -56,7 +56,8 @@ export class Match {
     const clock = options.clock ?? systemClock;
     this.#timers = new Timers(clock);
     const { publish, subscribe } = this.#admissions = matched;
-    const make = (/** @type {string} */ sessionId) => new Session('', sessionId, { client, rtc: options.rtc, clock: options.clock });
+    const shared = { client, rtc: options.rtc, clock: options.clock };
+    const make = (/** @type {string} */ sessionId) => new Session('', sessionId, shared);
     this.#ours = make(publish.sessionId);
     this.#theirs = publish.sessionId === subscribe.sessionId ? this.#ours : make(subscribe.sessionId);
     this.#typing = new TypingSender((typing) => {
@@ -90,7 +91,8 @@ export class Match {
   /** @param {string} text @returns {Promise<void>} */
   sendChat(text) {
     if (!this.textChat) {
-      return Promise.reject(new ConfabError({ code: 'not_permitted', message: 'This partner cannot be written to. Speak, or press Next.' }));
+      const message = 'This partner cannot be written to. Speak, or press Next.';
+      return Promise.reject(new ConfabError({ code: 'not_permitted', message }));
     }
     this.#typing.finished();
     return new Promise((resolve, reject) => {
@@ -138,9 +140,10 @@ export class Match {
     if (this.#over || this.#theirs.getSubscribersForStream(this.subscriber?.stream).length > 0) return;
     const { subscriberTarget, subscriberOptions } = this.#options;
     const target = typeof subscriberTarget === 'function' ? subscriberTarget(stream) : subscriberTarget;
-    const subscriber = this.#theirs.subscribe(stream, target, { label: 'Partner', ...subscriberOptions }, (/** @type {any} */ error) => {
+    const ended = (/** @type {ConfabError | undefined} */ error) => {
       if (error && error.name !== 'OT_STREAM_DESTROYED') this.#failed(error);
-    });
+    };
+    const subscriber = this.#theirs.subscribe(stream, target, { label: 'Partner', ...subscriberOptions }, ended);
     this.subscriber = subscriber;
     subscriber.once('connected', () => this.#timers.clear('stream'));
     this.#tell('subscriber', { subscriber });

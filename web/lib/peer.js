@@ -22,10 +22,17 @@ const politePatience = 2;
 const mostEarlyCandidates = 100;
 
 /** @typedef {{audio: boolean, video: boolean}} Wanted */
-/** @typedef {{description: RTCSessionDescriptionInit, streams?: Record<string, string>} | {candidate: RTCIceCandidateInit | null}} Payload */
+/** @typedef {{description: RTCSessionDescriptionInit} | {candidate: RTCIceCandidateInit | null}} Payload */
 /** @typedef {{RTCPeerConnection: typeof RTCPeerConnection, MediaStream: typeof MediaStream}} Rtc */
 /** @typedef {'connecting' | 'connected' | 'disconnected' | 'failed'} PeerState */
-/** @typedef {{container: MediaStream, wanted: Wanted, tracks: Map<string, MediaStreamTrack | null>, senders: Map<string, RTCRtpSender>}} Outgoing */
+/**
+ * A stream sent, its tracks and senders by kind.
+ * @typedef {object} Outgoing
+ * @property {MediaStream} container
+ * @property {Wanted} wanted
+ * @property {Map<string, MediaStreamTrack | null>} tracks
+ * @property {Map<string, RTCRtpSender>} senders
+ */
 
 /**
  * @typedef {object} PeerOptions
@@ -54,6 +61,8 @@ export class Peer {
   #aliases = new Map();
   /** @type {string | undefined} */
   #origin;
+  /** @type {boolean | undefined} as they wrote it: Chromium's `remoteDescription` is its own wording */
+  #isTheirsMozilla;
   /** @type {'active' | 'passive' | undefined} our part in the DTLS handshake, since the first answer */
   #role;
   #makingOffer = false;
@@ -275,8 +284,8 @@ export class Peer {
    * themselves connected, and one that Firefox offers then never connects. Within one engine it works.
    * @param {RTCPeerConnection} connection
    */
-  #isMixed({ localDescription, remoteDescription }) {
-    return remoteDescription !== null && isMozilla(localDescription?.sdp) !== isMozilla(remoteDescription.sdp);
+  #isMixed({ localDescription }) {
+    return this.#isTheirsMozilla !== undefined && this.#isTheirsMozilla !== isMozilla(localDescription?.sdp);
   }
 
   // ---- Negotiation
@@ -318,6 +327,8 @@ export class Peer {
     if (this.#ignoringOffer || late) return;
     await this.#accept(description);
     this.#origin = origin;
+    this.#isTheirsMozilla = isMozilla(description.sdp);
+    this.#timers.clear('first offer');
     // The other end is at it already.
     if (isOffer && this.#timers.has('restart')) this.#restartIn(restartAgainMs);
     if (!isOffer) this.#role = roleOf(description.sdp ?? '') === 'active' ? 'passive' : 'active';
@@ -348,8 +359,9 @@ export class Peer {
       await this.#connection.addIceCandidate(/** @type {any} */ (candidate));
     } catch (error) {
       // Those of an offer we did not take, and leftovers of a connection that was replaced, belong to nothing.
-      const foreign = candidate?.usernameFragment && !this.#connection?.remoteDescription?.sdp.includes(candidate.usernameFragment);
-      if (!this.#ignoringOffer && !foreign && candidate) this.#failed(error);
+      const fragment = candidate?.usernameFragment;
+      const isForeign = fragment && !this.#connection?.remoteDescription?.sdp.includes(fragment);
+      if (!this.#ignoringOffer && !isForeign && candidate) this.#failed(error);
     }
   }
 

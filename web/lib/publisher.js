@@ -213,7 +213,8 @@ export class Publisher extends Emitter {
       const known = deviceError(error);
       this.accessAllowed = false;
       this.#dialogClosed();
-      if (known.name === 'OT_USER_MEDIA_ACCESS_DENIED') this.dispatch(new OTEvent('accessDenied', { message: known.message }, true));
+      const { name, message } = known;
+      if (name === 'OT_USER_MEDIA_ACCESS_DENIED') this.dispatch(new OTEvent('accessDenied', { message }, true));
       this.#dispose();
       throw known;
     }
@@ -250,7 +251,8 @@ export class Publisher extends Emitter {
    * @param {Kind} kind
    */
   #tell(kind) {
-    this.session?._publications.update(this, kind === 'audio' ? { hasAudio: this.#has('audio') } : { hasVideo: this.#has('video') });
+    const has = this.#has(kind);
+    this.session?._publications.update(this, kind === 'audio' ? { hasAudio: has } : { hasVideo: has });
   }
 
   /** @param {Kind} kind @param {MediaSource} source */

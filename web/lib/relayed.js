@@ -105,7 +105,10 @@ export class RelayedTransport {
   /** @param {string} streamId */
   senderReports(streamId) {
     const peers = [...this.#peers].filter(([connectionId]) => this.#subscribers.get(streamId)?.has(connectionId));
-    return Promise.all(peers.map(async ([connectionId, peer]) => ({ connectionId, reports: await peer.senderReports(streamId) })));
+    return Promise.all(peers.map(async ([connectionId, peer]) => {
+      const reports = await peer.senderReports(streamId);
+      return { connectionId, reports };
+    }));
   }
 
   /** @param {string} streamId @returns {RTCRtpReceiver[]} */

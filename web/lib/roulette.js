@@ -1,5 +1,5 @@
-// `Roulette`: strangers meet. It asks the server for partners and makes a `Match` of each answer. Its one invariant: there is at
-// most one match, the server's present one, and the publisher given to it outlives them all.
+// `Roulette`: strangers meet. It asks the server for partners and makes a `Match` of each answer. Its one invariant: there is
+// at most one match, the server's present one, and the publisher given to it outlives them all.
 
 import { ConfabError } from './errors.js';
 import { Emitter } from './events.js';
@@ -126,7 +126,8 @@ export class Roulette extends Emitter {
   /** @param {string} text @returns {Promise<void>} */
   sendChat(text) {
     if (this.#match) return this.#match.sendChat(text);
-    return Promise.reject(new ConfabError({ code: 'not_matched', message: 'There is nobody to write to. Wait for the next partner.' }));
+    const message = 'There is nobody to write to. Wait for the next partner.';
+    return Promise.reject(new ConfabError({ code: 'not_matched', message }));
   }
 
   /**

@@ -95,8 +95,12 @@ export class Session extends Emitter {
 
   /** @param {string} token */
   async #connect(token) {
-    if (this.#state !== 'disconnected') throw otFailure('OT_CONNECT_FAILED', 1006, 'This session is connected already. Call disconnect() first.');
-    if (typeof token !== 'string' || token === '') throw otFailure('OT_INVALID_PARAMETER', 1011, 'Give connect() a token for this session.');
+    if (this.#state !== 'disconnected') {
+      throw otFailure('OT_CONNECT_FAILED', 1006, 'This session is connected already. Call disconnect() first.');
+    }
+    if (typeof token !== 'string' || token === '') {
+      throw otFailure('OT_INVALID_PARAMETER', 1011, 'Give connect() a token for this session.');
+    }
     this.#state = 'connecting';
     this.#refusal = null;
     const epoch = this.#epoch += 1;
@@ -304,7 +308,8 @@ export class Session extends Emitter {
     }
     this.#state = 'connected';
     this._muted = message.muted;
-    this.capabilities = Object.fromEntries(Object.entries(message.capabilities).map(([name, allowed]) => [name, allowed ? 1 : 0]));
+    const allowed = Object.entries(message.capabilities);
+    this.capabilities = Object.fromEntries(allowed.map(([name, isAllowed]) => [name, isAllowed ? 1 : 0]));
     this._roster = new Roster();
     this.connection = this._roster.connection(message.connection);
     const epoch = this.#epoch;
@@ -387,6 +392,6 @@ export class Session extends Emitter {
     if (!this.isConnected()) throw otFailure('OT_NOT_CONNECTED', 1010, `Connect to the session before you ${capability}.`);
     const epoch = this.#epoch;
     if (this.capabilities?.[capability] === 1) return { stillIn: () => this.#stillIn(epoch) };
-    throw otFailure('OT_PERMISSION_DENIED', code, `Your token's role does not allow to ${capability}. Ask for a token of another role.`);
+    throw otFailure('OT_PERMISSION_DENIED', code, `Your token does not allow to ${capability}. Ask for one with another role.`);
   }
 }

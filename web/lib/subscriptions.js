@@ -29,8 +29,12 @@ export class Subscriptions {
     const session = this.#session;
     try {
       session._demand('subscribe', 1500);
-      if (!session._roster.streams.has(streamId)) throw otFailure('OT_STREAM_NOT_FOUND', 1604, 'This stream is not in the session any more.');
-      if (connection === session.connection) throw otFailure('OT_INVALID_PARAMETER', 1011, 'This is your own stream. Show its publisher instead.');
+      if (!session._roster.streams.has(streamId)) {
+        throw otFailure('OT_STREAM_NOT_FOUND', 1604, 'This stream is not in the session any more.');
+      }
+      if (connection === session.connection) {
+        throw otFailure('OT_INVALID_PARAMETER', 1011, 'This is your own stream. Show its publisher instead.');
+      }
       this.#subscribers.add(subscriber);
       session._transport?.subscribe(streamId, connection.connectionId, subscriber);
       await this.#tell(streamId);

@@ -47,7 +47,8 @@ export class Widget {
     root.id ||= this.id;
     this.id = root.id;
     root.classList.add('OT_root', `OT_${kind}`, 'OT_loading');
-    Object.assign(root.style, { overflow: 'hidden', width: length(options.width, defaultSize.width), height: length(options.height, defaultSize.height) });
+    const { width = defaultSize.width, height = defaultSize.height } = options;
+    Object.assign(root.style, { overflow: 'hidden', width: length(width), height: length(height) });
     // A positioned root may be what the page's own style wants it to be.
     if (globalThis.getComputedStyle?.(root).position === 'static') root.style.position = 'relative';
     const container = document.createElement('div');
@@ -138,7 +139,7 @@ function place(target, mode) {
   return root;
 }
 
-/** @param {number | string | undefined} given @param {number} otherwise */
-function length(given, otherwise) {
-  return typeof given === 'string' && !/^\d+$/.test(given) ? given : `${given ?? otherwise}px`;
+/** @param {number | string} given */
+function length(given) {
+  return typeof given === 'string' && !/^\d+$/.test(given) ? given : `${given}px`;
 }

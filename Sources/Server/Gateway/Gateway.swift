@@ -28,6 +28,7 @@ final class Gateway {
 
     private var socketsByAddress: [IPAddress: Int] = [:]
     private var addressBans: [(CIDRBlock, Ban)] = []
+    private var bannedIdentities: Set<IdentityID> = []
     private(set) var isDraining = false
 
     init(
@@ -79,6 +80,13 @@ final class Gateway {
             guard let block = CIDRBlock(text) else { return nil }
             return (block, ban)
         }
+        let identities = Set(
+            bans.compactMap { ban in
+                if case .identity(let identity) = ban.subject { identity } else { nil }
+            }
+        )
+        for lifted in bannedIdentities.subtracting(identities) { runner.submit(.unbanned(lifted)) }
+        bannedIdentities = identities
         for ban in bans { runner.submit(.banned(ban)) }
         var expelled: [(SocketID, Ban)] = []
         runner.forEachSocket { id, socket in

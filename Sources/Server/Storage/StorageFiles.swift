@@ -2,22 +2,13 @@ import Foundation
 
 /// Files and directories that only their owner may read: chats of strangers and the project's data are in them.
 enum StorageFiles {
-    /// Makes the directory with mode 0700, and those above it as usual. One that exists is left as its owner set it.
+    /// Makes the directory with mode 0700; one that exists is left as its owner set it.
     static func createDirectory(_ path: String) throws {
-        let parent = (path as NSString).deletingLastPathComponent
         do {
-            if !parent.isEmpty {
-                try FileManager.default.createDirectory(atPath: parent, withIntermediateDirectories: true)
-            }
+            try PrivateFiles.makeDirectory(path)
         } catch {
-            throw StorageError(.notAccessible, "The directory \(parent) cannot be made.", cause: error)
+            throw StorageError(.notAccessible, error.description, cause: error)
         }
-        if mkdir(path, 0o700) == 0 { return }
-        let reason = errno
-        var isDirectory: ObjCBool = false
-        guard reason == EEXIST, FileManager.default.fileExists(atPath: path, isDirectory: &isDirectory),
-            isDirectory.boolValue
-        else { throw StorageError(.notAccessible, "The directory \(path) cannot be made: \(text(of: reason)).") }
     }
 
     /// Makes an empty file with mode 0600, from the start: changing the mode later would leave a moment to open it.

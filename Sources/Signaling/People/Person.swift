@@ -18,6 +18,7 @@ public enum PersonEvent: Equatable, Sendable {
     case partnerAway(MatchID, Bool)
     // From the operator.
     case banned(Ban)
+    case unbanned
 }
 
 /// One identity: its devices, blocks, ban, skips, and the one thing it is doing.
@@ -120,6 +121,7 @@ public struct Person: Equatable, Sendable {
         case .matched(let matched, let partner): begin(matched, with: partner, now: now, into: &effects)
         case .matchEnded(let match, let reason): ended(match, reason, now: now, into: &effects)
         case .partnerAway(let match, let isAway): partnerAway(match, isAway, into: &effects)
+        case .unbanned: ban = nil
         case .banned(let ban): banned(ban, now: now, surroundings.rules, into: &effects)
         }
         report(before, into: &effects)

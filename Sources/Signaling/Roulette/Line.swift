@@ -53,3 +53,48 @@ struct Line: Equatable, Sendable {
         index < places.count ? places[index] : nil
     }
 }
+
+/// Several lines as one, in the order of entry, each place once.
+struct Walk {
+    private enum Cursor {
+        case one(Line.Place)
+        case line(Int32, index: Int)
+    }
+
+    private var cursors: [Cursor] = []
+    private var last: UInt64
+
+    /// - Parameter count: how many lines will be added.
+    init(after number: UInt64, count: Int) {
+        last = number
+        cursors.reserveCapacity(count)
+    }
+
+    /// A line of one.
+    mutating func add(_ place: Line.Place) { cursors.append(.one(place)) }
+
+    mutating func add(_ line: Int32, in lines: Numbered<Line>) {
+        cursors.append(.line(line, index: lines[line].index(after: last)))
+    }
+
+    mutating func next(in lines: Numbered<Line>) -> Line.Place? {
+        var best: Line.Place?
+        for position in cursors.indices {
+            guard let place = place(at: position, in: lines) else { continue }
+            if best.map({ place.number < $0.number }) ?? true { best = place }
+        }
+        if let best { last = best.number }
+        return best
+    }
+
+    /// The first place there after the last one given out.
+    private mutating func place(at position: Int, in lines: Numbered<Line>) -> Line.Place? {
+        switch cursors[position] {
+        case .one(let place): return place.number > last ? place : nil
+        case .line(let line, var index):
+            while let place = lines[line].place(at: index), place.number <= last { index += 1 }
+            cursors[position] = .line(line, index: index)
+            return lines[line].place(at: index)
+        }
+    }
+}

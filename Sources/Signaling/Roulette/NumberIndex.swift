@@ -32,6 +32,9 @@ struct NumberIndex: Sendable {
         return nil
     }
 
+    /// Has the processor fetch what a look-up of this key will read. The result means nothing, but has to be used.
+    func touch(_ key: UInt64) -> UInt64 { buckets[home(key)].key }
+
     subscript(position: Position) -> Int32 {
         get { buckets[position.bucket].number }
         set { buckets[position.bucket].number = newValue }
@@ -102,14 +105,8 @@ struct Numbered<Record> {
         return Int32(records.count - 1)
     }
 
-    /// Takes a record out and leaves one that holds nothing.
-    @discardableResult
-    mutating func remove(_ number: Int32, leaving vacant: Record) -> Record {
-        var record = vacant
-        swap(&record, &records[Int(number)])
-        unused.append(number)
-        return record
-    }
+    /// Gives the number back. What the record holds is the caller's to let go: it stays until the number is used again.
+    mutating func free(_ number: Int32) { unused.append(number) }
 }
 
 extension Numbered: Sendable where Record: Sendable {}

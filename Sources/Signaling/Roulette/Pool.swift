@@ -35,13 +35,6 @@ public struct Pool: Sendable {
         var isOpen: Bool
         /// Stands in the lines: found nobody on entering.
         var isQueued = false
-
-        static var vacant: Slot {
-            Slot(
-                entry: PoolEntry(identity: IdentityID(high: 0, low: 0)), number: 0,
-                entered: Timestamp(milliseconds: 0), isOpen: false
-            )
-        }
     }
 
     /// A match that both must still agree to.
@@ -75,6 +68,7 @@ public struct Pool: Sendable {
     /// How many wait from each address.
     private var perAddress = NumberIndex()
     private var attempts = Numbered<Attempt>()
+    private var byMatch = NumberIndex()
     private var unfinished: [UInt64: Unfinished] = [:]
 
     private var lines = Numbered<Line>()
@@ -85,6 +79,9 @@ public struct Pool: Sendable {
     private var exclusive: Deque<Due> = []
     private var retries = Heap<Due>()
     private var lastNumber: UInt64 = 0
+    /// Means nothing. What an event needs is first touched, all of it together: with a million waiting each touch is a
+    /// wait for memory, and a processor waits for several at a time, but not past the work done with the first.
+    private var readAhead: UInt64 = 0
     private let rules: Rules
 
     public init(rules: Rules) {
@@ -129,12 +126,12 @@ public struct Pool: Sendable {
             exclusive.removeFirst()
             guard isAlive(due.place) else { continue }
             open(due.place)
-            attempt(due.place.slot, now: now, using: &generator, into: &effects)
+            attemptAgain(due.place.slot, now: now, using: &generator, into: &effects)
         }
         while let due = retries.min, due.at <= now {
             retries.removeMin()
             guard isAlive(due.place) else { continue }
-            attempt(due.place.slot, now: now, using: &generator, into: &effects)
+            attemptAgain(due.place.slot, now: now, using: &generator, into: &effects)
         }
     }
 
@@ -149,7 +146,10 @@ public struct Pool: Sendable {
     /// 64 bits of a hash seeded anew in each process stand for the text: nobody outside can make two of them meet.
     private static func key(_ text: String) -> UInt64 { UInt64(truncatingIfNeeded: text.hashValue) }
 
-    private static func key(_ interest: String, _ mode: ChatMode) -> UInt64 {
+    /// The keys of somebody's interests. The two modes do not meet.
+    private static func topics(of entry: PoolEntry) -> [UInt64] { entry.interests.map { topic($0, entry.mode) } }
+
+    private static func topic(_ interest: String, _ mode: ChatMode) -> UInt64 {
         mode == .video ? key(interest) : ~key(interest)
     }
 
@@ -164,23 +164,26 @@ public struct Pool: Sendable {
         into effects: inout [Effect]
     ) {
         let key = Self.key(entry.identity)
-        guard byIdentity.position(of: key) == nil else { return }
-        guard admit(from: entry.address) else { return effects.tell(.person(entry.identity, .queueFull)) }
+        let address = Self.key(entry.address)
+        let topics = Self.topics(of: entry)
+        readAhead &+= byIdentity.touch(key) &+ perAddress.touch(address) &+ byInterest.touch(topics.first ?? 0)
+        guard byIdentity[key] == nil else { return }
+        guard entry.address.isEmpty || admit(from: address) else {
+            return effects.tell(.person(entry.identity, .queueFull))
+        }
         lastNumber += 1
         let isOpen = entry.interests.isEmpty || rules.interestWait <= .zero
         let slot = slots.insert(Slot(entry: entry, number: lastNumber, entered: now, isOpen: isOpen))
         byIdentity.insert(key, slot)
-        attempt(slot, now: now, using: &generator, into: &effects)
-        if slots[slot].attempt == nil { queue(slot) }
+        attempt(slot, topics, now: now, using: &generator, into: &effects)
+        if slots[slot].attempt == nil { queue(slot, topics) }
     }
 
     /// Counts one more from this address, if there may be one.
-    private mutating func admit(from address: String) -> Bool {
-        guard !address.isEmpty else { return true }
-        let key = Self.key(address)
-        guard let position = perAddress.position(of: key) else {
+    private mutating func admit(from address: UInt64) -> Bool {
+        guard let position = perAddress.position(of: address) else {
             guard rules.entriesPerAddress > 0 else { return false }
-            perAddress.insert(key, 1)
+            perAddress.insert(address, 1)
             return true
         }
         guard perAddress[position] < rules.entriesPerAddress else { return false }
@@ -188,27 +191,26 @@ public struct Pool: Sendable {
         return true
     }
 
-    private mutating func release(_ address: String) {
-        guard !address.isEmpty, let position = perAddress.position(of: Self.key(address)) else { return }
+    private mutating func release(_ address: UInt64) {
+        guard let position = perAddress.position(of: address) else { return }
         perAddress[position] -= 1
         if perAddress[position] == 0 { perAddress.remove(at: position) }
     }
 
     /// Has somebody stand in the lines where others find him.
-    private mutating func queue(_ slot: Int32) {
+    private mutating func queue(_ slot: Int32, _ topics: [UInt64]) {
         guard !slots[slot].isQueued else { return }
         slots[slot].isQueued = true
         let place = place(of: slot)
-        let mode = slots[slot].entry.mode
-        for text in slots[slot].entry.interests { join(Self.key(text, mode), place) }
-        if slots[slot].isOpen { return lines[openLine(of: slots[slot])].insert(place) }
+        for topic in topics { join(topic, place) }
+        if slots[slot].isOpen { return lines[openLine(of: slot)].insert(place) }
         let due = Due(at: slots[slot].entered + rules.interestWait, place: place)
         let later = exclusive.reversed().prefix { due < $0 }.count
         exclusive.insert(due, at: exclusive.count - later)
     }
 
-    private mutating func join(_ interest: UInt64, _ place: Line.Place) {
-        guard let position = byInterest.position(of: interest) else { return byInterest.insert(interest, place.slot) }
+    private mutating func join(_ topic: UInt64, _ place: Line.Place) {
+        guard let position = byInterest.position(of: topic) else { return byInterest.insert(topic, place.slot) }
         if byInterest[position] >= 0 {
             var line = Line()
             line.insert(self.place(of: byInterest[position]))
@@ -222,24 +224,35 @@ public struct Pool: Sendable {
     /// Takes somebody out of everything that knows of him.
     @discardableResult
     private mutating func remove(_ slot: Int32) -> PoolEntry {
-        let removed = slots.remove(slot, leaving: .vacant)
-        let entry = removed.entry
-        if let position = byIdentity.position(of: Self.key(entry.identity)) { byIdentity.remove(at: position) }
-        release(entry.address)
-        if !unfinished.isEmpty { unfinished[removed.number] = nil }
-        guard removed.isQueued else { return entry }
-        for text in entry.interests { leave(Self.key(text, entry.mode)) }
-        if removed.isOpen { leave(line: openLine(of: removed)) }
+        let key = Self.key(slots[slot].entry.identity)
+        let address = Self.key(slots[slot].entry.address)
+        readAhead &+= byIdentity.touch(key) &+ perAddress.touch(address)
+            &+ UInt64(slots[slot].entry.interests.count)
+        if let position = byIdentity.position(of: key) { byIdentity.remove(at: position) }
+        if !slots[slot].entry.address.isEmpty { release(address) }
+        if !unfinished.isEmpty { unfinished[slots[slot].number] = nil }
+        slots[slot].number = 0
+        if slots[slot].isQueued { leaveLines(slot) }
+        // What the entry holds is let go now, not when the slot is used again.
+        var entry = PoolEntry(identity: IdentityID(high: 0, low: 0))
+        swap(&entry, &slots[slot].entry)
+        slots.free(slot)
         return entry
     }
 
-    private mutating func leave(_ interest: UInt64) {
-        guard let position = byInterest.position(of: interest) else { return }
+    private mutating func leaveLines(_ slot: Int32) {
+        let (interests, mode) = (slots[slot].entry.interests, slots[slot].entry.mode)
+        for interest in interests { leave(Self.topic(interest, mode)) }
+        if slots[slot].isOpen { leave(line: openLine(of: slot)) }
+    }
+
+    private mutating func leave(_ topic: UInt64) {
+        guard let position = byInterest.position(of: topic) else { return }
         let number = byInterest[position]
         if number < 0 {
             leave(line: ~number)
             guard lines[~number].isEmpty else { return }
-            lines.remove(~number, leaving: Line())
+            lines.free(~number)
         }
         byInterest.remove(at: position)
     }
@@ -256,9 +269,9 @@ public struct Pool: Sendable {
 
     /// Those open from the start stand apart from those who waited for their interests in vain: so each line is appended
     /// to in the order of entry.
-    private func openLine(of slot: Slot) -> Int32 {
-        let isFromStart = slot.entry.interests.isEmpty || rules.interestWait <= .zero
-        return Self.openLine(slot.entry.mode, fromStart: isFromStart)
+    private func openLine(of slot: Int32) -> Int32 {
+        let isFromStart = slots[slot].entry.interests.isEmpty || rules.interestWait <= .zero
+        return Self.openLine(slots[slot].entry.mode, fromStart: isFromStart)
     }
 
     private static func openLine(_ mode: ChatMode, fromStart: Bool) -> Int32 {
@@ -280,14 +293,22 @@ public struct Pool: Sendable {
 
     // MARK: Finding somebody
 
-    private mutating func attempt(
+    private mutating func attemptAgain(
         _ slot: Int32, now: Timestamp, using generator: inout some RandomNumberGenerator, into effects: inout [Effect]
     ) {
         guard slots[slot].attempt == nil else { return }
-        switch search(for: slot, now: now) {
+        attempt(slot, Self.topics(of: slots[slot].entry), now: now, using: &generator, into: &effects)
+    }
+
+    private mutating func attempt(
+        _ slot: Int32, _ topics: [UInt64], now: Timestamp, using generator: inout some RandomNumberGenerator,
+        into effects: inout [Effect]
+    ) {
+        switch search(for: slot, topics, now: now) {
         case .found(let candidate):
             let match = MatchID.random(using: &generator)
             let number = attempts.insert(Attempt(match: match, first: slot, second: candidate))
+            byMatch.insert(match.low, number)
             slots[slot].attempt = number
             slots[candidate].attempt = number
             let (first, second) = (slots[slot].entry.identity, slots[candidate].entry.identity)
@@ -308,10 +329,10 @@ public struct Pool: Sendable {
         case nobody
     }
 
-    private mutating func search(for slot: Int32, now: Timestamp) -> Finding {
+    private mutating func search(for slot: Int32, _ topics: [UInt64], now: Timestamp) -> Finding {
         let number = slots[slot].number
         let before = unfinished.isEmpty ? nil : unfinished.removeValue(forKey: number)
-        var walk = walk(for: slot, after: before?.probed ?? 0)
+        var walk = walk(for: slot, topics, after: before?.probed ?? 0)
         var fallback = before?.fallback
         var probed: UInt64 = 0
         var probes = 0
@@ -332,80 +353,39 @@ public struct Pool: Sendable {
 
     /// Two who just left each other and are alone: paired again when both have waited for `rematchWait`.
     private func rematch(_ slot: Int32, with fallback: Line.Place?, now: Timestamp) -> Finding {
-        guard let fallback, isAlive(fallback), slots[fallback.slot].attempt == nil else { return .nobody }
+        guard let fallback else { return .nobody }
+        // Gone, or asked by another, since this walk met him: there may be another former partner, whom it passed over.
+        guard isAlive(fallback), slots[fallback.slot].attempt == nil else { return .retry(now + rules.retryInterval) }
         let at = max(slots[slot].entered, slots[fallback.slot].entered) + rules.rematchWait
         return at <= now ? .found(fallback.slot) : .retry(at)
     }
 
     /// All in whose lines this person may find somebody.
-    private func walk(for slot: Int32, after number: UInt64) -> Walk {
-        let mode = slots[slot].entry.mode
-        var walk = Walk(after: number, lines: slots[slot].entry.interests.count + (slots[slot].isOpen ? 2 : 0))
-        for text in slots[slot].entry.interests {
-            guard let found = byInterest[Self.key(text, mode)] else { continue }
+    private func walk(for slot: Int32, _ topics: [UInt64], after number: UInt64) -> Walk {
+        var walk = Walk(after: number, count: topics.count + (slots[slot].isOpen ? 2 : 0))
+        for topic in topics {
+            guard let found = byInterest[topic] else { continue }
             if found >= 0 { walk.add(place(of: found)) } else { walk.add(~found, in: lines) }
         }
         guard slots[slot].isOpen else { return walk }
+        let mode = slots[slot].entry.mode
         walk.add(Self.openLine(mode, fromStart: true), in: lines)
         walk.add(Self.openLine(mode, fromStart: false), in: lines)
         return walk
     }
 
-    /// Several lines as one, in the order of entry, each place once.
-    private struct Walk {
-        private enum Cursor {
-            case one(Line.Place)
-            case line(Int32, index: Int)
-        }
-
-        private var cursors: [Cursor] = []
-        private var last: UInt64
-
-        init(after number: UInt64, lines: Int) {
-            last = number
-            cursors.reserveCapacity(lines)
-        }
-
-        mutating func add(_ place: Line.Place) { cursors.append(.one(place)) }
-
-        mutating func add(_ line: Int32, in lines: Numbered<Line>) {
-            cursors.append(.line(line, index: lines[line].index(after: last)))
-        }
-
-        mutating func next(in lines: Numbered<Line>) -> Line.Place? {
-            var best: Line.Place?
-            for position in cursors.indices {
-                guard let place = place(at: position, in: lines) else { continue }
-                if best.map({ place.number < $0.number }) ?? true { best = place }
-            }
-            if let best { last = best.number }
-            return best
-        }
-
-        /// The first place there after the last one given out.
-        private mutating func place(at position: Int, in lines: Numbered<Line>) -> Line.Place? {
-            switch cursors[position] {
-            case .one(let place): return place.number > last ? place : nil
-            case .line(let line, var index):
-                while let place = lines[line].place(at: index), place.number <= last { index += 1 }
-                cursors[position] = .line(line, index: index)
-                return lines[line].place(at: index)
-            }
-        }
-    }
-
     // MARK: Both must agree
 
-    /// The attempt for that match, if this person is in it.
-    private func attempt(_ match: MatchID, of identity: IdentityID) -> (slot: Int32, number: Int32)? {
-        guard let slot = slot(of: identity), let number = slots[slot].attempt, attempts[number].match == match else {
-            return nil
-        }
-        return (slot, number)
+    /// The attempt for that match, if this person is in it, and which of the two he is.
+    private func attempt(_ match: MatchID, of identity: IdentityID) -> (number: Int32, slot: Int32)? {
+        guard let number = byMatch[match.low], attempts[number].match == match else { return nil }
+        let (first, second) = (attempts[number].first, attempts[number].second)
+        if slots[first].entry.identity == identity { return (number, first) }
+        return slots[second].entry.identity == identity ? (number, second) : nil
     }
 
     private mutating func agreed(_ match: MatchID, _ identity: IdentityID, into effects: inout [Effect]) {
-        guard let (slot, number) = attempt(match, of: identity) else { return }
+        guard let (number, slot) = attempt(match, of: identity) else { return }
         guard let agreed = attempts[number].agreed, agreed != slot else { return attempts[number].agreed = slot }
         let attempt = end(number)
         let (first, second) = (remove(attempt.first), remove(attempt.second))
@@ -413,14 +393,17 @@ public struct Pool: Sendable {
     }
 
     private mutating func end(_ number: Int32) -> Attempt {
-        attempts.remove(number, leaving: Attempt(match: MatchID(high: 0, low: 0), first: 0, second: 0))
+        let attempt = attempts[number]
+        if let position = byMatch.position(of: attempt.match.low) { byMatch.remove(at: position) }
+        attempts.free(number)
+        return attempt
     }
 
     /// One is not free, or does not want to: out of the queue if he is not in it in truth; the other goes on.
     private mutating func refused(
         _ match: MatchID, _ identity: IdentityID, now: Timestamp, into effects: inout [Effect]
     ) {
-        guard let (slot, number) = attempt(match, of: identity) else { return }
+        guard let (number, slot) = attempt(match, of: identity) else { return }
         // Whatever the reason (a block this queue has not heard of, or another engagement), these two are not tried again.
         slots[attempts[number].other(than: slot)].entry.excluded.insert(identity)
         release(number, now: now, into: &effects)
@@ -432,7 +415,7 @@ public struct Pool: Sendable {
         for slot in [attempt.first, attempt.second] {
             slots[slot].attempt = nil
             unfinished[slots[slot].number] = nil
-            queue(slot)
+            queue(slot, Self.topics(of: slots[slot].entry))
             effects.tell(.person(slots[slot].entry.identity, .release(attempt.match)))
             retry(slot, at: now)
         }

@@ -172,8 +172,11 @@ extension Session {
         } else {
             broadcast(event, into: &effects)
         }
-        // Said to one alone or to all: what a partner heard belongs in a complaint about it.
-        keepLine(verb, from: member.identity, now: now, rules)
+        // Said to one alone or to all: what a partner heard belongs in a complaint about it. What he did not hear does not,
+        // or twenty lines said to oneself would wash the others out.
+        if verb.to.flatMap({ members[$0]?.identity }) != member.identity {
+            keepLine(verb, from: member.identity, now: now, rules)
+        }
     }
 
     private static func isSignalType(_ type: String) -> Bool {

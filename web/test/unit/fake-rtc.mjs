@@ -28,8 +28,6 @@ export class FakePeerConnection {
   senders = [];
   /** @type {{track: any, getStats: () => Promise<Map<string, object>>}[]} */
   receivers = [];
-  /** @type {{receiver: {track: {kind: string}}}[]} */
-  transceivers = [];
   /** @type {any[]} */
   candidates = [];
   /** @type {any} */
@@ -72,7 +70,6 @@ export class FakePeerConnection {
       replaceTrack: async (/** @type {any} */ other) => { sender.track = other; },
     };
     this.senders.push(sender);
-    if (this.transceivers.every(({ receiver }) => receiver.track.kind !== track.kind)) this.transceivers.push({ receiver: { track } });
     this.#need();
     return sender;
   }
@@ -92,16 +89,6 @@ export class FakePeerConnection {
   /** @param {string} kind */
   addTransceiver(kind) {
     this.expected.push(kind);
-    this.#need();
-  }
-
-  getTransceivers() {
-    return this.transceivers;
-  }
-
-  /** @param {string} kind */
-  addTransceiver(kind) {
-    this.transceivers.push({ receiver: { track: { kind } } });
     this.#need();
   }
 
@@ -143,7 +130,8 @@ export class FakePeerConnection {
     const partner = /^o=\S+ (\S+)/m.exec(description.sdp)?.[1] ?? null;
     if (this.#partner !== null && this.#partner !== partner) throw failure('OperationError', 'the fingerprint changed');
     this.#partner = partner;
-    this.remoteDescription = description;
+    // In its own words, as Chromium does.
+    this.remoteDescription = { type: description.type, sdp: description.sdp.replace(/^o=\S+/m, 'o=-') };
     this.#receive(description.sdp);
     this.#enter(isOffer ? 'have-remote-offer' : 'stable');
   }

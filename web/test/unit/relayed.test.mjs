@@ -80,7 +80,7 @@ describe('Relayed media', () => {
     await wire.run();
     assert.deepEqual(wire.carried, []);
     await wire.clock.advance(3000);
-    assert.equal(wire.carried[0].message.description.type, 'offer');
+    assert.ok(wire.carried.some(({ message }) => message.description?.type === 'offer'));
   });
 
   test('come again for somebody who went and came back, in whatever order the messages cross', async () => {

@@ -1,0 +1,249 @@
+import Signaling
+import Wire
+
+/// The contract's rules of people and roulette, written down a second time and as plainly as they go: lists and loops, no
+/// queue, no timers, no letters. It says what each client must hear, and judges the pairings it is shown.
+final class Model {
+    let rules: Rules
+    var now = Timestamp(milliseconds: 0)
+    var visitors: [Int: Visitor] = [:]
+    var people: [IdentityID: Someone] = [:]
+    var pairings: [MatchID: Pairing] = [:]
+    var places: [SessionID: Place] = [:]
+    /// What storage would know of somebody.
+    var records: [IdentityID: PersonRecord] = [:]
+    var reports = 0
+
+    init(rules: Rules) { self.rules = rules }
+
+    private func expect(_ visitor: Int, _ expectation: Expectation) {
+        visitors[visitor]?.expected.append(expectation)
+    }
+
+    func person(_ visitor: Visitor) -> Someone {
+        if let known = people[visitor.identity] { return known }
+        let person = Someone(visitor.identity, records[visitor.identity] ?? PersonRecord())
+        people[visitor.identity] = person
+        return person
+    }
+
+    private func isBanned(_ person: Someone) -> Bool { person.ban?.isActive(at: now) ?? false }
+
+    private func isDropped(_ visitor: Int) -> Bool { !(visitors[visitor]?.isLive ?? false) }
+
+    // MARK: Coming and going
+
+    func arrive(_ visitor: Visitor) {
+        visitors[visitor.number] = visitor
+        let person = person(visitor)
+        person.visitors.insert(visitor.number)
+        person.emptySince = nil
+    }
+
+    func drop(_ visitor: Visitor) {
+        visitor.droppedAt = now
+        let person = person(visitor)
+        guard person.search?.visitor == visitor.number else { return }
+        switch person.state {
+        case .waiting, .penalised: person.state = .away
+        case .chatting(let match): tellPartner(of: person, in: match, .reconnecting)
+        case .idle, .away: break
+        }
+    }
+
+    func resume(_ visitor: Visitor) {
+        visitor.droppedAt = nil
+        let person = person(visitor)
+        guard person.search?.visitor == visitor.number else { return }
+        switch person.state {
+        case .away: search(person, re: nil)
+        case .chatting(let match): tellPartner(of: person, in: match, .connected)
+        case .idle, .waiting, .penalised: break
+        }
+    }
+
+    private func tellPartner(of person: Someone, in match: MatchID, _ state: PartnerState.State) {
+        guard let other = pairings[match]?.partner(of: person.identity), let partner = people[other] else { return }
+        if let search = partner.search { expect(search.visitor, .partner(match, state)) }
+    }
+
+    func depart(_ visitor: Visitor) {
+        let person = person(visitor)
+        person.visitors.remove(visitor.number)
+        visitors[visitor.number] = nil
+        for session in Array(places.keys) { places[session]?.members.removeAll { $0.visitor == visitor.number } }
+        if person.search?.visitor == visitor.number { stopSearching(person, .partnerLeft) }
+        if person.visitors.isEmpty { person.emptySince = now }
+    }
+
+    // MARK: Searching
+
+    func start(_ visitor: Visitor, _ wanted: Someone.Search, isValid: Bool, re: UInt64) {
+        let person = person(visitor)
+        if isBanned(person) { return expect(visitor.number, .failure(re: re, .banned)) }
+        guard isValid else { return expect(visitor.number, .failure(re: re, .invalidInterests)) }
+        if let search = person.search, search.visitor != visitor.number {
+            guard isDropped(search.visitor) else { return expect(visitor.number, .failure(re: re, .elsewhere)) }
+            stopSearching(person, .partnerLeft)
+        }
+        switch person.state {
+        case .chatting: expect(visitor.number, .ok(re: re))
+        case .waiting where person.search == wanted: expect(visitor.number, .waiting(re: re, retryAfter: nil))
+        default:
+            person.search = wanted
+            search(person, re: re)
+        }
+    }
+
+    /// Waits out a penalty, or waits in the queue, or for the line to come back.
+    private func search(_ person: Someone, re: UInt64?) {
+        guard let search = person.search else { return }
+        let penalty = person.penaltyUntil.flatMap { now < $0 ? $0 : nil }
+        expect(search.visitor, .waiting(re: re, retryAfter: penalty.map { $0 - now }))
+        if isDropped(search.visitor) {
+            person.state = .away
+        } else if let penalty {
+            person.state = .penalised(until: penalty)
+        } else {
+            person.state = .waiting(since: now)
+        }
+    }
+
+    func next(_ visitor: Visitor, re: UInt64) {
+        let person = person(visitor)
+        guard person.search?.visitor == visitor.number else {
+            return expect(visitor.number, .failure(re: re, .notMatched))
+        }
+        switch person.state {
+        case .chatting(let match):
+            leave(person, match, .next)
+            expect(visitor.number, .ended(match, .next))
+            search(person, re: re)
+        case .penalised(let until): expect(visitor.number, .waiting(re: re, retryAfter: until - now))
+        default: expect(visitor.number, .waiting(re: re, retryAfter: nil))
+        }
+    }
+
+    func stop(_ visitor: Visitor, re: UInt64) {
+        let person = person(visitor)
+        if person.search?.visitor == visitor.number {
+            if let match = person.match { expect(visitor.number, .ended(match, .stopped)) }
+            stopSearching(person, .stopped)
+        }
+        expect(visitor.number, .ok(re: re))
+    }
+
+    private func stopSearching(_ person: Someone, _ reason: EndReason) {
+        if let match = person.match { leave(person, match, reason) }
+        person.state = .idle
+        person.search = nil
+    }
+
+    // MARK: Ending a match
+
+    private func leave(_ person: Someone, _ match: MatchID, _ reason: EndReason) {
+        guard let pairing = pairings[match] else { return }
+        close(match)
+        remember(match, person)
+        if reason != .blocked, reason != .banned { countSkip(person, began: pairing.began) }
+        guard let partner = people[pairing.partner(of: person.identity)], partner.match == match else { return }
+        remember(match, partner)
+        let told: EndReason = reason == .partnerLeft || reason == .banned ? .partnerLeft : .partnerNext
+        if let search = partner.search { expect(search.visitor, .ended(match, told)) }
+        search(partner, re: nil)
+    }
+
+    private func close(_ match: MatchID) {
+        pairings[match]?.isOver = true
+        guard let session = pairings[match]?.session else { return }
+        places[session]?.members.removeAll { $0.match == match }
+    }
+
+    private func remember(_ match: MatchID, _ person: Someone) {
+        person.lastChat = (match, now)
+        person.lastPartner = pairings[match]?.partner(of: person.identity)
+        person.state = .idle
+    }
+
+    private func countSkip(_ person: Someone, began: Timestamp) {
+        guard now < began + rules.skipWindow else { return }
+        person.skips = person.skips.filter { now < $0 + rules.skipPeriod } + [now]
+        guard person.skips.count >= rules.skipsBeforeWait else { return }
+        var wait = rules.firstSkipWait
+        for _ in rules.skipsBeforeWait..<person.skips.count { wait = min(wait * 2, rules.longestSkipWait) }
+        person.penaltyUntil = now + wait
+    }
+
+    // MARK: Blocking, reporting, banning
+
+    /// The chat that a verb is about: the one named, the present one, or the last for a minute.
+    private func chat(_ person: Someone, _ named: MatchID?) -> MatchID? {
+        var chats = person.match.map { [$0] } ?? []
+        if let last = person.lastChat, now <= last.ended + rules.reportWindow { chats.append(last.match) }
+        return named.map { chats.contains($0) ? $0 : nil } ?? chats.first
+    }
+
+    func block(_ visitor: Visitor, _ named: MatchID?, re: UInt64) {
+        let person = person(visitor)
+        guard let match = chat(person, named), let pairing = pairings[match] else {
+            return expect(visitor.number, .failure(re: re, .notMatched))
+        }
+        let other = pairing.partner(of: person.identity)
+        if person.blocked.insert(other).inserted { records[person.identity, default: PersonRecord()].blocked.append(other) }
+        expect(visitor.number, .ok(re: re))
+        guard person.match == match, let search = person.search else { return }
+        leave(person, match, .blocked)
+        expect(search.visitor, .ended(match, .blocked))
+        self.search(person, re: nil)
+    }
+
+    func report(_ visitor: Visitor, _ named: MatchID?, re: UInt64) {
+        let person = person(visitor)
+        guard let match = chat(person, named) else { return expect(visitor.number, .failure(re: re, .notMatched)) }
+        if pairings[match]?.reportedBy.insert(person.identity).inserted ?? false { reports += 1 }
+        expect(visitor.number, .ok(re: re))
+    }
+
+    /// Returns who is put out. Somebody whom nobody remembers is only banned on disk.
+    func ban(_ identity: IdentityID, _ ban: Ban) -> [Visitor] {
+        records[identity, default: PersonRecord()].ban = ban
+        guard let person = people[identity] else { return [] }
+        person.ban = ban
+        guard isBanned(person) else { return [] }
+        if let match = person.match, let search = person.search { expect(search.visitor, .ended(match, .banned)) }
+        stopSearching(person, .banned)
+        return person.visitors.sorted().compactMap { visitors[$0] }
+    }
+
+    // MARK: Sessions
+
+    /// Whether the token lets in; if not, whether trying it costs the connection.
+    func join(_ visitor: Visitor, _ session: SessionID, match: MatchID?, re: UInt64) -> Bool {
+        let isIn = places[session]?.members.contains { $0.visitor == visitor.number } ?? false
+        if isIn {
+            expect(visitor.number, .failure(re: re, .alreadyJoined))
+        } else if let match, pairings[match]?.isOver ?? true {
+            guard visitor.matches.suffix(8).contains(match) else { return false }
+            expect(visitor.number, .failure(re: re, .tokenMatchEnded))
+        } else {
+            places[session, default: Place()].members.append((visitor.number, match))
+            expect(visitor.number, .joined(re: re, session))
+        }
+        return true
+    }
+
+    func signal(_ visitor: Visitor, _ session: SessionID, _ data: String, re: UInt64) {
+        let members = places[session]?.members ?? []
+        guard members.contains(where: { $0.visitor == visitor.number }) else {
+            return expect(visitor.number, .failure(re: re, .notJoined))
+        }
+        for member in members { expect(member.visitor, .signal(data)) }
+        expect(visitor.number, .ok(re: re))
+    }
+
+    func leaveSession(_ visitor: Visitor, _ session: SessionID, re: UInt64) {
+        places[session]?.members.removeAll { $0.visitor == visitor.number }
+        visitor.leaving[re] = session
+        expect(visitor.number, .ok(re: re))
+    }
+}

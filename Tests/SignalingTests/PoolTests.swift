@@ -1,0 +1,195 @@
+import Signaling
+import TestSupport
+import Testing
+import Wire
+
+/// The queue alone, with a test in the place of the people it asks: what happens when one of two cannot.
+@Suite struct PoolTests {
+    /// Whom the pool asked, and how a test answers.
+    private struct Asking {
+        var pool: Pool
+        var now = Timestamp(milliseconds: 0)
+        var generator = SeededGenerator(seed: 1)
+        /// Asked for and not answered: who, for which match, with whom.
+        var asked: [(who: IdentityID, match: MatchID, with: IdentityID)] = []
+        var begun: [Set<IdentityID>] = []
+        var released: [IdentityID] = []
+
+        init(_ adjust: (inout Rules) -> Void = { _ in }) {
+            var rules = Rules()
+            adjust(&rules)
+            pool = Pool(rules: rules)
+        }
+
+        mutating func tell(_ event: PoolEvent) {
+            var effects: [Effect] = []
+            pool.handle(event, now: now, using: &generator, into: &effects)
+            take(effects)
+        }
+
+        mutating func pass(_ duration: Duration) {
+            let end = now + duration
+            while let next = pool.nextTimeout, next <= end {
+                now = max(now, next)
+                var effects: [Effect] = []
+                pool.handleTimeout(now: now, using: &generator, into: &effects)
+                take(effects)
+            }
+            now = end
+        }
+
+        private mutating func take(_ effects: [Effect]) {
+            for effect in effects {
+                switch effect {
+                case .letter(.person(let who, .reserve(let match, let with))): asked.append((who, match, with))
+                case .letter(.person(let who, .release(let match))):
+                    released.append(who)
+                    asked.removeAll { $0.who == who && $0.match == match }
+                case .letter(.match(_, .begin(_, let first, let second))): begun.append([first.identity, second.identity])
+                default: break
+                }
+            }
+        }
+
+        /// Everybody asked agrees.
+        mutating func agree() {
+            while let next = asked.first {
+                asked.removeFirst()
+                tell(.reserved(next.match, next.who))
+            }
+        }
+    }
+
+    private func person(_ number: UInt64) -> IdentityID { IdentityID(high: 0, low: number) }
+
+    private func entry(_ number: UInt64, _ interests: [String] = [], not excluded: [UInt64] = [], last: UInt64? = nil) -> PoolEntry {
+        PoolEntry(
+            identity: person(number), interests: interests, excluded: Set(excluded.map(person)), lastPartner: last.map(person)
+        )
+    }
+
+    @Test func aMatchBeginsOnlyWhenBothHaveAgreed() {
+        var asking = Asking()
+        asking.tell(.enter(entry(1)))
+        asking.tell(.enter(entry(2)))
+        #expect(asking.asked.map(\.who) == [person(2), person(1)])
+        let match = asking.asked[0].match
+        asking.tell(.reserved(match, person(1)))
+        asking.tell(.reserved(match, person(1)))
+        #expect(asking.begun == [], "saying it twice is not both")
+        asking.tell(.reserved(match, person(2)))
+        #expect(asking.begun == [[person(1), person(2)]])
+        #expect(asking.pool.waitingCount == 0)
+        asking.tell(.reserved(match, person(2)))
+        asking.tell(.refused(match, person(2)))
+        #expect(asking.begun.count == 1)
+    }
+
+    @Test func whoIsBeingAskedIsOfferedToNobodyElse() {
+        var asking = Asking()
+        for number in 1...3 { asking.tell(.enter(entry(UInt64(number)))) }
+        #expect(asking.asked.count == 2)
+        asking.agree()
+        #expect(asking.begun.count == 1)
+        #expect(asking.pool.waitingIdentities == [person(3)])
+    }
+
+    @Test func whenOneWithdrawsTheOtherLooksAgainAtOnceAndMeetsWhoCameMeanwhile() {
+        var asking = Asking()
+        asking.tell(.enter(entry(1)))
+        asking.tell(.enter(entry(2)))
+        asking.tell(.enter(entry(3)))
+        asking.tell(.withdraw(person(1)))
+        #expect(asking.released.contains(person(2)))
+        #expect(asking.asked.isEmpty)
+        asking.pass(.zero)
+        #expect(Set(asking.asked.map(\.who)) == [person(2), person(3)])
+    }
+
+    @Test func whoRefusesIsNotOfferedToTheSameAgainAndBothGoOn() {
+        var asking = Asking()
+        asking.tell(.enter(entry(1)))
+        asking.tell(.enter(entry(2)))
+        asking.tell(.refused(asking.asked[0].match, person(1)))
+        asking.asked = []
+        asking.pass(.seconds(60))
+        #expect(asking.asked.isEmpty)
+        #expect(asking.pool.waitingIdentities == [person(1), person(2)], "each keeps his place")
+        asking.tell(.enter(entry(3)))
+        #expect(Set(asking.asked.map(\.who)) == [person(1), person(3)])
+    }
+
+    @Test func theOldestIsStillTheOldestAfterAMatchFellThrough() {
+        var asking = Asking()
+        asking.tell(.enter(entry(1, not: [2])))
+        asking.tell(.enter(entry(2)))
+        asking.tell(.enter(entry(3)))
+        let match = asking.asked[0].match
+        #expect(Set(asking.asked.map(\.who)) == [person(1), person(3)])
+        asking.tell(.refused(match, person(3)))
+        asking.asked = []
+        asking.pass(.zero)
+        #expect(Set(asking.asked.map(\.who)) == [person(2), person(3)], "1 and 3 are not tried again, 1 and 2 must not be")
+    }
+
+    @Test func theFiveSecondsGoOnWhileAMatchFallsThrough() {
+        var asking = Asking()
+        asking.tell(.enter(entry(1, ["chess"])))
+        asking.pass(.seconds(2))
+        asking.tell(.enter(entry(2, ["chess"])))
+        asking.tell(.refused(asking.asked[0].match, person(2)))
+        asking.asked = []
+        asking.tell(.enter(entry(3)))
+        asking.pass(.milliseconds(2999))
+        #expect(asking.asked.isEmpty)
+        asking.pass(.milliseconds(1))
+        #expect(Set(asking.asked.map(\.who)) == [person(1), person(3)])
+    }
+
+    @Test func aBlockReachesAnEntryThatWaitsAlready() {
+        var asking = Asking()
+        asking.tell(.enter(entry(1)))
+        asking.tell(.exclude(person(1), person(2)))
+        asking.tell(.exclude(person(9), person(1)))
+        asking.tell(.enter(entry(2)))
+        #expect(asking.asked.isEmpty)
+    }
+
+    @Test func onePersonHasOneEntry() {
+        var asking = Asking()
+        asking.tell(.enter(entry(1)))
+        asking.tell(.enter(entry(1)))
+        #expect(asking.pool.waitingCount == 1)
+        asking.tell(.withdraw(person(1)))
+        asking.tell(.withdraw(person(1)))
+        #expect(asking.pool.waitingCount == 0)
+        #expect(asking.asked.isEmpty)
+    }
+
+    /// Somebody walks a long queue, remembers a former partner in case nobody else turns up, and that one leaves before the
+    /// walk is over: the next former partner must not be forgotten with him.
+    @Test func aFormerPartnerWhoLeavesDuringAWalkDoesNotHideTheNextOne() {
+        var asking = Asking { $0.candidatesPerAttempt = 4 }
+        let all = Array(UInt64(1)...8)
+        // 1 and 2 were 100's partners; nobody in the queue may meet another of it, and 100 may meet only those two.
+        for number in all { asking.tell(.enter(entry(number, not: all, last: number <= 2 ? 100 : nil))) }
+        asking.tell(.enter(entry(100, not: Array(all.dropFirst(2)))))
+        asking.tell(.withdraw(person(1)))
+        asking.pass(.seconds(30))
+        #expect(Set(asking.asked.map(\.who)) == [person(2), person(100)])
+    }
+
+    @Test func nothingIsLeftOfThoseWhoAreGone() {
+        var asking = Asking { $0.candidatesPerAttempt = 2 }
+        let all = Array(UInt64(1)...40)
+        for number in all { asking.tell(.enter(entry(number, ["interest \(number % 7)"], not: all))) }
+        asking.pass(.seconds(7))
+        for number in all { asking.tell(.withdraw(person(number))) }
+        asking.pass(.seconds(60))
+        #expect(asking.pool.waitingCount == 0)
+        #expect(asking.pool.nextTimeout == nil)
+        asking.tell(.enter(entry(50)))
+        asking.tell(.enter(entry(51)))
+        #expect(asking.asked.count == 2)
+    }
+}

@@ -1,0 +1,109 @@
+// What was promised survives kill -9: whatever was answered `ok` had been committed before.
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { createRequire } from 'node:module';
+import test from 'node:test';
+import { promisify } from 'node:util';
+import { serve } from './stranger.mjs';
+import { NotYet, until } from './wait.mjs';
+
+const run = promisify(execFile);
+const WebSocket = createRequire('/usr/share/nodejs/')('ws');
+
+/** A bare client of the protocol: numbers its messages and keeps everything it hears. */
+class Guest {
+  heard = [];
+  closed;
+  #seq = 0;
+
+  static async arrive(url, identity) {
+    const guest = new Guest();
+    guest.socket = new WebSocket(`${url.replace('http', 'ws')}/v1/socket`, 'confab.v1');
+    guest.socket.on('error', () => {});
+    guest.socket.on('close', (code) => { guest.closed = code; });
+    guest.socket.on('message', (data) => guest.heard.push(JSON.parse(String(data))));
+    await new Promise((resolve, reject) => { guest.socket.once('open', resolve).once('error', reject); });
+    guest.socket.send(JSON.stringify({ type: 'hello', version: 1, identity }));
+    return guest;
+  }
+
+  /** Sends a request and waits for its answer. */
+  async ask(type, members = {}) {
+    this.#seq += 1;
+    const re = this.#seq;
+    this.socket.send(JSON.stringify({ type, seq: re, ...members }));
+    return this.hear(`the answer to ${type}`, (message) => message.re === re);
+  }
+
+  hear(what, test) {
+    return until(what, async () => {
+      const message = this.heard.find(test);
+      if (!message) throw new NotYet(`heard ${this.heard.map(({ type, code }) => code ?? type).join(', ')}; closed: ${this.closed}`);
+      return message;
+    });
+  }
+
+  isType(type) {
+    return this.hear(type, (message) => message.type === type);
+  }
+}
+
+async function confab(server, ...parts) {
+  const { stdout } = await run(server.binary, [...parts, '--data-dir', server.dataFolder]);
+  return stdout;
+}
+
+test('blocks, bans and reports are there after kill -9 and a restart', async (t) => {
+  const server = await serve(t, { CONFAB_ROULETTE_REMATCH_WAIT: '1ms', CONFAB_ROULETTE_SKIP_WINDOW: '0s' });
+  const ann = await Guest.arrive(server.url);
+  const bob = await Guest.arrive(server.url);
+  const identities = [(await ann.isType('welcome')).identity, (await bob.isType('welcome')).identity];
+  await ann.ask('roulette.start');
+  await bob.ask('roulette.start');
+  await ann.isType('roulette.matched');
+  assert.equal((await ann.ask('roulette.report', { reason: 'rude' })).type, 'ok');
+  assert.equal((await ann.ask('roulette.block')).type, 'ok');
+  await confab(server, 'ban', 'add', '203.0.113.7', '--reason', 'test');
+  await server.kill('SIGKILL');
+
+  await server.start();
+  assert.match(await confab(server, 'report', 'list'), /rude/);
+  assert.match(await confab(server, 'ban', 'list'), /203\.0\.113\.7/);
+  const [annAgain, bobAgain] = [await Guest.arrive(server.url, identities[0]), await Guest.arrive(server.url, identities[1])];
+  await annAgain.isType('welcome');
+  await bobAgain.isType('welcome');
+  await annAgain.ask('roulette.start');
+  await bobAgain.ask('roulette.start');
+  // Were the block forgotten, these two would have met, and the third would find nobody.
+  const cat = await Guest.arrive(server.url);
+  await cat.isType('welcome');
+  await cat.ask('roulette.start');
+  const met = await cat.isType('roulette.matched');
+  assert.equal((await annAgain.isType('roulette.matched')).matchId, met.matchId);
+  for (const guest of [annAgain, bobAgain, cat]) guest.socket.close();
+});
+
+test('a client whose server was killed says hello as before, and is told resume_failed with a whole state', async (t) => {
+  const server = await serve(t);
+  const ann = await Guest.arrive(server.url);
+  const welcome = await ann.isType('welcome');
+  await server.kill('SIGKILL');
+  await server.start();
+  const again = await Guest.arrive(server.url, welcome.identity);
+  again.socket.close();
+  const back = new WebSocket(`${server.url.replace('http', 'ws')}/v1/socket`, 'confab.v1');
+  const heard = [];
+  back.on('message', (data) => heard.push(JSON.parse(String(data))));
+  await new Promise((resolve) => { back.once('open', resolve); });
+  back.send(JSON.stringify({
+    type: 'hello', version: 1, identity: welcome.identity, resume: { secret: welcome.resume.secret, received: 0 },
+  }));
+  await until('a welcome', async () => {
+    if (heard.length < 2) throw new NotYet(`heard ${heard.map(({ type }) => type)}`);
+    return true;
+  });
+  assert.equal(heard[0].code, 'resume_failed');
+  assert.equal(heard[1].resumed, false);
+  assert.deepEqual(heard[1].state, { sessions: [], roulette: { state: 'idle' } });
+  back.close();
+});

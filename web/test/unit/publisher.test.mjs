@@ -1,0 +1,100 @@
+import assert from 'node:assert/strict';
+import { beforeEach, describe, test } from 'node:test';
+import { OT } from '../../lib/ot.js';
+import { settled } from './fake-clock.mjs';
+import { FakeElement, FakeTrack, installPage } from './fake-page.mjs';
+
+/** @type {ReturnType<typeof installPage>} */
+let page;
+
+beforeEach(() => {
+  page = installPage();
+});
+
+const element = () => {
+  const made = new FakeElement('div');
+  page.body.append(made);
+  return /** @type {any} */ (made);
+};
+
+/**
+ * @param {(callback: (error?: any) => void) => void} call
+ * @returns {Promise<any>} what it called back with
+ */
+const called = (call) => new Promise((resolve) => call(resolve));
+
+describe('A publisher', () => {
+  test('says that the camera was denied, in OpenTok’s words, and leaves the page', async () => {
+    page.devices.refuse = () => Object.assign(new Error('no'), { name: 'NotAllowedError' });
+    const target = element();
+    /** @type {string[]} */
+    const told = [];
+    const error = await called((callback) => OT.initPublisher(target, { insertMode: 'append' }, callback)
+      .on('accessDenied destroyed', (event) => told.push(event.type)));
+    assert.deepEqual([error.name, error.code], ['OT_USER_MEDIA_ACCESS_DENIED', 1500]);
+    assert.deepEqual(told, ['accessDenied', 'destroyed']);
+    assert.deepEqual(target.children, []);
+  });
+
+  test('does with a voice alone where there is no camera', async () => {
+    page.devices.devices = page.devices.devices.filter(({ kind }) => kind !== 'videoinput');
+    page.devices.refuse = ({ video }) => (video ? Object.assign(new Error('none'), { name: 'NotFoundError' }) : null);
+    const publisher = OT.initPublisher(element(), {});
+    await settled();
+    assert.equal(publisher.accessAllowed, true);
+    assert.equal(publisher.getVideoSource().track, null);
+    assert.ok(publisher.getAudioSource());
+  });
+
+  test('that is destroyed while the browser asks turns no camera on', async () => {
+    let decide = () => {};
+    page.devices.decision = new Promise((resolve) => { decide = () => resolve(); });
+    const publisher = OT.initPublisher(element());
+    publisher.destroy();
+    decide();
+    await settled();
+    assert.deepEqual(page.devices.given.map(({ readyState }) => readyState), ['ended', 'ended']);
+  });
+
+  test('shows its own tracks and leaves them running', async () => {
+    const track = new FakeTrack('video');
+    const publisher = OT.initPublisher(element(), { videoSource: track, audioSource: null });
+    await settled();
+    assert.deepEqual(page.devices.asked, []);
+    assert.deepEqual([publisher.getVideoSource().type, publisher.getVideoSource().track], ['custom', track]);
+    publisher.destroy();
+    assert.equal(track.readyState, 'live');
+  });
+
+  test('tells of a camera that was unplugged, and is over when all is', async () => {
+    const publisher = OT.initPublisher(element());
+    await settled();
+    let stopped = 0;
+    publisher.on('mediaStopped', () => { stopped += 1; });
+    const [voice, picture] = page.devices.given;
+    picture.end();
+    assert.deepEqual([stopped, publisher.isDestroyed], [1, false]);
+    voice.end();
+    assert.deepEqual([stopped, publisher.isDestroyed], [2, true]);
+  });
+
+  test('becomes the target itself by default, and is placed where it is told', async () => {
+    const target = element();
+    target.id = 'me';
+    const replaced = OT.initPublisher('me', { width: '100%', height: 120, fitMode: 'contain', label: 'You' });
+    assert.equal(replaced.element, target);
+    assert.deepEqual([target.style.width, target.style.height], ['100%', '120px']);
+    const [video] = target.children[0].children;
+    assert.deepEqual([video.style.objectFit, video.attributes['aria-label'], video.muted], ['contain', 'You', true]);
+    assert.equal(video.style.transform, 'scaleX(-1)');
+    const beside = OT.initPublisher(target, { insertMode: 'after' });
+    assert.equal(page.body.children[1], beside.element);
+    const none = OT.initPublisher({ insertDefaultUI: false });
+    assert.equal(none.element, undefined);
+    await settled();
+  });
+
+  test('says when there is no such element', () => {
+    assert.throws(() => OT.initPublisher('nowhere'), /No element has the id "nowhere"/);
+  });
+});
