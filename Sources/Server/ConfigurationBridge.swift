@@ -23,6 +23,7 @@ extension Rules {
         entriesPerAddress = roulette.entriesPerAddress
         candidatesPerAttempt = roulette.candidatesPerAttempt
         retryInterval = roulette.retryInterval
+        streamTimeout = roulette.streamTimeout
         rouletteMediaMode = roulette.mediaMode == .routed ? .routed : .relayed
     }
 }

@@ -38,6 +38,7 @@ public struct Rules: Equatable, Sendable {
     public var entriesPerAddress = 200
     public var candidatesPerAttempt = 32
     public var retryInterval: Duration = .seconds(1)
+    public var streamTimeout: Duration = .seconds(10)
     public var rouletteMediaMode = MediaMode.relayed
     /// How long a match's tokens can be used to join; the match itself may last longer.
     public var matchTokenLifetime: Duration = .seconds(24 * 3600)

@@ -148,13 +148,14 @@ final class Model {
         if reason != .blocked, reason != .banned { countSkip(person, began: pairing.began) }
         guard let partner = people[pairing.partner(of: person.identity)], partner.match == match else { return }
         remember(match, partner)
-        let told: EndReason = reason == .partnerLeft || reason == .banned ? .partnerLeft : .partnerNext
+        // Blocking looks like Next to the one who is blocked.
+        let told: EndReason = reason == .next || reason == .blocked ? .partnerNext : .partnerLeft
         if let search = partner.search { expect(search.visitor, .ended(match, told)) }
         search(partner, re: nil)
     }
 
     private func close(_ match: MatchID) {
-        pairings[match]?.isOver = true
+        pairings[match]?.ended = now
         guard let session = pairings[match]?.session else { return }
         places[session]?.members.removeAll { $0.match == match }
     }

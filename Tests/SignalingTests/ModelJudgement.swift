@@ -137,7 +137,9 @@ extension Model {
 
     /// Pairings that nobody can speak of any more.
     func forgetOldPairings() {
-        for (match, pairing) in pairings where pairing.isOver && pairing.began + .seconds(3600) < now { pairings[match] = nil }
+        for (match, pairing) in pairings {
+            if let ended = pairing.ended, ended + rules.reportWindow + .seconds(60) < now { pairings[match] = nil }
+        }
         for (session, place) in places where place.members.isEmpty { places[session] = nil }
     }
 }

@@ -79,8 +79,10 @@ struct Pairing {
     let token: String
     let people: [IdentityID]
     let began: Timestamp
-    var isOver = false
+    var ended: Timestamp?
     var reportedBy: Set<IdentityID> = []
+
+    var isOver: Bool { ended != nil }
 
     func partner(of identity: IdentityID) -> IdentityID { people[0] == identity ? people[1] : people[0] }
 }

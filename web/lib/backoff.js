@@ -1,8 +1,9 @@
-// How long to wait before trying again: doubling from a quarter of a second to eight, each time somewhere between half of
+// How long to wait before trying again: doubling from a quarter of a second to three, each time somewhere between half of
 // that and all of it, so that the clients of a restarted server do not all come back in the same instant.
 
 const firstMs = 250;
-const longestMs = 8000;
+/** Well inside the 30 s in which a connection can be resumed: a network that is back should not wait long for us. */
+const longestMs = 3000;
 
 export class Backoff {
   #attempts = 0;

@@ -10,7 +10,7 @@ import { TypingReceiver, TypingSender } from './typing.js';
 /** @typedef {import('./subscriber.js').Subscriber} Subscriber */
 /** @typedef {import('./stream.js').Stream} Stream */
 
-/** Protocol §5: without a picture by then, say so. */
+/** Protocol §5: without a picture by then, say so. The server may say otherwise. */
 const streamMs = 10_000;
 
 /**
@@ -31,6 +31,7 @@ export class Match {
   #theirs;
   #admissions;
   #typing;
+  #patience;
   #partnerTyping;
   /** @type {Publisher | null} */
   #publisher;
@@ -52,6 +53,7 @@ export class Match {
     this.textChat = matched.textChat;
     this.#options = options;
     this.#publisher = publisher;
+    this.#patience = client.welcome?.limits?.streamTimeoutMs ?? streamMs;
     this.#tell = (/** @type {string} */ name, /** @type {object} */ payload) => { if (!this.#over) tell(name, payload); };
     const clock = options.clock ?? systemClock;
     this.#timers = new Timers(clock);
@@ -74,7 +76,8 @@ export class Match {
     this.#theirs.on('signal:typing', (/** @type {any} */ { data, from }) => {
       if (from !== this.#theirs.connection) this.#partnerTyping.heard(data === '1');
     });
-    if (this.mode === 'video') this.#timers.set('stream', streamMs, () => this.#tell('noStream', { matchId: this.matchId }));
+    const patience = this.#patience;
+    if (this.mode === 'video') this.#timers.set('stream', patience, () => this.#tell('noStream', { matchId: this.matchId }));
     const { publish, subscribe } = this.#admissions;
     this.#join(this.#ours, publish.token);
     if (this.#theirs !== this.#ours) this.#join(this.#theirs, subscribe.token);

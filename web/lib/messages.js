@@ -14,7 +14,7 @@ import { boolean, dictionary, integer, list, nullable, object, oneOf, optional, 
 /**
  * @typedef {{type: 'welcome', version: number, server: string, connectionId: string, identity?: string, resumed: boolean,
  *   received: number, resume: {secret: string, graceMs: number}, pingMs: number, ice: IceInfo,
- *   limits: {message: number, description: number, interests: number, signal: number}, state: Snapshot}} Welcome
+ *   limits: {message: number, description: number, interests: number, signal: number, streamTimeoutMs?: number}, state: Snapshot}} Welcome
  */
 /** @typedef {{sessionId: string, token: string}} Admission */
 /**
@@ -97,7 +97,7 @@ const unnumberedServer = {
   welcome: {
     version: integer, server: string, connectionId: string, identity: optional(string), resumed: boolean, received: integer,
     resume: object({ secret: string, graceMs: integer }), pingMs: integer, ice,
-    limits: object({ message: integer, description: integer, interests: integer, signal: integer }),
+    limits: object({ message: integer, description: integer, interests: integer, signal: integer, streamTimeoutMs: optional(integer) }),
     state: object({ sessions: list(string), roulette: rouletteState }),
   },
   ack: {}, pong: {},

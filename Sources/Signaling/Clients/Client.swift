@@ -83,6 +83,7 @@ public struct Client: Equatable, Sendable {
         welcome.ping = surroundings.rules.pingInterval
         welcome.ice = surroundings.ice.configuration(for: id, now: now)
         welcome.limits.interests = surroundings.rules.maxInterests
+        welcome.limits.streamTimeout = surroundings.rules.streamTimeout
         welcome.state = Snapshot(sessions: sessions, roulette: roulette)
         return welcome
     }

@@ -1,3 +1,5 @@
+import Wire
+
 /// Finds a number by a 64-bit key: what somebody waiting is found by, at any size of the queue.
 ///
 /// Not a dictionary, because with a million waiting nothing is in the processor's cache and a look-up costs what it reads
@@ -79,6 +81,26 @@ struct NumberIndex: Sendable {
     private func home(_ key: UInt64) -> Int { Int(truncatingIfNeeded: key) & (buckets.count - 1) }
     private func after(_ index: Int) -> Int { (index + 1) & (buckets.count - 1) }
     private func distance(from: Int, to: Int) -> Int { (to - from) & (buckets.count - 1) }
+}
+
+/// What the pool looks people up by.
+extension NumberIndex {
+    /// Identities are random already, all 128 bits of them; the product only spreads what tests make up.
+    static func key(_ identity: IdentityID) -> UInt64 {
+        let mixed = (identity.low ^ identity.high &* 0x9E37_79B9_7F4A_7C15) &* 0xBF58_476D_1CE4_E5B9
+        return mixed ^ mixed >> 32
+    }
+
+    /// 64 bits of a hash seeded anew in each process stand for the text: nobody outside can make two of them meet.
+    static func key(_ text: String) -> UInt64 { UInt64(truncatingIfNeeded: text.hashValue) }
+
+    /// The keys of somebody's interests.
+    static func topics(of entry: PoolEntry) -> [UInt64] { entry.interests.map { topic($0, entry.mode) } }
+
+    /// The two modes do not meet.
+    static func topic(_ interest: String, _ mode: ChatMode) -> UInt64 {
+        mode == .video ? key(interest) : ~key(interest)
+    }
 }
 
 /// Records by number; a number given back is given out again.

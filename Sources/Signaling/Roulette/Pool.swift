@@ -2,17 +2,6 @@ import Wire
 import DequeModule
 import HeapModule
 
-public enum PoolEvent: Equatable, Sendable {
-    case enter(PoolEntry)
-    case withdraw(IdentityID)
-    /// Answers to `reserve`.
-    case reserved(MatchID, IdentityID)
-    case refused(MatchID, IdentityID)
-    /// The first blocked the second while waiting.
-    case exclude(IdentityID, IdentityID)
-    case count(ConnectionID, re: UInt64)
-}
-
 /// The queue of the roulette: who waits, and who of them meets whom.
 ///
 /// It owns the order of waiting and nothing else: whether somebody really is free is asked of the person (reserve, then
@@ -135,26 +124,8 @@ public struct Pool: Sendable {
         }
     }
 
-    // MARK: Keys
-
-    /// Identities are random already, all 128 bits of them; the product only spreads what tests make up.
-    private static func key(_ identity: IdentityID) -> UInt64 {
-        let mixed = (identity.low ^ identity.high &* 0x9E37_79B9_7F4A_7C15) &* 0xBF58_476D_1CE4_E5B9
-        return mixed ^ mixed >> 32
-    }
-
-    /// 64 bits of a hash seeded anew in each process stand for the text: nobody outside can make two of them meet.
-    private static func key(_ text: String) -> UInt64 { UInt64(truncatingIfNeeded: text.hashValue) }
-
-    /// The keys of somebody's interests. The two modes do not meet.
-    private static func topics(of entry: PoolEntry) -> [UInt64] { entry.interests.map { topic($0, entry.mode) } }
-
-    private static func topic(_ interest: String, _ mode: ChatMode) -> UInt64 {
-        mode == .video ? key(interest) : ~key(interest)
-    }
-
     private func slot(of identity: IdentityID) -> Int32? {
-        byIdentity[Self.key(identity)].flatMap { slots[$0].entry.identity == identity ? $0 : nil }
+        byIdentity[NumberIndex.key(identity)].flatMap { slots[$0].entry.identity == identity ? $0 : nil }
     }
 
     // MARK: Entering and leaving
@@ -163,9 +134,9 @@ public struct Pool: Sendable {
         _ entry: PoolEntry, now: Timestamp, using generator: inout some RandomNumberGenerator,
         into effects: inout [Effect]
     ) {
-        let key = Self.key(entry.identity)
-        let address = Self.key(entry.address)
-        let topics = Self.topics(of: entry)
+        let key = NumberIndex.key(entry.identity)
+        let address = NumberIndex.key(entry.address)
+        let topics = NumberIndex.topics(of: entry)
         readAhead &+= byIdentity.touch(key) &+ perAddress.touch(address) &+ byInterest.touch(topics.first ?? 0)
         guard byIdentity[key] == nil else { return }
         guard entry.address.isEmpty || admit(from: address) else {
@@ -176,7 +147,7 @@ public struct Pool: Sendable {
         let slot = slots.insert(Slot(entry: entry, number: lastNumber, entered: now, isOpen: isOpen))
         byIdentity.insert(key, slot)
         attempt(slot, topics, now: now, using: &generator, into: &effects)
-        if slots[slot].attempt == nil { queue(slot, topics) }
+        if slots[slot].attempt == nil { queue(slot, topics, now: now) }
     }
 
     /// Counts one more from this address, if there may be one.
@@ -198,13 +169,15 @@ public struct Pool: Sendable {
     }
 
     /// Has somebody stand in the lines where others find him.
-    private mutating func queue(_ slot: Int32, _ topics: [UInt64]) {
+    private mutating func queue(_ slot: Int32, _ topics: [UInt64], now: Timestamp) {
         guard !slots[slot].isQueued else { return }
         slots[slot].isQueued = true
         let place = place(of: slot)
         for topic in topics { join(topic, place) }
         if slots[slot].isOpen { return lines[openLine(of: slot)].insert(place) }
         let due = Due(at: slots[slot].entered + rules.interestWait, place: place)
+        // His wait went by while he was asked for a match that fell through.
+        if due.at <= now { return open(place) }
         let later = exclusive.reversed().prefix { due < $0 }.count
         exclusive.insert(due, at: exclusive.count - later)
     }
@@ -224,8 +197,8 @@ public struct Pool: Sendable {
     /// Takes somebody out of everything that knows of him.
     @discardableResult
     private mutating func remove(_ slot: Int32) -> PoolEntry {
-        let key = Self.key(slots[slot].entry.identity)
-        let address = Self.key(slots[slot].entry.address)
+        let key = NumberIndex.key(slots[slot].entry.identity)
+        let address = NumberIndex.key(slots[slot].entry.address)
         readAhead &+= byIdentity.touch(key) &+ perAddress.touch(address)
             &+ UInt64(slots[slot].entry.interests.count)
         if let position = byIdentity.position(of: key) { byIdentity.remove(at: position) }
@@ -242,7 +215,7 @@ public struct Pool: Sendable {
 
     private mutating func leaveLines(_ slot: Int32) {
         let (interests, mode) = (slots[slot].entry.interests, slots[slot].entry.mode)
-        for interest in interests { leave(Self.topic(interest, mode)) }
+        for interest in interests { leave(NumberIndex.topic(interest, mode)) }
         if slots[slot].isOpen { leave(line: openLine(of: slot)) }
     }
 
@@ -297,7 +270,7 @@ public struct Pool: Sendable {
         _ slot: Int32, now: Timestamp, using generator: inout some RandomNumberGenerator, into effects: inout [Effect]
     ) {
         guard slots[slot].attempt == nil else { return }
-        attempt(slot, Self.topics(of: slots[slot].entry), now: now, using: &generator, into: &effects)
+        attempt(slot, NumberIndex.topics(of: slots[slot].entry), now: now, using: &generator, into: &effects)
     }
 
     private mutating func attempt(
@@ -415,7 +388,7 @@ public struct Pool: Sendable {
         for slot in [attempt.first, attempt.second] {
             slots[slot].attempt = nil
             unfinished[slots[slot].number] = nil
-            queue(slot, Self.topics(of: slots[slot].entry))
+            queue(slot, NumberIndex.topics(of: slots[slot].entry), now: now)
             effects.tell(.person(slots[slot].entry.identity, .release(attempt.match)))
             retry(slot, at: now)
         }

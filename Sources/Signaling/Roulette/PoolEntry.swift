@@ -1,5 +1,16 @@
 import Wire
 
+public enum PoolEvent: Equatable, Sendable {
+    case enter(PoolEntry)
+    case withdraw(IdentityID)
+    /// Answers to `reserve`.
+    case reserved(MatchID, IdentityID)
+    case refused(MatchID, IdentityID)
+    /// The first blocked the second while waiting.
+    case exclude(IdentityID, IdentityID)
+    case count(ConnectionID, re: UInt64)
+}
+
 /// Somebody in the queue, with all that decides whom he may meet.
 public struct PoolEntry: Equatable, Sendable {
     public var identity: IdentityID

@@ -158,12 +158,15 @@ public struct Welcome: Payload {
         public var description = Limits.description
         public var interests = 10
         public var signal = Limits.signalData
+        /// Without a stream for this long after a match, the page says so.
+        public var streamTimeout: Duration? = .seconds(10)
         public init() {}
         public mutating func fields(_ coder: inout FieldCoder) throws(WireError) {
             try coder.integer("message", &message, in: 0...Int(Int32.max))
             try coder.integer("description", &description, in: 0...Int(Int32.max))
             try coder.integer("interests", &interests, in: 0...1000)
             try coder.integer("signal", &signal, in: 0...Int(Int32.max))
+            try coder.milliseconds("streamTimeoutMs", &streamTimeout)
         }
     }
 

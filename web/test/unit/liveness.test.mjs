@@ -31,9 +31,9 @@ describe('Liveness', () => {
 });
 
 describe('Backoff', () => {
-  test('doubles from a quarter of a second to eight, and begins again', () => {
+  test('doubles from a quarter of a second to three, and begins again', () => {
     const backoff = new Backoff(() => 1);
-    assert.deepEqual(Array.from({ length: 8 }, () => backoff.next()), [250, 500, 1000, 2000, 4000, 8000, 8000, 8000]);
+    assert.deepEqual(Array.from({ length: 8 }, () => backoff.next()), [250, 500, 1000, 2000, 3000, 3000, 3000, 3000]);
     backoff.reset();
     assert.equal(backoff.next(), 250);
   });
@@ -42,7 +42,7 @@ describe('Backoff', () => {
     const backoff = new Backoff(seeded(1));
     for (let attempt = 0; attempt < 1000; attempt += 1) {
       const pause = backoff.next();
-      assert.ok(attempt < 5 || (pause >= 4000 && pause <= 8000), `${pause}`);
+      assert.ok(attempt < 5 || (pause >= 1500 && pause <= 3000), `${pause}`);
     }
   });
 });
