@@ -43,7 +43,8 @@ public struct ConfabServer: Sendable {
     ) throws {
         self.configuration = configuration
         self.project = project
-        self.storage = try storage
+        self.storage =
+            try storage
             ?? SQLiteStorage(
                 directory: configuration.dataDirectory, blocksPerOwner: configuration.roulette.maxBlocks
             )

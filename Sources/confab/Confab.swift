@@ -8,8 +8,10 @@ struct Confab: AsyncParsableCommand {
         commandName: "confab",
         abstract: "Self-hosted video chat: strangers meet, people call each other, groups talk in rooms.",
         version: ConfabServer.version,
-        subcommands: [Serve.self, ProjectCommand.self, SessionCommand.self, TokenCommand.self, ReportCommand.self,
-            BanCommand.self, Backup.self],
+        subcommands: [
+            Serve.self, ProjectCommand.self, SessionCommand.self, TokenCommand.self, ReportCommand.self,
+            BanCommand.self, Backup.self,
+        ],
         defaultSubcommand: Serve.self
     )
 }

@@ -41,7 +41,8 @@ struct ReportCommand: AsyncParsableCommand {
                 throw Complaint(description: "There is no report \(id).")
             }
             let report = stored.report
-            print("Report \(stored.id), \(report.createdAt.text)" + (stored.closedAt.map { ", closed \($0.text)" } ?? ""))
+            print(
+                "Report \(stored.id), \(report.createdAt.text)" + (stored.closedAt.map { ", closed \($0.text)" } ?? ""))
             print("against  \(report.against)\nby       \(report.by)\nmatch    \(report.match)")
             print("reason   \(inert(report.reason))")
             for line in report.lines {
@@ -76,7 +77,8 @@ struct BanCommand: AsyncParsableCommand {
     static func subject(_ text: String) throws -> BanSubject {
         if let identity = IdentityID(text) { return .identity(identity) }
         guard let block = CIDRBlock(text) else {
-            throw ValidationError("\"\(text)\" is neither an identity (32 digits, as reports show them) nor an address.")
+            throw ValidationError(
+                "\"\(text)\" is neither an identity (32 digits, as reports show them) nor an address.")
         }
         return .address("\(block)")
     }
@@ -126,10 +128,11 @@ struct BanCommand: AsyncParsableCommand {
             let storage = try data.storage()
             let bans = try await storage.bans(at: .now)
             for ban in bans {
-                let subject = switch ban.subject {
-                case .identity(let id): "\(id)"
-                case .address(let text): text
-                }
+                let subject =
+                    switch ban.subject {
+                    case .identity(let id): "\(id)"
+                    case .address(let text): text
+                    }
                 print("\(subject)  \(ban.expiresAt.map { "until \($0.text)" } ?? "for ever")  \(inert(ban.reason))")
             }
             if bans.isEmpty { print("No bans.") }
@@ -154,7 +157,9 @@ struct Backup: AsyncParsableCommand {
 
 /// Text from strangers, harmless in a terminal.
 private func inert(_ text: String) -> String {
-    String(text.unicodeScalars.map { scalar in
-        scalar.properties.generalCategory == .control || scalar.properties.generalCategory == .format ? " " : Character(scalar)
-    })
+    String(
+        text.unicodeScalars.map { scalar in
+            scalar.properties.generalCategory == .control || scalar.properties.generalCategory == .format
+                ? " " : Character(scalar)
+        })
 }

@@ -48,7 +48,9 @@ struct Serve: AsyncParsableCommand {
         MetricsSystem.bootstrap(metrics)
         let logger = Logger(label: "confab")
         let environment = ProcessInfo.processInfo.environment
-        for warning in project.warnings + ConfabConfiguration.warnings(about: environment) { logger.warning("\(warning)") }
+        for warning in project.warnings + ConfabConfiguration.warnings(about: environment) {
+            logger.warning("\(warning)")
+        }
         let server = try ConfabServer(
             configuration: configuration, project: project, logger: logger, prometheus: metrics
         ) { ready in

@@ -107,7 +107,8 @@ struct TokenCommand: ParsableCommand {
 
         private func check(_ lifetime: Duration, longest: Duration) throws {
             guard lifetime > .zero, lifetime <= longest else {
-                throw ValidationError("--expires is at most \(longest.components.seconds / 3600)h for this kind of token.")
+                throw ValidationError(
+                    "--expires is at most \(longest.components.seconds / 3600)h for this kind of token.")
             }
         }
     }

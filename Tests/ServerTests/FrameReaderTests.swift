@@ -25,21 +25,27 @@ struct FrameReaderTests {
         Case(testDescription: "an empty text", frames: [frame(.text)], last: .text([])),
         Case(
             testDescription: "a text in three fragments, one of them empty",
-            frames: [frame(.text, [1], final: false), frame(.continuation, [], final: false), frame(.continuation, [2])],
+            frames: [
+                frame(.text, [1], final: false), frame(.continuation, [], final: false), frame(.continuation, [2]),
+            ],
             last: .text([1, 2])),
         Case(
             testDescription: "a ping between two fragments is answered at once",
             frames: [frame(.text, [1], final: false), frame(.ping, [9])], last: .ping([9])),
         Case(
             testDescription: "and the message goes on after it",
-            frames: [frame(.text, [1], final: false), frame(.ping, [9]), frame(.continuation, [2])], last: .text([1, 2])),
+            frames: [frame(.text, [1], final: false), frame(.ping, [9]), frame(.continuation, [2])],
+            last: .text([1, 2])),
         Case(testDescription: "a pong nobody asked for", frames: [frame(.pong, [1])], last: .pong),
         Case(testDescription: "a close without a code", frames: [frame(.close)], last: .close(1005)),
         Case(testDescription: "a close with a code", frames: [frame(.close, [0x03, 0xE8])], last: .close(1000)),
-        Case(testDescription: "a code of an application", frames: [frame(.close, [0x0F, 0xA0, 0x62])], last: .close(4000)),
+        Case(
+            testDescription: "a code of an application", frames: [frame(.close, [0x0F, 0xA0, 0x62])], last: .close(4000)
+        ),
         violation("unmasked", 1002, [frame(.text, [1], masked: false)], "client frames are masked"),
         violation(
-            "reserved bits", 1002, [frame(.text, [1], reserved: true)], "no extension was agreed that uses reserved bits"),
+            "reserved bits", 1002, [frame(.text, [1], reserved: true)],
+            "no extension was agreed that uses reserved bits"),
         violation("a reserved opcode", 1002, [frame(.reserved)], "reserved opcode"),
         violation("binary", 1003, [frame(.binary, [1])], "messages are text"),
         violation("a continuation of nothing", 1002, [frame(.continuation, [1])], "nothing to continue"),
@@ -54,7 +60,9 @@ struct FrameReaderTests {
         violation("a close code that is only reported", 1002, [frame(.close, [0x03, 0xED])], "not a close code"),
         violation("a close code below 1000", 1002, [frame(.close, [0x00, 0x01])], "not a close code"),
         violation("a close code of nobody", 1002, [frame(.close, [0x07, 0xD0])], "not a close code"),
-        violation("a close reason that is not UTF-8", 1007, [frame(.close, [0x03, 0xE8, 0xC0])], "the close reason is not UTF-8"),
+        violation(
+            "a close reason that is not UTF-8", 1007, [frame(.close, [0x03, 0xE8, 0xC0])],
+            "the close reason is not UTF-8"),
         violation("a message over the limit", 1009, [frame(.text, long + long)], "the message is too large"),
         violation(
             "a message over the limit in fragments", 1009,

@@ -10,7 +10,9 @@ struct GatewayTests {
     @Test("two strangers meet, write to each other, and one's Next tells the other")
     func meeting() async throws {
         try await TestServer.run { server in
-            let (ann, bob) = (try await SocketClient.connect(port: server.port), try await SocketClient.connect(port: server.port))
+            let (ann, bob) = (
+                try await SocketClient.connect(port: server.port), try await SocketClient.connect(port: server.port)
+            )
             try await ann.greet()
             try await bob.greet()
             async let annMeets = ann.meet()
@@ -33,7 +35,9 @@ struct GatewayTests {
     @Test("a dropped client resumes with nothing lost, and its partner sees both")
     func resuming() async throws {
         try await TestServer.run { server in
-            let (ann, bob) = (try await SocketClient.connect(port: server.port), try await SocketClient.connect(port: server.port))
+            let (ann, bob) = (
+                try await SocketClient.connect(port: server.port), try await SocketClient.connect(port: server.port)
+            )
             let welcome = try await ann.greet()
             try await bob.greet()
             async let annMeets = ann.meet()
@@ -83,7 +87,10 @@ struct GatewayTests {
             hello.version = 0
             try await old.say(.hello(hello))
             #expect(try await old.hearClose() == 4400)
-            #expect(await old.heard.contains { if case .error(let e) = $0 { e.error.code == .versionUnsupported } else { false } })
+            #expect(
+                await old.heard.contains {
+                    if case .error(let e) = $0 { e.error.code == .versionUnsupported } else { false }
+                })
         }
     }
 
@@ -92,7 +99,9 @@ struct GatewayTests {
         let directory = NSTemporaryDirectory() + "confab-restart-\(UUID().uuidString)"
         defer { try? FileManager.default.removeItem(atPath: directory) }
         let secrets = try await TestServer.run(dataDirectory: directory) { server in
-            let (ann, bob) = (try await SocketClient.connect(port: server.port), try await SocketClient.connect(port: server.port))
+            let (ann, bob) = (
+                try await SocketClient.connect(port: server.port), try await SocketClient.connect(port: server.port)
+            )
             let (annWelcome, bobWelcome) = (try await ann.greet(), try await bob.greet())
             async let annMeets = ann.meet()
             async let bobMeets = bob.meet()
@@ -100,9 +109,13 @@ struct GatewayTests {
             _ = try await ann.join(first.publish)
             try await ann.say(.signal(Signal(session: first.publish.session, type: "chat", data: "go away")))
             let report = try await ann.say(.report(ReportMatch(reason: "rude")))
-            try await ann.hear("report's answer") { if case .ok(let answer) = $0, answer.re == report { true } else { nil } }
+            try await ann.hear("report's answer") {
+                if case .ok(let answer) = $0, answer.re == report { true } else { nil }
+            }
             let block = try await ann.say(.block(BlockMatch()))
-            try await ann.hear("block's answer") { if case .ok(let answer) = $0, answer.re == block { true } else { nil } }
+            try await ann.hear("block's answer") {
+                if case .ok(let answer) = $0, answer.re == block { true } else { nil }
+            }
             return [annWelcome.identity, bobWelcome.identity]
         }
         let storage = try SQLiteStorage(directory: directory)
@@ -117,7 +130,9 @@ struct GatewayTests {
                 $0.roulette.interestWait = .milliseconds(1)
             }
         ) { server in
-            let (ann, bob) = (try await SocketClient.connect(port: server.port), try await SocketClient.connect(port: server.port))
+            let (ann, bob) = (
+                try await SocketClient.connect(port: server.port), try await SocketClient.connect(port: server.port)
+            )
             try await ann.greet(identity: secrets[0])
             try await bob.greet(identity: secrets[1])
             let third = try await SocketClient.connect(port: server.port)

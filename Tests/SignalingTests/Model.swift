@@ -13,6 +13,7 @@ final class Model {
     /// What storage would know of somebody.
     var records: [IdentityID: PersonRecord] = [:]
     var reports = 0
+    private var leftBehind: [(Someone, MatchID, EndReason)] = []
 
     init(rules: Rules) { self.rules = rules }
 
@@ -105,8 +106,20 @@ final class Model {
         } else if let penalty {
             person.state = .penalised(until: penalty)
         } else {
-            person.state = .waiting(since: now)
+            enterQueue(person)
         }
+    }
+
+    func enterQueue(_ person: Someone) {
+        guard let search = person.search, let address = visitors[search.visitor]?.address else { return }
+        let others = people.values.count { other in
+            other !== person && other.since != nil && other.search.flatMap { visitors[$0.visitor]?.address } == address
+        }
+        guard address.isEmpty || others < rules.entriesPerAddress else {
+            (person.state, person.search) = (.idle, nil)
+            return expect(search.visitor, .failure(re: nil, .queueFull))
+        }
+        person.state = .waiting(since: now)
     }
 
     func next(_ visitor: Visitor, re: UInt64) {
@@ -147,11 +160,18 @@ final class Model {
         remember(match, person)
         if reason != .blocked, reason != .banned { countSkip(person, began: pairing.began) }
         guard let partner = people[pairing.partner(of: person.identity)], partner.match == match else { return }
-        remember(match, partner)
         // Blocking looks like Next to the one who is blocked.
-        let told: EndReason = reason == .next || reason == .blocked ? .partnerNext : .partnerLeft
-        if let search = partner.search { expect(search.visitor, .ended(match, told)) }
-        search(partner, re: nil)
+        leftBehind.append((partner, match, reason == .next || reason == .blocked ? .partnerNext : .partnerLeft))
+    }
+
+    /// Whoever was left is told, and searches again, after the one who left has done so.
+    func tellLeftBehind() {
+        for (partner, match, told) in leftBehind {
+            remember(match, partner)
+            if let search = partner.search { expect(search.visitor, .ended(match, told)) }
+            search(partner, re: nil)
+        }
+        leftBehind = []
     }
 
     private func close(_ match: MatchID) {

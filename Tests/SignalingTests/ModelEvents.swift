@@ -15,6 +15,12 @@ extension ModelWorld {
 
     /// Lets some time pass and has one thing happen. Returns whether all is well.
     func step(most: Int) -> Bool {
+        if let lately, let impatient = visitors[lately], impatient.isLive, chance(30) {
+            pass(.milliseconds(Int.random(in: 1...2000, using: &random)))
+            self.lately = chance(70) ? lately : nil
+            if fault == nil, impatient.isLive { next(impatient) }
+            return fault == nil
+        }
         let pace = Int.random(in: 0..<100, using: &random)
         let range = pace < 70 ? 1...300 : pace < 95 ? 300...3000 : 3000...20_000
         pass(.milliseconds(Int.random(in: range, using: &random)))
@@ -37,16 +43,18 @@ extension ModelWorld {
 
     private func act() {
         guard let visitor = anybody() else { return goOrReturn() }
+        // Whoever does nothing mostly begins to; the rest is as it comes.
+        if model.person(visitor).state == .idle, chance(60) { return start(visitor) }
         switch Int.random(in: 0..<100, using: &random) {
-        case 0..<28: start(visitor)
-        case 28..<46: next(visitor)
-        case 46..<51: stop(visitor)
-        case 51..<55: block(visitor)
-        case 55..<59: report(visitor)
-        case 59..<70: join(visitor)
-        case 70..<76: signal(visitor)
-        case 76..<78: leaveSession(visitor)
-        case 78: ban()
+        case 0..<8: start(visitor)
+        case 8..<34: next(visitor)
+        case 34..<39: stop(visitor)
+        case 39..<42: block(visitor)
+        case 42..<46: report(visitor)
+        case 46..<64: join(visitor)
+        case 64..<78: signal(visitor)
+        case 78..<80: leaveSession(visitor)
+        case 80: ban()
         default: goOrReturn()
         }
     }
@@ -58,7 +66,7 @@ extension ModelWorld {
             return resume(dropped)
         }
         guard let visitor = anybody() else { return }
-        let leaving = chance(40)
+        let leaving = chance(25)
         note("\(visitor.number) \(leaving ? "leaves" : "drops")")
         count(leaving ? "leaves" : "drops")
         lose(visitor, leaving: leaving)
@@ -135,9 +143,9 @@ extension ModelWorld {
     private func join(_ visitor: Visitor) {
         let chosen: (session: SessionID, token: String, match: MatchID?)
         let own = model.person(visitor).match.flatMap { model.pairings[$0] }
-        if let own, chance(50) {
+        if let own, chance(80) {
             chosen = (own.session, own.token, own.match)
-        } else if chance(75), let old = tokens.suffix(chance(50) ? 6 : 300).randomElement(using: &random) {
+        } else if chance(40), let old = tokens.suffix(chance(50) ? 6 : 300).randomElement(using: &random) {
             chosen = old
         } else {
             chosen = program()

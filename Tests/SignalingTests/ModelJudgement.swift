@@ -17,10 +17,11 @@ extension Model {
     /// Does what falls due now. Returns who was given up.
     func ring() -> [Visitor] {
         for person in people.values {
-            if case .penalised(let until) = person.state, until <= now { person.state = .waiting(since: now) }
+            if case .penalised(let until) = person.state, until <= now { enterQueue(person) }
         }
         let lost = visitors.values.filter { visitor in visitor.droppedAt.map { $0 + rules.resumeGrace <= now } ?? false }
         for visitor in lost.sorted(by: { $0.number < $1.number }) { depart(visitor) }
+        tellLeftBehind()
         for (identity, person) in people {
             if let since = person.emptySince, since + rules.personIdle <= now { people[identity] = nil }
         }

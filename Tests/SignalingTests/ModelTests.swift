@@ -20,7 +20,7 @@ import Wire
         print("model: seed \(world.seed), \(events) events, \(most) people")
         var done = 0
         while done < events, world.step(most: most) { done += 1 }
-        world.empty()
+        if world.fault == nil { world.empty() }
         print("model: \(world.figures.sorted { $0.key < $1.key }.map { "\($0.value) \($0.key)" }.joined(separator: ", "))")
         if let fault = world.fault {
             Issue.record("seed \(world.seed), event \(done): \(fault)\n\(world.log.joined(separator: "\n"))")
@@ -38,7 +38,9 @@ import Wire
 
     /// Attempts that probe only two candidates must come to the same, a little later; a place in the queue is scarce.
     @Test func everyRuleHoldsWhenAttemptsAreCutShort() {
-        let world = ModelWorld(seed: Self.seed, slack: .seconds(30)) { $0.candidatesPerAttempt = 2 }
+        let world = ModelWorld(seed: Self.seed, slack: .seconds(30)) {
+            ($0.candidatesPerAttempt, $0.entriesPerAddress) = (2, 2)
+        }
         run(world, events: Self.events / 10, most: 24)
     }
 }

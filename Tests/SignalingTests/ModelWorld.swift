@@ -16,6 +16,8 @@ final class ModelWorld {
     private(set) var fault: String?
     private(set) var log: [String] = []
     var figures: [String: Int] = [:]
+    /// Who was paired last: impatient people say Next at once.
+    var lately: Int?
 
     var visitors: [Int: Visitor] { model.visitors }
     private var bySocket: [SocketID: Visitor] = [:]
@@ -145,6 +147,7 @@ final class ModelWorld {
     func perform(_ input: Input, state: Snapshot? = nil) {
         expectedState = state
         closed = [:]
+        model.tellLeftBehind()
         carryOut(hub.handle(input, now: model.now))
         while fault == nil, let next = hub.nextTimeout, next <= model.now { carryOut(hub.handleTimeout(now: model.now)) }
         settle()
@@ -206,6 +209,12 @@ final class ModelWorld {
             return fail("\(visitor.number) heard \(heard) and should have heard \(expected)")
         }
         visitor.expected.removeFirst()
+        switch heard {
+        case .failure(_, let code): count("heard \(code.rawValue)")
+        case .waiting(_, let wait) where wait != nil: count("penalties")
+        case .partner: count("partners away or back")
+        default: break
+        }
         if case .joined(let joined) = message {
             visitor.views[joined.session] = Set(joined.connections.map(\.id) + [joined.connection.id])
         }
@@ -247,6 +256,7 @@ final class ModelWorld {
         for (match, told) in announced {
             guard told.count == 2 else { return fail("\(told.count) people were told of match \(match)") }
             note("\(told[0].0.number) and \(told[1].0.number) were paired")
+            lately = told.randomElement(using: &random)?.0.number
             count("pairings")
             let broken = model.pair(told[0], told[1]) { [project, model] token in
                 guard let session = told.first?.1.publish.session else { return false }

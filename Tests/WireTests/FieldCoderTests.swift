@@ -33,9 +33,15 @@ import Wire
         (#"{"type":"session.join","seq":1,"token":"x"}"#, "sessionId"),
         (#"{"type":"session.join","seq":1,"sessionId":"1_a"}"#, "token"),
         (#"{"type":"session.publish","seq":1,"sessionId":"1_a","hasAudio":1,"hasVideo":true}"#, "hasAudio"),
-        (#"{"type":"session.publish","seq":1,"sessionId":"1_a","hasAudio":true,"hasVideo":true,"videoType":"hologram"}"#, "videoType"),
+        (
+            #"{"type":"session.publish","seq":1,"sessionId":"1_a","hasAudio":true,"hasVideo":true,"videoType":"hologram"}"#,
+            "videoType"
+        ),
         (#"{"type":"session.publish","seq":1,"sessionId":"1_a","hasAudio":true,"hasVideo":true,"width":-1}"#, "width"),
-        (#"{"type":"session.publish","seq":1,"sessionId":"1_a","hasAudio":true,"hasVideo":true,"height":20000}"#, "height"),
+        (
+            #"{"type":"session.publish","seq":1,"sessionId":"1_a","hasAudio":true,"hasVideo":true,"height":20000}"#,
+            "height"
+        ),
         (#"{"type":"session.unpublish","seq":1,"sessionId":"1_a","streamId":"5a"}"#, "streamId"),
         (#"{"type":"session.negotiate","seq":1,"sessionId":"1_a","to":"x","candidate":null}"#, "to"),
         (#"{"type":"session.forceMute","seq":1,"sessionId":"1_a","active":true,"excluded":["x"]}"#, "excluded"),
@@ -80,13 +86,17 @@ import Wire
         #expect(try Envelope<ClientMessage>.decode(start.utf8).message == .start(Start()))
         let to = #""seq":1,"sessionId":"1_a","to":"\#(Self.stream)""#
         #expect(refusal(#"{"type":"session.negotiate",\#(to)}"#)?.error.code == .malformed)
-        guard case .negotiate(let end) = try Envelope<ClientMessage>.decode(#"{"type":"session.negotiate",\#(to),"candidate":null}"#.utf8).message
+        guard
+            case .negotiate(let end) = try Envelope<ClientMessage>.decode(
+                #"{"type":"session.negotiate",\#(to),"candidate":null}"#.utf8
+            ).message
         else { return #expect(Bool(false), "a candidate of null ends the candidates") }
         #expect(end.candidate == .null)
     }
 
     @Test func aNegotiationHasADescriptionOrACandidateAndNotBoth() {
-        let both = #"{"type":"session.negotiate","seq":1,"sessionId":"1_a","to":"\#(Self.stream)","description":{"type":"offer","sdp":""},"candidate":{}}"#
+        let both =
+            #"{"type":"session.negotiate","seq":1,"sessionId":"1_a","to":"\#(Self.stream)","description":{"type":"offer","sdp":""},"candidate":{}}"#
         #expect(refusal(both)?.error.code == .malformed)
     }
 
@@ -99,7 +109,8 @@ import Wire
     @Test func listsFromClientsAreBounded() {
         func mute(_ count: Int) -> String {
             let ids = (0..<count).map { _ in "\"\(Self.stream)\"" }.joined(separator: ",")
-            return "{\"type\":\"session.forceMute\",\"seq\":1,\"sessionId\":\"1_a\",\"active\":true,\"excluded\":[\(ids)]}"
+            return
+                "{\"type\":\"session.forceMute\",\"seq\":1,\"sessionId\":\"1_a\",\"active\":true,\"excluded\":[\(ids)]}"
         }
         #expect(refusal(mute(Limits.list)) == nil)
         #expect(refusal(mute(Limits.list + 1))?.error.code == .malformed)

@@ -117,7 +117,9 @@ extension JSONValue {
         switch self {
         case .array(let elements): .array(elements.map(\.unordered))
         case .object(let object):
-            .object(Dictionary(object.members.map { ($0.name, $0.value.unordered) }, uniquingKeysWith: { first, _ in first }))
+            .object(
+                Dictionary(
+                    object.members.map { ($0.name, $0.value.unordered) }, uniquingKeysWith: { first, _ in first }))
         default: .scalar(self)
         }
     }

@@ -75,7 +75,9 @@ import Wire
             bytes.replaceSubrange(at..., with: other[from...])
         default:
             // Numbers are where arithmetic overflows.
-            let numbers = ["9223372036854775807", "-9223372036854775808", "9007199254740993", "1e308", "-1", "0.1", "null"]
+            let numbers = [
+                "9223372036854775807", "-9223372036854775808", "9007199254740993", "1e308", "-1", "0.1", "null",
+            ]
             bytes.insert(contentsOf: numbers[Int.random(in: numbers.indices, using: &generator)].utf8, at: at)
         }
     }

@@ -20,7 +20,8 @@ import Wire
             #expect(StreamID(bytes: id.bytes) == id)
         }
         #expect(ConnectionID(text) == id)
-        #expect(id.bytes == [1, 0x23, 0x45, 0x67, 0x89, 0xAB, 0xCD, 0xEF, 0xFE, 0xDC, 0xBA, 0x98, 0x76, 0x54, 0x32, 0x10])
+        #expect(
+            id.bytes == [1, 0x23, 0x45, 0x67, 0x89, 0xAB, 0xCD, 0xEF, 0xFE, 0xDC, 0xBA, 0x98, 0x76, 0x54, 0x32, 0x10])
     }
 
     @Test(arguments: [
@@ -46,7 +47,9 @@ import Wire
 
     @Test func aSessionIDIsSafeInAPathALogAndAString() {
         #expect(SessionID("1_MX40-_zZ9")?.text == "1_MX40-_zZ9")
-        for text in ["", "a b", "a/b", "a\n", "a\"", "é", "a.b", "a~b", String(repeating: "a", count: Limits.sessionID + 1)] {
+        for text in [
+            "", "a b", "a/b", "a\n", "a\"", "é", "a.b", "a~b", String(repeating: "a", count: Limits.sessionID + 1),
+        ] {
             #expect(SessionID(text) == nil)
         }
         #expect(SessionID(String(repeating: "a", count: Limits.sessionID)) != nil)

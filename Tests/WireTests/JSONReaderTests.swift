@@ -19,16 +19,23 @@ import Wire
         inner.members = [.init(name: "c", value: .string(""))]
         var object = JSONObject()
         object.members = [
-            .init(name: "a", value: .array([.integer(1), .integer(-2), .number(0.5), .number(1000), .bool(true), .bool(false), .null])),
+            .init(
+                name: "a",
+                value: .array([
+                    .integer(1), .integer(-2), .number(0.5), .number(1000), .bool(true), .bool(false), .null,
+                ])),
             .init(name: "b", value: .object(inner)),
         ]
         #expect(value == .object(object))
     }
 
     @Test(arguments: [
-        "", " ", "nul", "tru", "falsey", "TRUE", "NaN", "Infinity", "-", "+1", "01", "-01", ".5", "1.", "1e", "1e+", "0x10",
-        "'a'", "\"", "\"\\", "\"\\x\"", "\"\\u12\"", "\"\\u12g4\"", "\"\\ud83d\\u12\"", "[", "[1", "[1,", "[1,]", "[,1]", "[1 2]",
-        "{", "{a:1}", "{\"a\"}", "{\"a\":}", "{\"a\":1", "{\"a\":1,", "{\"a\":1,}", "{,}", "{\"a\" 1}", "{1:2}", "{}x", "[]]",
+        "", " ", "nul", "tru", "falsey", "TRUE", "NaN", "Infinity", "-", "+1", "01", "-01", ".5", "1.", "1e", "1e+",
+        "0x10",
+        "'a'", "\"", "\"\\", "\"\\x\"", "\"\\u12\"", "\"\\u12g4\"", "\"\\ud83d\\u12\"", "[", "[1", "[1,", "[1,]",
+        "[,1]", "[1 2]",
+        "{", "{a:1}", "{\"a\"}", "{\"a\":}", "{\"a\":1", "{\"a\":1,", "{\"a\":1,}", "{,}", "{\"a\" 1}", "{1:2}", "{}x",
+        "[]]",
         "1 2", "// comment\n1", "\u{FEFF}1", "nullx", "\u{0}", "1\u{0}",
     ])
     func whatIsNotJSONIsRefused(_ text: String) {
@@ -37,7 +44,9 @@ import Wire
 
     @Test func nestingBeyondTheLimitIsRefusedAndNeverRecursesFurther() throws {
         let allowed = Limits.jsonDepth
-        #expect(refusal((String(repeating: "[", count: allowed) + "1" + String(repeating: "]", count: allowed)).utf8) == nil)
+        #expect(
+            refusal((String(repeating: "[", count: allowed) + "1" + String(repeating: "]", count: allowed)).utf8) == nil
+        )
         #expect(refusal((String(repeating: "[", count: allowed + 1) + "1").utf8) == "nested too deeply")
         // A recursive reader would run out of stack long before the end of these.
         #expect(refusal(String(repeating: "[", count: 200_000).utf8) == "nested too deeply")
@@ -95,10 +104,12 @@ import Wire
         #expect(refusal([0x22, 0x7F, 0x22]) == nil)
     }
 
-    @Test(arguments: [
-        [0x80], [0xC0, 0xAF], [0xE0, 0x80, 0x80], [0xED, 0xA0, 0x80], [0xF4, 0x90, 0x80, 0x80], [0xF8, 0x88, 0x80, 0x80, 0x80],
-        [0xFF], [0xFE], [0xC3], [0xE2, 0x82], [0xF0, 0x9F, 0x98],
-    ] as [[UInt8]])
+    @Test(
+        arguments: [
+            [0x80], [0xC0, 0xAF], [0xE0, 0x80, 0x80], [0xED, 0xA0, 0x80], [0xF4, 0x90, 0x80, 0x80],
+            [0xF8, 0x88, 0x80, 0x80, 0x80],
+            [0xFF], [0xFE], [0xC3], [0xE2, 0x82], [0xF0, 0x9F, 0x98],
+        ] as [[UInt8]])
     func badUTF8InAStringIsRefused(_ bytes: [UInt8]) {
         #expect(refusal([0x22] + bytes + [0x22]) == "a string is not UTF-8")
         #expect(refusal([0x22, 0x5C, 0x6E] + bytes + [0x22]) == "a string is not UTF-8")
@@ -112,6 +123,8 @@ import Wire
 
     @Test func bytesThatAreNotContiguousAreReadAsWell() throws {
         let bytes = Array(#"[1,2]"#.utf8)
-        #expect(try JSONReader.parse(bytes.reversed().reversed() as ReversedCollection<ReversedCollection<[UInt8]>>) == .array([.integer(1), .integer(2)]))
+        #expect(
+            try JSONReader.parse(bytes.reversed().reversed() as ReversedCollection<ReversedCollection<[UInt8]>>)
+                == .array([.integer(1), .integer(2)]))
     }
 }

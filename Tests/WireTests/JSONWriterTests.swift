@@ -63,7 +63,11 @@ import Wire
         case 2: .integer(.random(in: .min ... .max, using: &generator))
         case 3: .number(Double.random(in: -1e12...1e12, using: &generator))
         case 4: .string(randomString(using: &generator))
-        case 5: .array((0..<Int.random(in: 0...4, using: &generator)).map { _ in randomValue(depth: depth + 1, using: &generator) })
+        case 5:
+            .array(
+                (0..<Int.random(in: 0...4, using: &generator)).map { _ in
+                    randomValue(depth: depth + 1, using: &generator)
+                })
         default: .object(randomObject(depth: depth + 1, using: &generator))
         }
     }

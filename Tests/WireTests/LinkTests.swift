@@ -107,7 +107,8 @@ import Wire
         print("link: seed \(seed)")
         var generator = SeededGenerator(seed: seed)
         for _ in 0..<40 {
-            let bounds = Link.Bounds(messages: .random(in: 1...300, using: &generator), bytes: .random(in: 1...2000, using: &generator))
+            let bounds = Link.Bounds(
+                messages: .random(in: 1...300, using: &generator), bytes: .random(in: 1...2000, using: &generator))
             var link = Link(bounds: bounds)
             var list: [(seq: UInt64, bytes: [UInt8])] = []
             var (sent, acknowledged): (UInt64, UInt64) = (0, 0)
@@ -116,7 +117,9 @@ import Wire
                     sent += 1
                     let bytes = send(&link, size: .random(in: 1...40, using: &generator))
                     list.append((sent, bytes))
-                    while list.count > 1, list.count > bounds.messages || list.map(\.bytes.count).reduce(0, +) > bounds.bytes {
+                    while list.count > 1,
+                        list.count > bounds.messages || list.map(\.bytes.count).reduce(0, +) > bounds.bytes
+                    {
                         list.removeFirst()
                     }
                 } else {

@@ -159,7 +159,8 @@ final class HubRunner {
                 try await storage.commit(changes)
             } catch {
                 // The rules have moved on; what was asked for holds in memory until a restart. Say so loudly.
-                logger.critical("Changes could not be stored", metadata: ["count": "\(changes.count)", "error": "\(error)"])
+                logger.critical(
+                    "Changes could not be stored", metadata: ["count": "\(changes.count)", "error": "\(error)"])
             }
             eventLoop.execute { runner.value.committed(held) }
         }

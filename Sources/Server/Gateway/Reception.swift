@@ -43,7 +43,7 @@ struct Reception: Sendable {
     ) throws(WireError) -> Guest {
         do throws(WireError) {
             return Guest(identity: try project.verifyUserToken(token, now: now), hello: hello)
-        } catch where error.code == .tokenScope {
+        } catch  where error.code == .tokenScope {
             _ = try project.verifySessionToken(token, for: nil, now: now)
             return newcomer(hello, using: &generator)
         }

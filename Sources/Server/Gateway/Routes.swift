@@ -52,7 +52,8 @@ struct Routes: Sendable {
             headers: [.upgrade: "websocket", .connection: "Upgrade", .contentType: "text/plain; charset=utf-8"],
             body: .init(
                 byteBuffer: ByteBuffer(
-                    string: "This is a WebSocket (RFC 6455, version 13) with the subprotocol \(GatewayChannel.subprotocol).\n"
+                    string:
+                        "This is a WebSocket (RFC 6455, version 13) with the subprotocol \(GatewayChannel.subprotocol).\n"
                 )
             )
         )

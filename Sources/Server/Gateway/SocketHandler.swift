@@ -259,7 +259,8 @@ final class SocketHandler: ChannelInboundHandler, RunnerSocket {
         buffer.writeInteger(code.rawValue)
         // A control frame holds 125 bytes (RFC 6455 §5.5).
         buffer.writeBytes(reason.utf8.prefix(120))
-        context.writeAndFlush(wrapOutboundOut(WebSocketFrame(fin: true, opcode: .connectionClose, data: buffer)), promise: nil)
+        context.writeAndFlush(
+            wrapOutboundOut(WebSocketFrame(fin: true, opcode: .connectionClose, data: buffer)), promise: nil)
         if case .greeting(let timeout) = state { timeout.cancel() }
         if case .open(let id) = state {
             state = .closed

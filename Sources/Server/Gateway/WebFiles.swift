@@ -25,7 +25,10 @@ struct WebFiles: Sendable {
         self.directory = directory
         files = Dictionary(
             uniqueKeysWithValues: embeddedWebFiles.map { name, text in
-                (name, Self.file(name, Array(UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))))
+                (
+                    name,
+                    Self.file(name, Array(UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount)))
+                )
             }
         )
     }

@@ -65,7 +65,7 @@ actor GroupCommitWriter {
         do {
             try await transaction(group.flatMap(\.changes))
             for member in group { member.done.resume() }
-        } catch where group.count > 1 && Self.mayBeOneMembersFault(error) {
+        } catch  where group.count > 1 && Self.mayBeOneMembersFault(error) {
             for member in group { await write([member]) }
         } catch {
             for member in group { member.done.resume(throwing: error) }

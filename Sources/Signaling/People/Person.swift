@@ -214,7 +214,8 @@ extension WireError {
         }
         let left = end - now
         return WireError(
-            .banned, "You were banned from this server; come back in \(left.inWords).", retryable: true, retryAfter: left
+            .banned, "You were banned from this server; come back in \(left.inWords).", retryable: true,
+            retryAfter: left
         )
     }
 }

@@ -19,7 +19,8 @@ extension Person {
     // MARK: Searching
 
     private mutating func start(
-        _ start: Start, by client: ConnectionID, re: UInt64, now: Timestamp, _ rules: Rules, into effects: inout [Effect]
+        _ start: Start, by client: ConnectionID, re: UInt64, now: Timestamp, _ rules: Rules,
+        into effects: inout [Effect]
     ) {
         if let error = banError(now: now) { return effects.fail(error, re: re, to: client) }
         guard let interests = Interests.normalised(start.interests ?? [], limit: rules.maxInterests) else {

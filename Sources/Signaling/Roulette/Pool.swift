@@ -14,7 +14,6 @@ import HeapModule
 /// somebody on entering stands in no line at all, unless the match falls through.
 public struct Pool: Sendable {
     struct Slot: Sendable {
-        var entry: PoolEntry
         /// In the order of entry; 0 in a slot nobody has.
         var number: UInt64
         var entered: Timestamp
@@ -24,6 +23,9 @@ public struct Pool: Sendable {
         var isOpen: Bool
         /// Stands in the lines: found nobody on entering.
         var isQueued = false
+        /// The key of the address this person is counted under, if any.
+        var address: UInt64?
+        var entry: PoolEntry
     }
 
     /// A match that both must still agree to.
@@ -135,23 +137,22 @@ public struct Pool: Sendable {
         into effects: inout [Effect]
     ) {
         let key = NumberIndex.key(entry.identity)
-        let address = NumberIndex.key(entry.address)
+        let address = entry.address.isEmpty ? nil : NumberIndex.key(entry.address)
         let topics = NumberIndex.topics(of: entry)
-        readAhead &+= byIdentity.touch(key) &+ perAddress.touch(address) &+ byInterest.touch(topics.first ?? 0)
+        readAhead &+= byIdentity.touch(key) &+ perAddress.touch(address ?? 0) &+ byInterest.touch(topics.first ?? 0)
         guard byIdentity[key] == nil else { return }
-        guard entry.address.isEmpty || admit(from: address) else {
-            return effects.tell(.person(entry.identity, .queueFull))
-        }
+        guard admit(from: address) else { return effects.tell(.person(entry.identity, .queueFull)) }
         lastNumber += 1
         let isOpen = entry.interests.isEmpty || rules.interestWait <= .zero
-        let slot = slots.insert(Slot(entry: entry, number: lastNumber, entered: now, isOpen: isOpen))
+        let slot = slots.insert(Slot(number: lastNumber, entered: now, isOpen: isOpen, address: address, entry: entry))
         byIdentity.insert(key, slot)
         attempt(slot, topics, now: now, using: &generator, into: &effects)
         if slots[slot].attempt == nil { queue(slot, topics, now: now) }
     }
 
     /// Counts one more from this address, if there may be one.
-    private mutating func admit(from address: UInt64) -> Bool {
+    private mutating func admit(from address: UInt64?) -> Bool {
+        guard let address else { return true }
         guard let position = perAddress.position(of: address) else {
             guard rules.entriesPerAddress > 0 else { return false }
             perAddress.insert(address, 1)
@@ -198,11 +199,11 @@ public struct Pool: Sendable {
     @discardableResult
     private mutating func remove(_ slot: Int32) -> PoolEntry {
         let key = NumberIndex.key(slots[slot].entry.identity)
-        let address = NumberIndex.key(slots[slot].entry.address)
-        readAhead &+= byIdentity.touch(key) &+ perAddress.touch(address)
-            &+ UInt64(slots[slot].entry.interests.count)
+        let address = slots[slot].address
+        let interests = slots[slot].entry.interests.count
+        readAhead &+= byIdentity.touch(key) &+ perAddress.touch(address ?? 0) &+ UInt64(interests)
         if let position = byIdentity.position(of: key) { byIdentity.remove(at: position) }
-        if !slots[slot].entry.address.isEmpty { release(address) }
+        if let address { release(address) }
         if !unfinished.isEmpty { unfinished[slots[slot].number] = nil }
         slots[slot].number = 0
         if slots[slot].isQueued { leaveLines(slot) }

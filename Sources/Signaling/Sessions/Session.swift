@@ -90,7 +90,8 @@ public struct Session: Equatable, Sendable {
     // MARK: Coming and going
 
     private mutating func join(
-        _ client: ConnectionID, _ identity: IdentityID, _ grant: SessionGrant, re: UInt64, now: Timestamp, _ rules: Rules,
+        _ client: ConnectionID, _ identity: IdentityID, _ grant: SessionGrant, re: UInt64, now: Timestamp,
+        _ rules: Rules,
         into effects: inout [Effect]
     ) {
         if let match = grant.match, match != self.match {
@@ -98,10 +99,12 @@ public struct Session: Equatable, Sendable {
             return effects.tell(.client(client, .joinRefused(re: re, error, match: match)))
         }
         guard members[client] == nil else {
-            return effects.fail(WireError(.alreadyJoined, "This connection is in the session already."), re: re, to: client)
+            return effects.fail(
+                WireError(.alreadyJoined, "This connection is in the session already."), re: re, to: client)
         }
         guard members.count < rules.connectionsPerSession else {
-            let error = WireError(.sessionFull, "This session is full; try again when somebody has left.", retryable: true)
+            let error = WireError(
+                .sessionFull, "This session is full; try again when somebody has left.", retryable: true)
             return effects.fail(error, re: re, to: client)
         }
         mediaMode = grant.mediaMode

@@ -40,7 +40,8 @@ extension Session {
     ) throws(WireError) {
         try permit(member.capabilities.publish, "publishing")
         guard member.streams.count < rules.streamsPerConnection else {
-            throw WireError(.sessionFull, "A connection may publish \(rules.streamsPerConnection) streams; unpublish one.")
+            throw WireError(
+                .sessionFull, "A connection may publish \(rules.streamsPerConnection) streams; unpublish one.")
         }
         let client = member.connection.id
         var stream = Stream()
@@ -110,7 +111,8 @@ extension Session {
         let client = member.connection.id
         let publisher = try existing(verb.stream).stream.connection
         guard publisher != client else {
-            throw WireError(.notPermitted, "Relayed sessions have no way back to oneself; show the local stream instead.")
+            throw WireError(
+                .notPermitted, "Relayed sessions have no way back to oneself; show the local stream instead.")
         }
         streams[verb.stream]?.subscribers[client] = verb
         let event = Subscribed(

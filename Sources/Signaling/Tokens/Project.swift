@@ -11,7 +11,9 @@ public struct Project: Sendable {
 
     /// `nil` when the key is not numeric or the secret is too short.
     public init?(apiKey: String, secret: String) {
-        guard !apiKey.isEmpty, apiKey.utf8.count <= 32, apiKey.utf8.allSatisfy({ 0x30...0x39 ~= $0 }) else { return nil }
+        guard !apiKey.isEmpty, apiKey.utf8.count <= 32, apiKey.utf8.allSatisfy({ 0x30...0x39 ~= $0 }) else {
+            return nil
+        }
         guard secret.utf8.count >= Self.shortestSecret else { return nil }
         self.apiKey = apiKey
         self.secret = SymmetricKey(data: Array(secret.utf8))

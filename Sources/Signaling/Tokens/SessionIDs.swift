@@ -24,7 +24,9 @@ extension Project {
         let text = session.text.utf8
         guard text.count > 2, let plain = Base64URL.decode(text.dropFirst(2)) else { return nil }
         let parts = plain.split(separator: UInt8(ascii: "~"), omittingEmptySubsequences: false)
-        guard parts.count == 8, parts[0].elementsEqual("1".utf8), parts[1].elementsEqual(apiKey.utf8) else { return nil }
+        guard parts.count == 8, parts[0].elementsEqual("1".utf8), parts[1].elementsEqual(apiKey.utf8) else {
+            return nil
+        }
         guard let field = Base64URL.decode(parts[4]), field.count == Self.randomBytes + 1 + Self.codeBytes else {
             return nil
         }

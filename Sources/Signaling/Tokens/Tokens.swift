@@ -62,7 +62,8 @@ extension Project {
             throw WireError(.sessionInvalid, "This is not a session id of this server.")
         }
         guard let role = token.claims["role"].map({ _ in token.string("role").flatMap(Role.init) }) ?? .publisher else {
-            throw WireError(.tokenRole, "The token's role is not one of subscriber, publisher, publisheronly, moderator.")
+            throw WireError(
+                .tokenRole, "The token's role is not one of subscriber, publisher, publisheronly, moderator.")
         }
         let data = token.string("connection_data") ?? ""
         guard data.unicodeScalars.count <= Limits.connectionData else {

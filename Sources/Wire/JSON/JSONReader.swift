@@ -10,7 +10,8 @@ public struct JSONReader {
     private init(_ bytes: UnsafeBufferPointer<UInt8>) { self.bytes = bytes }
 
     public static func parse(_ bytes: some Collection<UInt8>) throws(JSONError) -> JSONValue {
-        let result = bytes.withContiguousStorageIfAvailable { buffer in parse(buffer: buffer) }
+        let result =
+            bytes.withContiguousStorageIfAvailable { buffer in parse(buffer: buffer) }
             ?? Array(bytes).withUnsafeBufferPointer { parse(buffer: $0) }
         return try result.get()
     }
