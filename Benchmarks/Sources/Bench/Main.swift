@@ -1,8 +1,87 @@
+import NIOPosix
+import Signaling
+
+#if canImport(Glibc)
+import Glibc
+#endif
+
+/// `run` calls this once for each measurement and puts the rows it prints into one table.
 @main
 enum Main {
-    static func main() {
-        let n = Int(CommandLine.arguments[1])!
-        var b = PairingBenchmark(waiting: n, pairings: Int(CommandLine.arguments[2])!)
-        print(b.run())
+    static func main() throws {
+        setvbuf(stdout, nil, _IOLBF, 0)
+        let arguments = Array(CommandLine.arguments.dropFirst())
+        let numbers = arguments.dropFirst().compactMap { Int($0) }
+        switch (arguments.first, numbers.count) {
+        case ("pairing", 2): pairing(waiting: numbers[0], pairings: numbers[1])
+        case ("relay", 7): try relay(numbers)
+        case ("next", 4): try next(numbers)
+        default:
+            print("usage: Bench pairing WAITING PAIRINGS")
+            print("       Bench relay PORT PID PEERPORT PEERPID CONNECTIONS ROUNDS RELAYS")
+            print("       Bench next PORT PID OTHERS ROUNDS")
+            exit(64)
+        }
+    }
+
+    private static func row(_ what: String, _ figure: String, _ goal: String) {
+        print("| \(what) | \(figure) | \(goal) |")
+    }
+
+    private static func pairing(waiting: Int, pairings: Int) {
+        var benchmark = PairingBenchmark(waiting: waiting, pairings: pairings)
+        let figures = benchmark.run()
+        row("a pairing, \(waiting) waiting", "\((figures.perPairing / 1000).text(2)) µs", "under 2 µs")
+        if let bytes = figures.bytesPerEntry { row("memory of each of \(waiting) waiting", "\(bytes.text(0)) bytes", "") }
+    }
+
+    /// The same project as the servers'; see `run`.
+    private static func project() throws -> Project {
+        guard let key = getenv("CONFAB_API_KEY"), let secret = getenv("CONFAB_API_SECRET"),
+            let project = Project(apiKey: String(cString: key), secret: String(cString: secret))
+        else { throw LoadClient.Failure(description: "CONFAB_API_KEY and CONFAB_API_SECRET are not set") }
+        return project
+    }
+
+    private static func relay(_ numbers: [Int]) throws {
+        let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+        let servers = [
+            ServerProcess(name: "Confab", port: numbers[0], id: numbers[1]),
+            ServerProcess(name: "node-ws", port: numbers[2], id: numbers[3]),
+        ]
+        let (connections, rounds, relays) = (numbers[4], numbers[5], numbers[6])
+        let project = try project()
+        let benchmarks = servers.map { RelayBenchmark(crowd: Crowd(server: $0, loop: group.next())) }
+        for benchmark in benchmarks {
+            try benchmark.open(connections: connections) { sleep(2) }
+            row(
+                "memory of each of \(connections) idle connections, \(benchmark.crowd.server.name)",
+                "\((benchmark.figures.bytesPerIdle / 1000).text(1)) kB", benchmark === benchmarks[0] ? "at most 12 kB" : ""
+            )
+        }
+        for benchmark in benchmarks {
+            try benchmark.join(project: project)
+            // What is compiled or allocated at first use is not what a relay costs.
+            try benchmark.relay(relays / 2)
+        }
+        // In turns, so that whatever else the machine does meets both alike.
+        for _ in 0..<rounds { for benchmark in benchmarks { try benchmark.round(relays) } }
+        let figures = benchmarks.map { $0.figures.relaysPerSecond.median }
+        for (benchmark, figure) in zip(benchmarks, figures) {
+            let each = "\((1e6 / figure).text(1)) µs each"
+            row("relays for each second of processor, \(benchmark.crowd.server.name)", "\(figure.text(0)) (\(each))", "")
+        }
+        row("Confab's relays to node-ws's", "\((figures[0] / figures[1]).text(2))", "at least 1")
+        for benchmark in benchmarks { try benchmark.crowd.close() }
+    }
+
+    private static func next(_ numbers: [Int]) throws {
+        let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+        let crowd = Crowd(server: ServerProcess(name: "Confab", port: numbers[0], id: numbers[1]), loop: group.next())
+        let samples = try NextBenchmark(crowd: crowd, others: numbers[2]).run(rounds: numbers[3])
+        let what = "`next` → `matched`, \(numbers[2]) others waiting"
+        row("\(what), median of \(samples.count)", "\((samples.median * 1000).text(2)) ms", "")
+        row("\(what), 99 of 100 within", "\((samples.quantile(0.99) * 1000).text(2)) ms", "")
+        try crowd.close()
     }
 }

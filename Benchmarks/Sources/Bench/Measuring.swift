@@ -49,3 +49,10 @@ extension Double {
         return (number < 0 ? "-" : "") + padded.dropLast(digits) + "." + padded.suffix(digits)
     }
 }
+
+/// Milliseconds since 1970, for tokens.
+func now() -> Int64 {
+    var time = timespec()
+    clock_gettime(CLOCK_REALTIME, &time)
+    return Int64(time.tv_sec) * 1000 + Int64(time.tv_nsec) / 1_000_000
+}

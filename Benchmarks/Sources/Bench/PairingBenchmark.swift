@@ -40,10 +40,11 @@ struct PairingBenchmark {
     }
 
     mutating func run() -> Figures {
-        let before = residentBytes()
+        let this = ServerProcess(name: "self", port: 0, id: Int(getpid()))
+        let before = this.residentBytes()
         people.reserveCapacity(waiting + batch)
         fill(upTo: waiting)
-        let after = residentBytes()
+        let after = this.residentBytes()
         var samples: [Double] = []
         samples.reserveCapacity(batches)
         for _ in 0..<batches {
@@ -56,7 +57,7 @@ struct PairingBenchmark {
         }
         precondition(pool.waitingCount == waiting, "somebody was not paired")
         // People's own table is the benchmark's, not the pool's.
-        let bytes = Double(after - before) - Double(people.capacity * MemoryLayout<Int>.stride)
+        let bytes = (after - before) - Double(people.capacity * MemoryLayout<Int>.stride)
         return Figures(
             waiting: waiting, perPairing: samples.median, bytesPerEntry: waiting < 10_000 ? nil : bytes / Double(waiting)
         )
@@ -105,20 +106,4 @@ struct PairingBenchmark {
         precondition(effects.count == 1, "no match began")
         effects.removeAll(keepingCapacity: true)
     }
-}
-
-/// This process's resident memory.
-private func residentBytes() -> Int {
-    #if os(Linux)
-    // The allocator's own view misses what it keeps; the kernel's does not.
-    guard let file = fopen("/proc/self/statm", "r") else { return 0 }
-    defer { fclose(file) }
-    var line = [CChar](repeating: 0, count: 256)
-    guard fgets(&line, Int32(line.count), file) != nil else { return 0 }
-    let text = String(decoding: line.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
-    let fields = text.split(separator: " ")
-    return (fields.count > 1 ? Int(fields[1]) ?? 0 : 0) * Int(sysconf(Int32(_SC_PAGESIZE)))
-    #else
-    return 0
-    #endif
 }

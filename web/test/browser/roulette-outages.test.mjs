@@ -74,7 +74,7 @@ test('one whose partner is away need not wait: Next works', async (t) => {
 
 test('a network that is gone for 8 s brings both back to the same chat', async (t) => {
   const server = await serve(t);
-  const proxy = await startProxy(server.port);
+  const proxy = await startProxy(server.frontPort);
   t.after(() => proxy.close());
   const browser = await chromium();
   const red = await arrive(t, browser, proxy.url, { colour: 'red' });
@@ -102,7 +102,7 @@ test('a network that is gone for 8 s brings both back to the same chat', async (
 
 test('a network that swallows everything is noticed by its silence, and survived', async (t) => {
   const server = await serve(t, { CONFAB_CONNECTION_PING_INTERVAL: '1s', CONFAB_CONNECTION_MISSED_PINGS: '3' });
-  const proxy = await startProxy(server.port);
+  const proxy = await startProxy(server.frontPort);
   t.after(() => proxy.close());
   const browser = await chromium();
   const red = await arrive(t, browser, proxy.url, { colour: 'red' });

@@ -4,7 +4,6 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { sharedBrowsers } from './browsers.mjs';
 import { framesDecoded, framesRise, remoteColour, seesColour } from './media.mjs';
-import { startNginx } from './nginx.mjs';
 import { arrive, assertNoComplaints, begin, keepReceiving, meet, reads, says, see, seesNobody, serve, write } from './stranger.mjs';
 import { stopwatch } from './wait.mjs';
 
@@ -145,18 +144,4 @@ test('a guest tab is somebody else, so one person can try it with two tabs', asy
   const guest = await arrive(t, browser, server.url, { colour: 'green', sharing: tab, guest: true });
   await meet([tab, 'red'], [guest, 'green']);
   await keepReceiving(tab, guest);
-});
-
-test('strangers meet through nginx, and it passes on the WebSocket', async (t) => {
-  const server = await serve(t, { CONFAB_TRUSTED_PROXIES: '127.0.0.1' });
-  const nginx = await startNginx({ upstreamPort: server.port });
-  t.after(() => nginx.close());
-  const browser = await chromium();
-  const red = await arrive(t, browser, nginx.url, { colour: 'red' });
-  const green = await arrive(t, browser, nginx.url, { colour: 'green' });
-  await meet([red, 'red'], [green, 'green']);
-  await keepReceiving(red, green);
-  await write(red, 'through nginx');
-  await reads(green, 'through nginx');
-  assertNoComplaints(red, green);
 });

@@ -2,6 +2,7 @@
 // The page's words are here and nowhere else in the browser tests.
 import assert from 'node:assert/strict';
 import { framesRise, remoteVideo, seesColour, soundArrives } from './media.mjs';
+import { startNginx } from './nginx.mjs';
 import { Element } from './page.mjs';
 import { startServer } from './server.mjs';
 import { NotYet } from './wait.mjs';
@@ -26,7 +27,10 @@ export const says = {
 
 /** Starts a server for one test, which ends with it; faults it logged are shown beside the test's result. */
 export async function serve(t, env = {}) {
-  const server = await startServer({ env });
+  const isBehindNginx = process.env.CONFAB_TEST_FRONT === 'nginx';
+  const server = await startServer({ env: isBehindNginx ? { CONFAB_TRUSTED_PROXIES: '127.0.0.1', ...env } : env });
+  server.frontPort = server.port;
+  if (isBehindNginx) await putNginxBefore(server, t);
   t.after(async () => {
     for (const line of server.log.filter((text) => /\b(error|critical|fatal)\b/i.test(text)).slice(0, 10)) {
       t.diagnostic(`server: ${line}`);
@@ -34,6 +38,14 @@ export async function serve(t, env = {}) {
     await server.close();
   });
   return server;
+}
+
+/** From here on the pages know the server by nginx's address alone, also after it was started again. */
+async function putNginxBefore(server, t) {
+  const nginx = await startNginx({ upstreamPort: server.port });
+  t.after(() => nginx.close());
+  server.frontPort = nginx.port;
+  Object.defineProperty(server, 'url', { get: () => nginx.url, set() {} });
 }
 
 /** Opens the page and closes it with the test. @param {import('./page.mjs').PageOptions & {guest?: boolean}} options */

@@ -1,0 +1,79 @@
+import NIOCore
+
+/// How long a person waits between pressing Next and the next partner, over real sockets.
+///
+/// Two pairs chat; one of each presses Next in the same moment, and all four find somebody else among themselves.
+/// Others wait all the while, each for an interest nobody else has.
+///
+/// Unchecked: its state is touched on the loop alone.
+final class NextBenchmark: @unchecked Sendable {
+    private let crowd: Crowd
+    private let others: Int
+    private var partner: [Int: Int] = [:]
+    private var match: [Substring: Int] = [:]
+    private var pressed: [Int: ContinuousClock.Instant] = [:]
+    private var samples: [Double] = []
+    private var matched = 0
+
+    init(crowd: Crowd, others: Int) {
+        self.crowd = crowd
+        self.others = others
+    }
+
+    /// Seconds from `roulette.next` to `roulette.matched`, for each who pressed.
+    func run(rounds: Int) throws -> [Double] {
+        try crowd.open(others + 4)
+        try crowd.ask(Array(crowd.clients.prefix(others)), for: "roulette.waiting") { client in
+            client.say("roulette.start", "\"interests\":[\"stamps \(client.tag)\"]")
+        }
+        let four = Array(crowd.clients.suffix(4))
+        try crowd.run { [self] done in
+            for client in four {
+                client.onMessage = { self.heard($1, by: $0, rounds: rounds, done) }
+                client.say("roulette.start")
+            }
+        }
+        return samples
+    }
+
+    private func heard(_ heard: LoadClient.Heard, by client: LoadClient, rounds: Int, _ done: EventLoopPromise<Void>) {
+        switch heard.type {
+        case "roulette.matched":
+            if let since = pressed.removeValue(forKey: client.tag) { samples.append(seconds(since)) }
+            pair(client, heard.text)
+            matched += 1
+            guard matched == 4 else { return }
+            matched = 0
+            if samples.count >= 2 * rounds { return done.succeed() }
+            // After what the server still has to say to the others: each press begins from rest.
+            crowd.loop.execute { self.press() }
+        case "error": done.fail(LoadClient.Failure(description: "\(heard.text)"))
+        default: break
+        }
+    }
+
+    /// Remembers who is with whom: both were told the same match.
+    private func pair(_ client: LoadClient, _ text: Substring) {
+        guard let id = text.split(separator: "\"matchId\":\"", maxSplits: 1).last?.prefix(32) else { return }
+        if let other = match.removeValue(forKey: id) {
+            partner[client.tag] = other
+            partner[other] = client.tag
+        } else {
+            match[id] = client.tag
+        }
+    }
+
+    private func press() {
+        let four = Array(crowd.clients.suffix(4))
+        guard let other = four.first(where: { $0.tag != four[0].tag && partner[four[0].tag] != $0.tag }) else { return }
+        for client in [four[0], other] {
+            pressed[client.tag] = .now
+            client.say("roulette.next")
+        }
+    }
+
+    private func seconds(_ since: ContinuousClock.Instant) -> Double {
+        let (seconds, attoseconds) = (ContinuousClock.now - since).components
+        return Double(seconds) + Double(attoseconds) / 1e18
+    }
+}

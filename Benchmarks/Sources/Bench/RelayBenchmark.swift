@@ -1,0 +1,108 @@
+import NIOCore
+import Signaling
+import Wire
+
+/// What it costs a server to relay a signal, with thousands of connections open.
+///
+/// The connections are in sessions of two. A relay is one `session.signal` with 200 bytes of data: the server reads it
+/// and sends three messages, the signal to both members and `ok` to the sender. The pairs take turns in a random order,
+/// so that no server finds its next pair in the cache, and the members of a pair take turns, so that acknowledgements
+/// travel with the signals.
+///
+/// Unchecked: its state is touched on the loop alone.
+final class RelayBenchmark: @unchecked Sendable {
+    struct Figures {
+        var bytesPerIdle = 0.0
+        /// One for each round.
+        var relaysPerSecond: [Double] = []
+    }
+
+    /// Signals under way at once.
+    private static let window = 64
+    private static let data = String(repeating: "0123456789", count: 20)
+
+    let crowd: Crowd
+    private(set) var figures = Figures()
+    private var sessions: [String] = []
+    /// Of the three messages a relay ends with, how many each pair still waits for.
+    private var missing: [Int] = []
+    private var turn: [Int] = []
+    private var order: [Int] = []
+    private var position = 0
+    private var toSend = 0
+    private var toEnd = 0
+
+    init(crowd: Crowd) { self.crowd = crowd }
+
+    /// Opens the connections and measures what they hold while nothing happens.
+    func open(connections: Int, settle: () -> Void) throws {
+        let before = crowd.server.residentBytes()
+        try crowd.open(connections)
+        settle()
+        figures.bytesPerIdle = (crowd.server.residentBytes() - before) / Double(connections)
+    }
+
+    /// Puts each two connections into a session of their own.
+    func join(project: Project) throws {
+        var generator = SplitMix64(state: 7)
+        let now = Timestamp(milliseconds: now())
+        var tokens: [String] = []
+        for _ in 0..<crowd.clients.count / 2 {
+            let session = project.makeSessionID(mediaMode: .relayed, now: now, using: &generator)
+            sessions.append(session.text)
+            tokens.append(
+                project.makeSessionToken(
+                    session: session, role: .publisher, now: now, lifetime: .seconds(3600), using: &generator
+                )
+            )
+        }
+        missing = Array(repeating: 0, count: sessions.count)
+        turn = Array(repeating: 0, count: sessions.count)
+        order = Array(sessions.indices).shuffled(using: &generator)
+        let (sessions, said) = (sessions, tokens)
+        try crowd.ask(crowd.clients, for: "session.joined") { client in
+            let pair = client.tag / 2
+            client.say("session.join", "\"sessionId\":\"\(sessions[pair])\",\"token\":\"\(said[pair])\"")
+        }
+    }
+
+    /// Relays so many signals; returns the server's processor time.
+    @discardableResult
+    func relay(_ count: Int) throws -> Double {
+        let before = crowd.server.processorSeconds()
+        try crowd.run { [self] done in
+            toSend = count
+            toEnd = count
+            for client in crowd.clients { client.onMessage = { self.heard($1, by: $0, done) } }
+            for _ in 0..<min(Self.window, count) { sendNext() }
+        }
+        return crowd.server.processorSeconds() - before
+    }
+
+    func round(_ count: Int) throws { figures.relaysPerSecond.append(Double(count) / (try relay(count))) }
+
+    private func sendNext() {
+        guard toSend > 0 else { return }
+        toSend -= 1
+        // A pair that still waits for its last relay is passed over.
+        repeat { position = (position + 1) % order.count } while missing[order[position]] > 0
+        let pair = order[position]
+        missing[pair] = 3
+        turn[pair] ^= 1
+        crowd.clients[2 * pair + turn[pair]].say(
+            "session.signal", "\"sessionId\":\"\(sessions[pair])\",\"signalType\":\"chat\",\"data\":\"\(Self.data)\""
+        )
+    }
+
+    private func heard(_ heard: LoadClient.Heard, by client: LoadClient, _ done: EventLoopPromise<Void>) {
+        guard heard.type == "session.signal" || heard.type == "ok" else {
+            return done.fail(LoadClient.Failure(description: "\(crowd.server.name) said \(heard.text)"))
+        }
+        let pair = client.tag / 2
+        missing[pair] -= 1
+        guard missing[pair] == 0 else { return }
+        toEnd -= 1
+        if toEnd == 0 { return done.succeed() }
+        sendNext()
+    }
+}

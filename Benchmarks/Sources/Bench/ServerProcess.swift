@@ -1,0 +1,32 @@
+#if canImport(Glibc)
+import Glibc
+#endif
+
+/// A server under load, which `run` started: what the kernel says it used.
+struct ServerProcess {
+    let name: String
+    let port: Int
+    let id: Int
+
+    /// Of all its threads, in its own code and in the kernel on its behalf.
+    func processorSeconds() -> Double {
+        // The second field is the name in parentheses and may hold anything; fields 14 and 15 are utime and stime.
+        let fields = file("stat").split(separator: ")").last.map { $0.split(separator: " ") } ?? []
+        guard fields.count > 12, let user = Double(fields[11]), let system = Double(fields[12]) else { return .nan }
+        return (user + system) / Double(sysconf(Int32(_SC_CLK_TCK)))
+    }
+
+    func residentBytes() -> Double {
+        let fields = file("statm").split(separator: " ")
+        guard fields.count > 1, let pages = Double(fields[1]) else { return .nan }
+        return pages * Double(sysconf(Int32(_SC_PAGESIZE)))
+    }
+
+    private func file(_ name: String) -> String {
+        guard let file = fopen("/proc/\(id)/\(name)", "r") else { return "" }
+        defer { fclose(file) }
+        var line = [CChar](repeating: 0, count: 1024)
+        guard fgets(&line, Int32(line.count), file) != nil else { return "" }
+        return String(decoding: line.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    }
+}

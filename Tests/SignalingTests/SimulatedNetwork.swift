@@ -1,0 +1,206 @@
+import HeapModule
+import Signaling
+import TestSupport
+import Wire
+
+/// How bad a network is. What stands in one socket arrives in order, as TCP has it, until the socket breaks; then each end
+/// finds out in its own time, and what was under way is lost.
+struct Weather {
+    /// Of a thousand frames, so many are delivered twice.
+    var duplicates = 0
+    /// Of a thousand frames from the server, so many vanish though the socket goes on: what no TCP does and a careless
+    /// proxy might.
+    var losses = 0
+    /// Of a thousand frames, at so many the socket breaks.
+    var breaks = 0
+    var delay = 5...300
+    /// How long until an end notices that a socket is broken, in milliseconds.
+    var notice = 0...12_000
+    /// How long a client waits before it comes back.
+    var absence = 0...4000
+
+    static let calm = Weather(delay: 1...5)
+}
+
+/// Clients in front of a hub, with a network between them. All of it in simulated time, and all of it from one seed.
+final class SimulatedNetwork {
+    private enum Event {
+        case toServer(SocketID, [UInt8])
+        case toClient(SocketID, [UInt8])
+        case serverNotices(SocketID)
+        case clientNotices(SocketID)
+        case comeBack(NetworkClient)
+        case speak(NetworkClient)
+    }
+
+    private struct Due: Comparable {
+        var at: Timestamp
+        var order: Int
+        var event: Event
+        static func < (left: Due, right: Due) -> Bool { (left.at, left.order) < (right.at, right.order) }
+        static func == (left: Due, right: Due) -> Bool { left.order == right.order }
+    }
+
+    private struct Socket {
+        var client: NetworkClient
+        var isBroken = false
+        var saidHello = false
+        var isOpenForServer = true
+        var lastToServer: Timestamp
+        var lastToClient: Timestamp
+    }
+
+    let seed: UInt64
+    var random: SeededGenerator
+    var weather: Weather
+    private(set) var now = Timestamp(milliseconds: 1_790_000_000_000)
+    private(set) var hub: Hub<SeededGenerator>
+    let project: Project
+    let session: SessionID
+    private(set) var clients: [NetworkClient] = []
+    private(set) var faults: [String] = []
+    private var sockets: [SocketID: Socket] = [:]
+    private var lastSocket: UInt64 = 0
+    private var events = Heap<Due>()
+    private var order = 0
+    /// Whether clients go on saying things of themselves.
+    var isTalkative = true
+
+    init(seed: UInt64, weather: Weather, clients count: Int, replay: Link.Bounds) {
+        guard let project = Project(apiKey: Stage.apiKey, secret: Stage.secret) else { fatalError("the project is valid") }
+        var rules = Rules()
+        rules.replay = replay
+        (self.seed, self.weather, self.project) = (seed, weather, project)
+        random = SeededGenerator(seed: seed)
+        session = project.makeSessionID(mediaMode: .relayed, now: now, using: &random)
+        hub = Hub(surroundings: Surroundings(rules: rules, project: project), generator: SeededGenerator(seed: ~seed))
+        clients = (0..<count).map { NetworkClient(number: $0, identity: .random(using: &random), on: self) }
+        for client in clients {
+            schedule(.comeBack(client), in: 0...100)
+            schedule(.speak(client), in: 100...2000)
+        }
+    }
+
+    func fail(_ text: String) { faults.append("seed \(seed): \(text)") }
+
+    private func milliseconds(_ range: ClosedRange<Int>) -> Duration { .milliseconds(Int.random(in: range, using: &random)) }
+
+    private func isOneOf(_ perThousand: Int) -> Bool { Int.random(in: 0..<1000, using: &random) < perThousand }
+
+    private func schedule(_ event: Event, in range: ClosedRange<Int>) { schedule(event, at: now + milliseconds(range)) }
+
+    private func schedule(_ event: Event, at time: Timestamp) {
+        order += 1
+        events.insert(Due(at: time, order: order, event: event))
+    }
+
+    // MARK: Time
+
+    func run(for duration: Duration) {
+        let end = now + duration
+        while let next = [events.min?.at, hub.nextTimeout].compactMap({ $0 }).min(), next <= end {
+            now = max(now, next)
+            if let timer = hub.nextTimeout, timer <= now { carryOut(hub.handleTimeout(now: now)) }
+            if let due = events.min, due.at <= now { happen(events.removeMin().event) }
+        }
+        now = end
+    }
+
+    private func happen(_ event: Event) {
+        switch event {
+        case .toServer(let socket, let bytes): arriveAtServer(socket, bytes)
+        case .toClient(let socket, let bytes):
+            guard let open = sockets[socket], !open.isBroken else { return }
+            open.client.receive(bytes, on: socket)
+        case .serverNotices(let socket):
+            guard sockets[socket]?.isOpenForServer ?? false else { return }
+            sockets[socket]?.isOpenForServer = false
+            if sockets[socket]?.saidHello ?? false { carryOut(hub.handle(.closed(socket, leaving: false), now: now)) }
+        case .clientNotices(let socket): sockets[socket]?.client.lost(socket)
+        case .comeBack(let client): client.connect()
+        case .speak(let client):
+            if isTalkative { client.speak() }
+            schedule(.speak(client), in: 20...3000)
+        }
+    }
+
+    // MARK: Sockets
+
+    func connect(_ client: NetworkClient) -> SocketID {
+        lastSocket += 1
+        let socket = SocketID(rawValue: lastSocket)
+        sockets[socket] = Socket(client: client, lastToServer: now, lastToClient: now)
+        return socket
+    }
+
+    func comeBack(_ client: NetworkClient) { schedule(.comeBack(client), in: weather.absence) }
+
+    /// A client gives a socket up; the server learns of it later.
+    func abandon(_ socket: SocketID) { breakDown(socket) }
+
+    private func breakDown(_ socket: SocketID) {
+        guard sockets[socket]?.isBroken == false else { return }
+        sockets[socket]?.isBroken = true
+        schedule(.serverNotices(socket), in: weather.notice)
+        schedule(.clientNotices(socket), in: weather.notice)
+    }
+
+    func toServer(_ socket: SocketID, _ bytes: [UInt8]) {
+        guard let open = sockets[socket], !open.isBroken else { return }
+        let at = max(open.lastToServer, now + milliseconds(weather.delay))
+        sockets[socket]?.lastToServer = at
+        schedule(.toServer(socket, bytes), at: at)
+        if open.saidHello, isOneOf(weather.duplicates) { schedule(.toServer(socket, bytes), at: at) }
+        if isOneOf(weather.breaks) { breakDown(socket) }
+    }
+
+    private func toClient(_ socket: SocketID, _ bytes: [UInt8]) {
+        guard let open = sockets[socket], !open.isBroken else { return }
+        let at = max(open.lastToClient, now + milliseconds(weather.delay))
+        sockets[socket]?.lastToClient = at
+        if !isOneOf(weather.losses) { schedule(.toClient(socket, bytes), at: at) }
+        if isOneOf(weather.duplicates) { schedule(.toClient(socket, bytes), at: at) }
+        if isOneOf(weather.breaks) { breakDown(socket) }
+    }
+
+    // MARK: The server's end
+
+    private func arriveAtServer(_ socket: SocketID, _ bytes: [UInt8]) {
+        guard let open = sockets[socket], !open.isBroken, open.isOpenForServer else { return }
+        do throws(UnreadableMessage) {
+            let envelope = try Envelope<ClientMessage>.decode(bytes)
+            if case .hello(let hello) = envelope.message, !open.saidHello {
+                sockets[socket]?.saidHello = true
+                let arrival = Arrival(
+                    socket: socket, identity: Identity(id: open.client.identity), resume: hello.resume, address: ""
+                )
+                carryOut(hub.handle(.arrived(arrival), now: now))
+            } else {
+                carryOut(hub.handle(.message(socket, envelope), now: now))
+            }
+        } catch {
+            carryOut(hub.handle(.unreadable(socket, error), now: now))
+        }
+    }
+
+    private func carryOut(_ effects: [Effect]) {
+        for effect in effects {
+            switch effect {
+            case .transmit(let socket, let bytes): toClient(socket, bytes)
+            case .close(let socket, let code, _):
+                guard code == .replaced else {
+                    fail("the server closed a socket with \(code.rawValue)")
+                    continue
+                }
+                breakDown(socket)
+            case .persist, .letter: break
+            }
+        }
+    }
+
+    func token() -> String {
+        project.makeSessionToken(
+            session: session, role: .publisher, now: now, lifetime: .seconds(3600), using: &random
+        )
+    }
+}
