@@ -10,6 +10,8 @@ extension Rules {
         pingInterval = connection.pingInterval
         replay = Link.Bounds(messages: connection.replayMessages, bytes: connection.replayBytes.bytes)
         verbs = Budget.Rate(perSecond: Double(limits.verbsPerSecond), burst: Double(limits.verbBurst))
+        messageSize = limits.messageSize.bytes
+        descriptionSize = limits.descriptionSize.bytes
         reportLines = roulette.reportLines
         interestWait = roulette.interestWait
         rematchWait = roulette.rematchWait

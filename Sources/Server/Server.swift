@@ -68,7 +68,11 @@ public struct ConfabServer: Sendable {
             ReportRetention(storage: storage, clock: clock, configuration: configuration, logger: logger),
         ]
         if let prometheus, configuration.metrics.isEnabled {
-            services.append(MetricsEndpoint(configuration: configuration.metrics, metrics: prometheus, logger: logger))
+            services.append(
+                MetricsEndpoint(
+                    configuration: configuration.metrics, metrics: prometheus, gateway: gateway, logger: logger
+                )
+            )
         }
         // The last is stopped first: everybody hears 1001 while the port still answers.
         services.append(Drain(gateway: gateway, configuration: configuration, logger: logger))
@@ -146,6 +150,12 @@ public struct ConfabServer: Sendable {
     }
 
     private func tlsConfiguration(_ lan: LocalNetwork?) throws -> TLSConfiguration? {
+        var configuration = try certificates(lan)
+        configuration?.minimumTLSVersion = .tlsv12
+        return configuration
+    }
+
+    private func certificates(_ lan: LocalNetwork?) throws -> TLSConfiguration? {
         if let certificate = configuration.tls.certificate, let key = configuration.tls.privateKey {
             return .makeServerConfiguration(
                 certificateChain: try NIOSSLCertificate.fromPEMFile(certificate).map { .certificate($0) },

@@ -88,13 +88,16 @@ struct ReportRetention: Service {
 struct MetricsEndpoint: Service {
     let configuration: ConfabConfiguration.Metrics
     let metrics: PrometheusMetrics
+    let gateway: NIOLoopBound<Gateway>
     let logger: Logger
 
     func run() async throws {
         let router = Router()
-        let metrics = metrics
+        let (metrics, gateway) = (metrics, gateway)
         router.get("/metrics") { _, _ in
-            Response(
+            // Sizes are looked at when somebody asks, not at every message.
+            try await gateway.eventLoop.submit { gateway.value.runner.recordMetrics() }.get()
+            return Response(
                 status: .ok, headers: [.contentType: PrometheusMetrics.contentType],
                 body: .init(byteBuffer: ByteBuffer(string: metrics.exposition()))
             )

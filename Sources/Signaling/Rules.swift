@@ -10,8 +10,22 @@ public struct Rules: Equatable, Sendable {
     /// and has a bucket of its own.
     public var verbs = Budget.Rate(perSecond: 20, burst: 100)
     public var negotiations = Budget.Rate(perSecond: 50, burst: 500)
-    /// Refused messages in a row of budgets after which a client is closed with 4429.
-    public var refusalsBeforeClose = 200
+    /// A negotiation costs one, and one more for each so many bytes: descriptions are large, and go to somebody's downlink.
+    public var bytesPerNegotiation = 4096
+    /// Messages refused for want of budget; a client that has used this up too is closed with 4429.
+    public var refusals = Budget.Rate(perSecond: 20, burst: 200)
+    /// Whatever a client sends, repetitions and acknowledgements included: what all other budgets allow, a replay, and some.
+    public var messages: Budget.Rate {
+        Budget.Rate(
+            perSecond: verbs.perSecond + negotiations.perSecond + 50,
+            burst: verbs.burst + negotiations.burst + Double(replay.messages) + 200
+        )
+    }
+    /// Reports an identity may make: a burst, and then one every six minutes.
+    public var reports = Budget.Rate(perSecond: 10.0 / 3600, burst: 10)
+    /// What the gateway takes, told in the welcome.
+    public var messageSize = Limits.message
+    public var descriptionSize = Limits.description
     /// Malformed messages a minute before a client is closed with 4400.
     public var malformedPerMinute = 10
     /// Sessions one client connection may be in at once.
@@ -64,16 +78,25 @@ public struct Budget: Equatable, Sendable {
         at = now
     }
 
-    /// Takes one, or says how long until there is one.
-    public mutating func take(_ rate: Rate, now: Timestamp) -> Duration? {
+    private func refilled(_ rate: Rate, now: Timestamp) -> Double {
         let elapsed = Double(max(0, (now - at).wholeMilliseconds)) / 1000
-        level = min(rate.burst, level + elapsed * rate.perSecond)
+        return min(rate.burst, level + elapsed * rate.perSecond)
+    }
+
+    /// Whether it holds what a new one would.
+    public func isFull(_ rate: Rate, now: Timestamp) -> Bool { refilled(rate, now: now) >= rate.burst }
+
+    /// Takes one, or as many as something costs, or says how long until there is enough.
+    public mutating func take(_ rate: Rate, cost: Double = 1, now: Timestamp) -> Duration? {
+        level = refilled(rate, now: now)
         at = max(at, now)
-        if level >= 1 {
-            level -= 1
+        // What costs more than a full bucket would never go through: it may when the bucket is full.
+        let cost = min(cost, rate.burst)
+        if level >= cost {
+            level -= cost
             return nil
         }
-        let seconds = (1 - level) / max(rate.perSecond, 0.001)
+        let seconds = (cost - level) / max(rate.perSecond, 0.001)
         return .milliseconds(Int64((seconds * 1000).rounded(.up)))
     }
 }

@@ -7,7 +7,7 @@ import Wire
     private let stage = Stage {
         $0.verbs = .init(perSecond: 10, burst: 20)
         $0.negotiations = .init(perSecond: 50, burst: 40)
-        $0.refusalsBeforeClose = 5
+        $0.refusals = .init(perSecond: 20, burst: 5)
         $0.malformedPerMinute = 3
     }
 
@@ -48,15 +48,33 @@ import Wire
         #expect(stage.hub.clientCount == 0)
     }
 
-    @Test func oneAcceptedVerbForgivesTheRefusalsBefore() {
+    @Test func timeForgivesRefusals() {
         let ada = stage.arrive()
         for _ in 0..<20 { ada.say(.count) }
         for _ in 0..<4 {
             for _ in 0..<4 { ada.say(.count) }
+            stage.pass(.milliseconds(250))
+        }
+        #expect(ada.closeCode == nil)
+    }
+
+    /// One accepted verb now and then must not let a flood go on for ever.
+    @Test func anAcceptedVerbDoesNotForgiveAFlood() {
+        let ada = stage.arrive()
+        for _ in 0..<20 { ada.say(.count) }
+        for _ in 0..<4 where ada.closeCode == nil {
+            for _ in 0..<4 { ada.say(.count) }
             stage.pass(.milliseconds(100))
             ada.say(.count)
         }
-        #expect(ada.closeCode == nil)
+        #expect(ada.closeCode == .tooMany)
+    }
+
+    @Test func repetitionsAndAcknowledgementsAreNotFree() {
+        let ada = stage.arrive()
+        let most = stage.hub.surroundings.rules.messages.burst
+        for _ in 0...Int(most) + 1 where ada.closeCode == nil { ada.say(.ping) }
+        #expect(ada.closeCode == .tooMany)
     }
 
     /// Dozens of candidates trickle at once; they must not use up what a person's own presses need.

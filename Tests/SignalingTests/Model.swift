@@ -181,7 +181,7 @@ final class Model {
     }
 
     private func remember(_ match: MatchID, _ person: Someone) {
-        person.lastChat = (match, now)
+        person.recentChats = person.recentChats.suffix(8) + [(match, now)]
         person.lastPartner = pairings[match]?.partner(of: person.identity)
         person.state = .idle
     }
@@ -197,10 +197,11 @@ final class Model {
 
     // MARK: Blocking, reporting, banning
 
-    /// The chat that a verb is about: the one named, the present one, or the last for a minute.
+    /// The chat that a verb is about: the one named, the present one, or the last one of the last minute.
     private func chat(_ person: Someone, _ named: MatchID?) -> MatchID? {
         var chats = person.match.map { [$0] } ?? []
-        if let last = person.lastChat, now <= last.ended + rules.reportWindow { chats.append(last.match) }
+        let recent = person.recentChats.suffix(8).filter { now <= $0.ended + rules.reportWindow }
+        chats += recent.reversed().map(\.match)
         return named.map { chats.contains($0) ? $0 : nil } ?? chats.first
     }
 
@@ -212,9 +213,12 @@ final class Model {
         let other = pairing.partner(of: person.identity)
         if person.blocked.insert(other).inserted { records[person.identity, default: PersonRecord()].blocked.append(other) }
         expect(visitor.number, .ok(re: re))
-        guard person.match == match, let search = person.search else { return }
-        leave(person, match, .blocked)
-        expect(search.visitor, .ended(match, .blocked))
+        // Whichever of their chats was named, whoever is blocked is not talked to any more.
+        guard let present = person.match, pairings[present]?.partner(of: person.identity) == other,
+            let search = person.search
+        else { return }
+        leave(person, present, .blocked)
+        expect(search.visitor, .ended(present, .blocked))
         self.search(person, re: nil)
     }
 
@@ -246,6 +250,8 @@ final class Model {
         } else if let match, pairings[match]?.isOver ?? true {
             guard visitor.matches.suffix(8).contains(match) else { return false }
             expect(visitor.number, .failure(re: re, .tokenMatchEnded))
+        } else if let match, places[session]?.members.count(where: { $0.match == match }) ?? 0 >= 2 {
+            expect(visitor.number, .failure(re: re, .sessionFull))
         } else {
             places[session, default: Place()].members.append((visitor.number, match))
             expect(visitor.number, .joined(re: re, session))

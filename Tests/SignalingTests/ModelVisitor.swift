@@ -112,7 +112,8 @@ final class Someone {
     var blocked: Set<IdentityID>
     var ban: Ban?
     var lastPartner: IdentityID?
-    var lastChat: (match: MatchID, ended: Timestamp)?
+    /// The newest last.
+    var recentChats: [(match: MatchID, ended: Timestamp)] = []
     var skips: [Timestamp] = []
     var penaltyUntil: Timestamp?
     var emptySince: Timestamp?

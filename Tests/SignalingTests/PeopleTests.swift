@@ -203,12 +203,23 @@ import Wire
 
     // MARK: Forgetting
 
-    @Test func aPersonIsForgottenSomeTimeAfterHisLastDevice() {
+    @Test func aPersonWhoMetNobodyIsForgottenWithHisLastDevice() {
         let ada = stage.arrive()
         ada.start()
         ada.leave()
+        #expect(stage.hub.personCount == 0)
+        #expect(stage.hub.nextTimeout == nil)
+    }
+
+    @Test func aPersonWhoMetSomebodyIsForgottenSomeTimeAfterHisLastDevice() {
+        let (ada, bob) = (stage.arrive(), stage.arrive())
+        ada.start()
+        bob.start()
+        #expect(ada.isMatched)
+        ada.leave()
+        bob.leave()
         stage.pass(.seconds(599))
-        #expect(stage.hub.personCount == 1)
+        #expect(stage.hub.personCount == 2)
         stage.pass(.seconds(1))
         #expect(stage.hub.personCount == 0)
         #expect(stage.hub.nextTimeout == nil)

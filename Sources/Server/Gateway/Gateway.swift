@@ -18,6 +18,8 @@ final class Gateway {
         var messageSize = Limits.message
         var descriptionSize = Limits.description
         var socketsPerAddress = 400
+        /// New sockets of one address: a page that comes back, times the people behind one address.
+        var hellos = Budget.Rate(perSecond: 20, burst: 800)
         var helloTimeout: Duration = .seconds(10)
         var pingInterval: Duration = .seconds(10)
         var missedPings = 3
@@ -27,8 +29,11 @@ final class Gateway {
     }
 
     private var socketsByAddress: [IPAddress: Int] = [:]
+    private static let mostGreetings = 10_000
+    private var greetings: [IPAddress: Budget] = [:]
+    private var handlers: [ObjectIdentifier: SocketHandler] = [:]
     private var addressBans: [(CIDRBlock, Ban)] = []
-    private var bannedIdentities: Set<IdentityID> = []
+    private var bannedIdentities: [IdentityID: Ban] = [:]
     private(set) var isDraining = false
 
     init(
@@ -51,19 +56,34 @@ final class Gateway {
     private func limited(_ address: IPAddress) -> IPAddress { address.limitingBlock.network }
 
     /// Sockets whose connection is not closed yet, the ones saying goodbye included.
-    var openSockets: Int { socketsByAddress.values.reduce(0, +) }
+    var openSockets: Int { handlers.count }
 
-    /// Whether this address may hold one more socket; counts it if so.
-    func admit(_ address: IPAddress) -> Bool {
-        let count = socketsByAddress[limited(address), default: 0]
-        guard count < settings.socketsPerAddress else { return false }
-        socketsByAddress[limited(address)] = count + 1
-        return true
+    /// Whether the socket's address may hold one more; counts it if so.
+    func admit(_ handler: SocketHandler) -> Bool {
+        handlers[ObjectIdentifier(handler)] = handler
+        let count = socketsByAddress[limited(handler.address), default: 0] + 1
+        socketsByAddress[limited(handler.address)] = count
+        return count <= settings.socketsPerAddress
     }
 
-    func release(_ address: IPAddress) {
-        let left = socketsByAddress[limited(address), default: 1] - 1
-        socketsByAddress[limited(address)] = left > 0 ? left : nil
+    func release(_ handler: SocketHandler) {
+        guard handlers.removeValue(forKey: ObjectIdentifier(handler)) != nil else { return }
+        let left = socketsByAddress[limited(handler.address), default: 1] - 1
+        socketsByAddress[limited(handler.address)] = left > 0 ? left : nil
+    }
+
+    /// Whether a hello from this address is one too many for now.
+    func isGreetingTooOften(_ address: IPAddress) -> Duration? {
+        let now = runner.now
+        let key = limited(address)
+        var budget = greetings[key] ?? Budget(settings.hellos, now: now)
+        let wait = budget.take(settings.hellos, now: now)
+        greetings[key] = budget
+        // An address that has not been heard of for long has a full budget: forgetting it changes nothing.
+        if greetings.count > Self.mostGreetings {
+            greetings = greetings.filter { !$0.value.isFull(settings.hellos, now: now) }
+        }
+        return wait
     }
 
     /// The text that the rules count queue entries by.
@@ -80,26 +100,27 @@ final class Gateway {
             guard let block = CIDRBlock(text) else { return nil }
             return (block, ban)
         }
-        let identities = Set(
-            bans.compactMap { ban in
-                if case .identity(let identity) = ban.subject { identity } else { nil }
-            }
-        )
-        for lifted in bannedIdentities.subtracting(identities) { runner.submit(.unbanned(lifted)) }
+        var identities: [IdentityID: Ban] = [:]
+        for ban in bans {
+            if case .identity(let identity) = ban.subject { identities[identity] = ban }
+        }
+        for lifted in bannedIdentities.keys where identities[lifted] == nil { runner.submit(.unbanned(lifted)) }
         bannedIdentities = identities
         for ban in bans { runner.submit(.banned(ban)) }
-        var expelled: [(SocketID, Ban)] = []
-        runner.forEachSocket { id, socket in
-            if let socket = socket as? SocketHandler, let ban = ban(of: socket.address) { expelled.append((id, ban)) }
+        for handler in handlers.values {
+            if let ban = ban(of: handler.address) { handler.expel(.banned(ban, now: runner.now), .forbidden) }
         }
-        for (id, ban) in expelled { runner.submit(.expel(id, .banned(ban, now: runner.now), .forbidden)) }
     }
+
+    /// A ban that came while storage was asked about this identity.
+    func ban(of identity: IdentityID) -> Ban? { bannedIdentities[identity] }
 
     // MARK: Going away
 
-    /// No new sockets, 1001 to those there are.
+    /// No new sockets, 1001 to those there are, whether they have said hello or not.
     func drain() {
         isDraining = true
-        runner.closeAll()
+        runner.forgetSockets()
+        for handler in handlers.values { handler.close(.goingAway, "The server is restarting.") }
     }
 }

@@ -11,6 +11,7 @@ protocol RunnerSocket: AnyObject {
     func write(_ bytes: [UInt8])
     func flush()
     func close(_ code: CloseCode, _ reason: String)
+    func resumeReading()
 }
 
 /// Runs the hub on one event loop: feeds it what the sockets saw, carries out its effects in order, and rings its timers.
@@ -31,6 +32,9 @@ final class HubRunner {
     private var isPumping = false
     private var isCommitting = false
     private var dirty: [SocketID] = []
+    private var paused: [any RunnerSocket] = []
+    /// Some thousand inputs are handled in milliseconds; more than that need not be read before the disk is done.
+    private static let mostWaitingInputs = 4096
     private var timer: Scheduled<Void>?
     private var timerAt: Timestamp?
 
@@ -56,21 +60,17 @@ final class HubRunner {
         lastSocket += 1
         let id = SocketID(rawValue: lastSocket)
         sockets[id] = socket
-        metrics.sockets.record(sockets.count)
         return id
     }
 
     /// The socket is gone; `leaving` tells a goodbye from a drop.
     func unregister(_ id: SocketID, leaving: Bool) {
         guard sockets.removeValue(forKey: id) != nil else { return }
-        metrics.sockets.record(sockets.count)
         submit(.closed(id, leaving: leaving))
     }
 
-    /// 1001 to everybody: the server goes away.
-    func closeAll() {
-        for socket in sockets.values { socket.close(.goingAway, "The server is restarting.") }
-    }
+    /// The server goes away: nobody needs to hear that somebody else's socket closed before his own.
+    func forgetSockets() { sockets = [:] }
 
     var socketCount: Int { sockets.count }
 
@@ -88,25 +88,35 @@ final class HubRunner {
     }
 
     private func pump() {
-        guard !isPumping, !isCommitting else { return }
-        isPumping = true
-        var changes: [Change] = []
-        var held: [Effect] = []
-        while let input = inputs.popFirst() {
-            carryOut(hub.handle(input, now: clock.now), &changes, &held)
-        }
-        finishPump(changes, held)
+        run { _ in }
     }
 
     private func ring() {
         timer = nil
         timerAt = nil
+        run { collect in collect(hub.handleTimeout(now: clock.now)) }
+    }
+
+    /// Handles what `first` brings and all inputs that wait, then what those bring that flushing causes: a socket may close
+    /// while it is written to.
+    private func run(_ first: (([Effect]) -> Void) -> Void) {
         guard !isPumping, !isCommitting else { return }
         isPumping = true
         var changes: [Change] = []
         var held: [Effect] = []
-        carryOut(hub.handleTimeout(now: clock.now), &changes, &held)
-        finishPump(changes, held)
+        first { carryOut($0, &changes, &held) }
+        repeat {
+            while let input = inputs.popFirst() {
+                carryOut(hub.handle(input, now: clock.now), &changes, &held)
+            }
+            flush()
+        } while !inputs.isEmpty
+        isPumping = false
+        if changes.isEmpty {
+            schedule()
+        } else {
+            commit(changes, then: held)
+        }
     }
 
     private func carryOut(_ effects: [Effect], _ changes: inout [Change], _ held: inout [Effect]) {
@@ -126,22 +136,11 @@ final class HubRunner {
         case .transmit(let id, let bytes):
             guard let socket = sockets[id] else { return }
             socket.write(bytes)
-            dirty.append(id)
+            if dirty.last != id { dirty.append(id) }
             metrics.sent.increment()
         case .close(let id, let code, let reason):
             sockets[id]?.close(code, reason)
         case .letter, .persist: assertionFailure("the hub delivers letters; persists are collected")
-        }
-    }
-
-    private func finishPump(_ changes: [Change], _ held: [Effect]) {
-        flush()
-        isPumping = false
-        metrics.record(hub)
-        if changes.isEmpty {
-            schedule()
-        } else {
-            commit(changes, then: held)
         }
     }
 
@@ -168,9 +167,27 @@ final class HubRunner {
 
     private func committed(_ held: [Effect]) {
         isCommitting = false
+        // Whatever closes meanwhile only queues: nothing may overtake what was held.
+        isPumping = true
         for effect in held { carryOut(effect) }
         flush()
+        isPumping = false
         pump()
+        let waiting = paused
+        paused = []
+        for socket in waiting { socket.resumeReading() }
+    }
+
+    /// Whether inputs wait for a commit in such number that sockets should not read on.
+    var isCongested: Bool { isCommitting && inputs.count > Self.mostWaitingInputs }
+
+    /// Reads again when the commit is done.
+    func pause(_ socket: any RunnerSocket) { paused.append(socket) }
+
+    /// What the metrics show; asked for when they are read.
+    func recordMetrics() {
+        metrics.sockets.record(sockets.count)
+        metrics.record(hub)
     }
 
     private func schedule() {

@@ -7,8 +7,9 @@ import Wire
 
 /// One WebSocket of our own protocol: frames in, inputs to the hub; effects out, frames. Everything it decides is about the
 /// socket (framing, hello in time, pings, how much may wait to be sent), nothing about what is said on it.
-final class SocketHandler: ChannelInboundHandler, RunnerSocket {
+final class SocketHandler: ChannelDuplexHandler, RunnerSocket {
     typealias InboundIn = WebSocketFrame
+    typealias OutboundIn = Never
     typealias OutboundOut = WebSocketFrame
 
     /// Legal next states: `greeting` → `admitting`, `closed`; `admitting` → `open`, `closed`; `open` → `closed`.
@@ -21,6 +22,8 @@ final class SocketHandler: ChannelInboundHandler, RunnerSocket {
         case closed
     }
 
+    /// Pings, pongs and unfinished fragments taken in one ping interval.
+    private static let idleFramesPerInterval = 500
     /// Messages kept while storage answers a hello. A client that says more before its welcome is not one of ours.
     private static let earlyMessages = 32
 
@@ -33,11 +36,10 @@ final class SocketHandler: ChannelInboundHandler, RunnerSocket {
     private var context: ChannelHandlerContext?
     private var ping: RepeatedTask?
     private var unanswered = 0
+    private var idleFrames = 0
     /// The close code the other end sent or caused; nil while open, and when the line just broke.
     private var receivedClose: CloseCode?
     private var hasSentClose = false
-    /// Whether this socket is in the count of its address.
-    private var isCounted = false
 
     init(gateway: Gateway, address: IPAddress, origin: String?) {
         self.gateway = gateway
@@ -71,18 +73,37 @@ final class SocketHandler: ChannelInboundHandler, RunnerSocket {
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        if case .closed = state, hasSentClose, receivedClose != nil { return }
         unanswered = 0
-        let frame = unwrapInboundIn(data)
-        switch reader.read(FrameReader.Frame(frame)) {
-        case .nothing, .pong: break
-        case .text(let bytes): receive(bytes)
-        case .ping(let payload):
-            send(opcode: .pong, payload)
-            context.flush()
-        case .close(let code): closedByPeer(CloseCode(rawValue: code))
-        case .violation(let code, let reason): close(CloseCode(rawValue: code), reason)
+        let output = reader.read(FrameReader.Frame(unwrapInboundIn(data)))
+        // Once we have closed, only the other end's close is of interest.
+        if hasSentClose {
+            if case .close(let code) = output { closedByPeer(CloseCode(rawValue: code)) }
+            return
         }
+        switch output {
+        case .text(let bytes): receive(bytes)
+        case .nothing, .pong: countIdleFrame()
+        case .ping(let payload):
+            countIdleFrame()
+            send(opcode: .pong, payload)
+            flush()
+        case .close(let code): closedByPeer(CloseCode(rawValue: code))
+        case .violation(let code, let reason): violated(CloseCode(rawValue: code), reason)
+        }
+    }
+
+    /// Reading stops while the disk is far behind: what is not read waits in the sender's own buffers.
+    func read(context: ChannelHandlerContext) {
+        if gateway.runner.isCongested { gateway.runner.pause(self) } else { context.read() }
+    }
+
+    func resumeReading() { context?.read() }
+
+    /// Frames that say nothing cost us as much as those that do, and no budget of the rules sees them.
+    private func countIdleFrame() {
+        idleFrames += 1
+        guard idleFrames > Self.idleFramesPerInterval else { return }
+        expel(WireError(.rateLimited, "Too many frames that say nothing.", retryable: true), .tooMany)
     }
 
     /// The other end sent its last byte without a close frame: nothing more will come, so this is a drop.
@@ -93,8 +114,8 @@ final class SocketHandler: ChannelInboundHandler, RunnerSocket {
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
         switch error {
-        case NIOWebSocketError.invalidFrameLength: close(CloseCode(rawValue: 1009), "the frame is too large")
-        case is NIOWebSocketError: close(CloseCode(rawValue: 1002), "protocol error")
+        case NIOWebSocketError.invalidFrameLength: violated(CloseCode(rawValue: 1009), "the frame is too large")
+        case is NIOWebSocketError: violated(CloseCode(rawValue: 1002), "protocol error")
         default:
             // The line broke; channelInactive tells the hub.
             context.close(promise: nil)
@@ -104,27 +125,42 @@ final class SocketHandler: ChannelInboundHandler, RunnerSocket {
     // MARK: The door
 
     private func refuseAtTheDoor() {
-        guard gateway.admit(address) else {
+        guard gateway.admit(self) else {
             let error = WireError(
                 .tooManyConnections, "Too many connections from your network; close some tabs.", retryable: true,
                 retryAfter: .seconds(10)
             )
             return fail(error, .tooMany)
         }
-        isCounted = true
-        if gateway.isDraining { return close(.goingAway, "The server is restarting.") }
-        if let ban = gateway.ban(of: address) {
-            return fail(.banned(ban, now: gateway.runner.now), .forbidden)
-        }
         if !gateway.settings.allowedOrigins.isEmpty {
             guard let origin, gateway.settings.allowedOrigins.contains(origin.lowercased()) else {
                 return fail(WireError("forbidden_origin", "This page may not use this server."), .forbidden)
             }
         }
+        _ = isWelcome()
+    }
+
+    /// Whether the server takes anybody, and this address: asked at the door and again when the hello is answered.
+    private func isWelcome() -> Bool {
+        if gateway.isDraining {
+            close(.goingAway, "The server is restarting.")
+            return false
+        }
+        if let ban = gateway.ban(of: address) {
+            fail(.banned(ban, now: gateway.runner.now), .forbidden)
+            return false
+        }
+        return true
     }
 
     private func greet(_ hello: Hello) {
         if case .greeting(let timeout) = state { timeout.cancel() }
+        if let wait = gateway.isGreetingTooOften(address) {
+            let error = WireError(
+                .rateLimited, "Too many visits from your network; wait a little.", retryable: true, retryAfter: wait
+            )
+            return fail(error, .tooMany)
+        }
         var generator = SystemRandomNumberGenerator()
         let guest: Reception.Guest
         do throws(WireError) {
@@ -150,8 +186,8 @@ final class SocketHandler: ChannelInboundHandler, RunnerSocket {
     }
 
     private func admit(_ guest: Reception.Guest, _ record: PersonRecord) {
-        guard case .admitting(let early) = state else { return }
-        if let ban = record.ban, ban.isActive(at: gateway.runner.now) {
+        guard case .admitting(let early) = state, isWelcome() else { return }
+        if let ban = record.ban ?? gateway.ban(of: guest.identity.id), ban.isActive(at: gateway.runner.now) {
             gateway.metrics.refusedHellos.increment()
             return fail(.banned(ban, now: gateway.runner.now), .forbidden)
         }
@@ -175,7 +211,8 @@ final class SocketHandler: ChannelInboundHandler, RunnerSocket {
     private func receive(_ bytes: [UInt8]) {
         gateway.metrics.received.increment()
         if case .admitting(var early) = state {
-            guard early.count < Self.earlyMessages else {
+            let waiting = early.reduce(bytes.count) { $0 + $1.count }
+            guard early.count < Self.earlyMessages, waiting <= gateway.settings.messageSize else {
                 return fail(WireError(.rateLimited, "Wait for the welcome.", retryable: true), .tooMany)
             }
             early.append(bytes)
@@ -202,21 +239,34 @@ final class SocketHandler: ChannelInboundHandler, RunnerSocket {
     private func unreadable(_ message: UnreadableMessage, _ bytes: [UInt8]) {
         gateway.metrics.malformed.increment()
         guard String(validating: bytes, as: UTF8.self) != nil else {
-            return close(CloseCode(rawValue: 1007), "the message is not UTF-8")
+            return violated(CloseCode(rawValue: 1007), "the message is not UTF-8")
         }
         if bytes.count > gateway.settings.messageSize { return tooLarge() }
         switch state {
-        case .greeting: fail(message.error, message.error.code.isToken ? .token : .malformed)
+        case .greeting:
+            let error = message.error.code == .malformed ? message.error : WireError(.helloExpected, "Say hello first.")
+            fail(error, .malformed)
         case .open(let id): gateway.runner.submit(.unreadable(id, message))
         case .admitting, .closed: break
         }
     }
 
     private func tooLarge() {
-        fail(
-            WireError(.messageTooLarge, "A message has at most \(gateway.settings.messageSize) bytes; send less."),
-            .tooLarge
-        )
+        let most = gateway.settings.messageSize
+        expel(WireError(.messageTooLarge, "A message has at most \(most) bytes; send less."), .tooLarge)
+    }
+
+    /// The other end broke RFC 6455: nothing it says can be trusted any more, so it is gone at once rather than dropped.
+    private func violated(_ code: CloseCode, _ reason: String) {
+        guard case .open(let id) = state else { return close(code, reason) }
+        let error = WireError(code == CloseCode(rawValue: 1009) ? .messageTooLarge : .malformed, reason)
+        gateway.runner.submit(.expel(id, error, code))
+    }
+
+    /// Out, with a reason; whoever said hello is gone from everywhere else as well.
+    func expel(_ error: WireError, _ code: CloseCode) {
+        guard case .open(let id) = state else { return fail(error, code) }
+        gateway.runner.submit(.expel(id, error, code))
     }
 
     // MARK: Liveness
@@ -233,6 +283,7 @@ final class SocketHandler: ChannelInboundHandler, RunnerSocket {
             return
         }
         unanswered += 1
+        idleFrames = 0
         send(opcode: .ping, [])
         context?.flush()
     }
@@ -305,7 +356,7 @@ final class SocketHandler: ChannelInboundHandler, RunnerSocket {
         if case .open(let id) = state { gateway.runner.unregister(id, leaving: false) }
         state = .closed
         context = nil
-        if isCounted { gateway.release(address) }
+        gateway.release(self)
     }
 }
 

@@ -45,7 +45,8 @@ public struct Client: Equatable, Sendable {
     private var verbs: Budget
     private var negotiations: Budget
     private var malformed: Budget
-    private var refusals = 0
+    private var refusals: Budget
+    private var messages: Budget
 
     var isGone: Bool { presence == .gone }
 
@@ -63,11 +64,13 @@ public struct Client: Equatable, Sendable {
         verbs = Budget(rules.verbs, now: now)
         negotiations = Budget(rules.negotiations, now: now)
         malformed = Budget(Self.malformedRate(rules), now: now)
+        refusals = Budget(rules.refusals, now: now)
+        messages = Budget(rules.messages, now: now)
         var welcome = welcome(now: now, surroundings)
         welcome.identity = arrival.newIdentitySecret
         effects.append(.transmit(arrival.socket, ServerMessage.welcome(welcome).encode()))
-        let name = arrival.identity.name ?? arrival.name
-        effects.tell(.person(identity, .arrived(id, address: arrival.address, name: name, arrival.record)))
+        let name = arrival.identity.name.map(DeviceName.vouched) ?? arrival.name.map(DeviceName.chosen) ?? .none
+        effects.tell(.person(identity, .arrived(id, address: arrival.address, name, arrival.record)))
     }
 
     private static func malformedRate(_ rules: Rules) -> Budget.Rate {
@@ -82,6 +85,8 @@ public struct Client: Equatable, Sendable {
         welcome.resume = .init(secret: secret, grace: surroundings.rules.resumeGrace)
         welcome.ping = surroundings.rules.pingInterval
         welcome.ice = surroundings.ice.configuration(for: id, now: now)
+        welcome.limits.message = surroundings.rules.messageSize
+        welcome.limits.description = surroundings.rules.descriptionSize
         welcome.limits.interests = surroundings.rules.maxInterests
         welcome.limits.streamTimeout = surroundings.rules.streamTimeout
         welcome.state = Snapshot(sessions: sessions, roulette: roulette)
@@ -104,10 +109,14 @@ public struct Client: Equatable, Sendable {
         switch event {
         case .message(let socket, let envelope):
             guard presence == .live(socket) else { return }
-            receive(envelope, now: now, surroundings, into: &effects)
+            if hasBudget(now: now, surroundings.rules, into: &effects) {
+                receive(envelope, now: now, surroundings, into: &effects)
+            }
         case .unreadable(let socket, let message):
             guard presence == .live(socket) else { return }
-            receive(message, now: now, surroundings.rules, into: &effects)
+            if hasBudget(now: now, surroundings.rules, into: &effects) {
+                receive(message, now: now, surroundings.rules, into: &effects)
+            }
         case .closed(let socket, let leaving):
             guard presence == .live(socket) else { return }
             if leaving {
@@ -227,7 +236,7 @@ public struct Client: Equatable, Sendable {
         } else {
             // A verb that this server is too old for is no fault of the client's; it costs what any verb costs.
             let wait = verbs.take(rules.verbs, now: now)
-            guard withinBudget(wait, re: message.seq, rules, into: &effects) else { return }
+            guard withinBudget(wait, re: message.seq, now: now, rules, into: &effects) else { return }
         }
         fail(message.error, re: message.seq, into: &effects)
     }
@@ -269,27 +278,31 @@ public struct Client: Equatable, Sendable {
         }
         guard accept(seq, into: &effects) else { return }
         let wait = budget(envelope.message, now: now, surroundings.rules)
-        guard withinBudget(wait, re: seq, surroundings.rules, into: &effects) else { return }
+        guard withinBudget(wait, re: seq, now: now, surroundings.rules, into: &effects) else { return }
         perform(envelope.message, re: seq, now: now, surroundings, into: &effects)
     }
 
     private mutating func budget(_ message: ClientMessage, now: Timestamp, _ rules: Rules) -> Duration? {
-        if case .negotiate = message { return negotiations.take(rules.negotiations, now: now) }
-        return verbs.take(rules.verbs, now: now)
+        guard case .negotiate(let negotiate) = message else { return verbs.take(rules.verbs, now: now) }
+        let cost = Double(1 + negotiate.size / rules.bytesPerNegotiation)
+        return negotiations.take(rules.negotiations, cost: cost, now: now)
+    }
+
+    /// Whether one more message of any kind is within reason; otherwise this client is gone.
+    private mutating func hasBudget(now: Timestamp, _ rules: Rules, into effects: inout [Effect]) -> Bool {
+        guard messages.take(rules.messages, now: now) != nil else { return true }
+        expel(WireError(.rateLimited, "Far too many messages.", retryable: true), .tooMany, into: &effects)
+        return false
     }
 
     private mutating func withinBudget(
-        _ wait: Duration?, re: UInt64?, _ rules: Rules, into effects: inout [Effect]
+        _ wait: Duration?, re: UInt64?, now: Timestamp, _ rules: Rules, into effects: inout [Effect]
     ) -> Bool {
-        guard let wait else {
-            refusals = 0
-            return true
-        }
-        refusals += 1
+        guard let wait else { return true }
         let error = WireError(
             .rateLimited, "Too many messages; wait \(wait) and try again.", retryable: true, retryAfter: wait
         )
-        if refusals > rules.refusalsBeforeClose {
+        if refusals.take(rules.refusals, now: now) != nil {
             expel(error, .tooMany, re: re, into: &effects)
         } else {
             fail(error, re: re, into: &effects)

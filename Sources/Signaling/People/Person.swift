@@ -3,7 +3,7 @@ import Wire
 public enum PersonEvent: Equatable, Sendable {
     // From this person's devices.
     /// With what storage knows, for a person not in memory.
-    case arrived(ConnectionID, address: String, name: String?, PersonRecord)
+    case arrived(ConnectionID, address: String, DeviceName, PersonRecord)
     case dropped(ConnectionID)
     case returned(ConnectionID)
     case departed(ConnectionID)
@@ -19,6 +19,13 @@ public enum PersonEvent: Equatable, Sendable {
     // From the operator.
     case banned(Ban)
     case unbanned
+}
+
+/// What somebody goes by. A name that a program's token vouches for cannot be talked away.
+public enum DeviceName: Equatable, Sendable {
+    case vouched(String)
+    case chosen(String)
+    case none
 }
 
 /// One identity: its devices, blocks, ban, skips, and the one thing it is doing.
@@ -61,7 +68,7 @@ public struct Person: Equatable, Sendable {
 
     struct Device: Equatable, Sendable {
         var address: String
-        var name: String?
+        var name: DeviceName
         var isDropped = false
     }
 
@@ -72,7 +79,8 @@ public struct Person: Equatable, Sendable {
     var blocked: [IdentityID]
     var blockedSet: Set<IdentityID>
     var ban: Ban?
-    var lastChat: Chat?
+    /// Chats that ended lately and can still be reported, newest last.
+    var recentChats: [Chat] = []
     var lastPartner: IdentityID?
     /// When this person ended a chat soon after it began; only those within the period.
     var skips: [Timestamp] = []
@@ -80,6 +88,7 @@ public struct Person: Equatable, Sendable {
     /// Since when no device is here; after a while there is nothing left worth remembering.
     private var emptySince: Timestamp?
     private var idleTime: Duration
+    var reports: Budget?
 
     init(id: IdentityID, record: PersonRecord, rules: Rules) {
         self.id = id
@@ -187,7 +196,8 @@ public struct Person: Equatable, Sendable {
     ) {
         guard devices.removeValue(forKey: client) != nil else { return }
         if search?.client == client { stopSearching(.partnerLeft, now: now, rules, into: &effects) }
-        if devices.isEmpty { emptySince = now }
+        // Blocks are on disk; an identity that never met anybody leaves nothing behind.
+        if devices.isEmpty, !recentChats.isEmpty || !skips.isEmpty || lastPartner != nil { emptySince = now }
     }
 
     private mutating func banned(_ ban: Ban, now: Timestamp, _ rules: Rules, into effects: inout [Effect]) {

@@ -2,6 +2,9 @@ import Wire
 
 /// A person's side of the roulette: searching, being reserved, chatting, skipping, blocking and reporting.
 extension Person {
+    /// Quick skippers can be reported as well; the window of time is the real bound.
+    private static let mostRecentChats = 8
+
     mutating func perform(
         _ message: ClientMessage, by client: ConnectionID, re: UInt64, now: Timestamp, _ rules: Rules,
         into effects: inout [Effect]
@@ -40,7 +43,7 @@ extension Person {
         }
         let wanted = Search(
             client: client, mode: start.mode ?? .video, interests: interests,
-            name: start.name ?? devices[client]?.name ?? ""
+            name: devices[client]?.name.spoken(or: start.name) ?? ""
         )
         switch activity {
         case .chatting: effects.send(.ok(Answer(re: re)), to: client)
@@ -183,8 +186,10 @@ extension Person {
     }
 
     private mutating func remember(_ chat: Chat, now: Timestamp) {
-        lastChat = chat
-        lastChat?.ended = now
+        var chat = chat
+        chat.ended = now
+        recentChats.append(chat)
+        if recentChats.count > Self.mostRecentChats { recentChats.removeFirst() }
     }
 
     /// Skips within `skipWindow` of being paired; from the third in `skipPeriod` on, waits of 2, 4, … 60 s.
@@ -210,7 +215,7 @@ extension Person {
     private func chat(_ match: MatchID?, now: Timestamp, _ rules: Rules) -> Chat? {
         var candidates: [Chat] = []
         if case .chatting(_, let chat) = activity { candidates.append(chat) }
-        if let last = lastChat, let ended = last.ended, now - ended <= rules.reportWindow { candidates.append(last) }
+        candidates += recentChats.reversed().filter { now - ($0.ended ?? now) <= rules.reportWindow }
         return match.map { match in candidates.first { $0.match == match } } ?? candidates.first
     }
 
@@ -221,6 +226,14 @@ extension Person {
         guard let chat = chat(verb.match, now: now, rules) else { return notMatched(re, client, into: &effects) }
         // Once for each chat: saying it twice does not make it weigh more.
         guard !chat.isReported else { return effects.send(.ok(Answer(re: re)), to: client) }
+        var budget = reports ?? Budget(rules.reports, now: now)
+        if let wait = budget.take(rules.reports, now: now) {
+            let error = WireError(
+                .rateLimited, "Too many reports; block people instead.", retryable: true, retryAfter: wait
+            )
+            return effects.fail(error, re: re, to: client)
+        }
+        reports = budget
         markReported(chat.match)
         let report = Report(
             match: chat.match, by: id, against: chat.partner, reason: verb.reason, lines: [], createdAt: now
@@ -233,7 +246,9 @@ extension Person {
             chat.isReported = true
             activity = .chatting(search, chat)
         }
-        if lastChat?.match == match { lastChat?.isReported = true }
+        for index in recentChats.indices where recentChats[index].match == match {
+            recentChats[index].isReported = true
+        }
     }
 
     private mutating func block(
@@ -242,7 +257,8 @@ extension Person {
     ) {
         guard let chat = chat(verb.match, now: now, rules) else { return notMatched(re, client, into: &effects) }
         block(chat.partner, now: now, rules, into: &effects)
-        guard case .chatting(let search, let current) = activity, current.match == chat.match else {
+        // By partner, not by match: the same two may be together again.
+        guard case .chatting(let search, let current) = activity, current.partner == chat.partner else {
             return effects.send(.ok(Answer(re: re)), to: client)
         }
         leave(current, .blocked, now: now, rules, into: &effects)
@@ -272,5 +288,16 @@ enum Interests {
             if !text.isEmpty, !result.contains(text) { result.append(text) }
         }
         return result.count <= limit ? result : nil
+    }
+}
+
+extension DeviceName {
+    /// The name to show when somebody asks to be called `wish` now.
+    func spoken(or wish: String?) -> String {
+        switch self {
+        case .vouched(let name): name
+        case .chosen(let name): wish ?? name
+        case .none: wish ?? ""
+        }
     }
 }

@@ -25,7 +25,8 @@ public struct PoolEntry: Equatable, Sendable {
     public var lastPartner: IdentityID?
 
     public init(
-        identity: IdentityID, mode: ChatMode = .video, interests: [String] = [], name: String = "", address: String = "",
+        identity: IdentityID, mode: ChatMode = .video, interests: [String] = [], name: String = "",
+        address: String = "",
         excluded: Set<IdentityID> = [], lastPartner: IdentityID? = nil
     ) {
         self.identity = identity

@@ -27,6 +27,8 @@ public struct Session: Equatable, Sendable {
         var match: MatchID?
         var isDropped = false
         var streams: [StreamID] = []
+        /// Streams of others that this member subscribes to.
+        var subscriptions: Set<StreamID> = []
     }
 
     struct Published: Equatable, Sendable {
@@ -102,6 +104,11 @@ public struct Session: Equatable, Sendable {
             return effects.fail(
                 WireError(.alreadyJoined, "This connection is in the session already."), re: re, to: client)
         }
+        // A match is of two, however many hold its tokens: one of them may have been passed on.
+        if grant.match != nil, members.values.count(where: { $0.match == grant.match }) >= 2 {
+            let error = WireError(.sessionFull, "Both places of this match are taken.")
+            return effects.fail(error, re: re, to: client)
+        }
         guard members.count < rules.connectionsPerSession else {
             let error = WireError(
                 .sessionFull, "This session is full; try again when somebody has left.", retryable: true)
@@ -145,25 +152,31 @@ public struct Session: Equatable, Sendable {
         guard !gone.isEmpty else { return }
         order.removeAll { members[$0] == nil }
         for stream in gone.flatMap(\.streams) {
-            streams[stream] = nil
+            forget(stream)
             broadcast(.streamDestroyed(StreamDestroyed(session: id, stream: stream, reason: reason)), into: &effects)
         }
-        for stream in streams.keys.sorted() { unsubscribe(gone, from: stream, into: &effects) }
+        for member in gone { unsubscribe(member, into: &effects) }
         for member in gone {
             let event = ConnectionDestroyed(session: id, connection: member.connection.id, reason: reason)
             broadcast(.connectionDestroyed(event), into: &effects)
         }
     }
 
-    private mutating func unsubscribe(_ gone: [Member], from stream: StreamID, into effects: inout [Effect]) {
-        for member in gone {
-            let client = member.connection.id
-            guard streams[stream]?.subscribers.removeValue(forKey: client) != nil else { continue }
+    /// Looks only at what the member watched: a session may have thousands of streams.
+    private mutating func unsubscribe(_ gone: Member, into effects: inout [Effect]) {
+        let client = gone.connection.id
+        for stream in gone.subscriptions.sorted() where streams[stream]?.subscribers.removeValue(forKey: client) != nil
+        {
             guard let publisher = streams[stream]?.stream.connection else { continue }
-            effects.send(
-                .unsubscribed(Unsubscribed(session: id, stream: stream, connection: client)), to: publisher
-            )
+            let event = Unsubscribed(session: id, stream: stream, connection: client)
+            effects.send(.unsubscribed(event), to: publisher)
         }
+    }
+
+    /// Takes a stream away from whoever watched it.
+    mutating func forget(_ stream: StreamID) {
+        guard let published = streams.removeValue(forKey: stream) else { return }
+        for subscriber in published.subscribers.keys { members[subscriber]?.subscriptions.remove(stream) }
     }
 
     private mutating func close(_ match: MatchID, until: Timestamp, into effects: inout [Effect]) {
@@ -188,6 +201,8 @@ public struct Session: Equatable, Sendable {
     mutating func keepLine(_ signal: Signal, from identity: IdentityID, now: Timestamp, _ rules: Rules) {
         guard match != nil, signal.type == "chat", let text = signal.data, rules.reportLines > 0 else { return }
         if lines.count >= rules.reportLines { lines.removeFirst() }
-        lines.append(ChatLine(from: identity, text: String(text.prefix(1000)), at: now))
+        // Bytes, not characters: one character can be made of thousands of marks.
+        let kept = String(decoding: text.utf8.prefix(1000), as: UTF8.self)
+        lines.append(ChatLine(from: identity, text: kept, at: now))
     }
 }

@@ -87,7 +87,7 @@ extension Session {
     }
 
     private mutating func removeStream(_ stream: StreamID, owner: ConnectionID) {
-        streams[stream] = nil
+        forget(stream)
         members[owner]?.streams.removeAll { $0 == stream }
     }
 
@@ -115,6 +115,7 @@ extension Session {
                 .notPermitted, "Relayed sessions have no way back to oneself; show the local stream instead.")
         }
         streams[verb.stream]?.subscribers[client] = verb
+        members[client]?.subscriptions.insert(verb.stream)
         let event = Subscribed(
             session: id, stream: verb.stream, connection: client, audio: verb.audio, video: verb.video
         )
@@ -128,6 +129,7 @@ extension Session {
         guard streams[stream]?.subscribers.removeValue(forKey: client) != nil else {
             throw WireError(.notFound, "This connection does not subscribe to that stream.")
         }
+        members[client]?.subscriptions.remove(stream)
         let event = Unsubscribed(session: id, stream: stream, connection: client)
         effects.send(.unsubscribed(event), to: publisher)
     }

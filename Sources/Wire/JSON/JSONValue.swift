@@ -10,6 +10,18 @@ public enum JSONValue: Hashable, Sendable {
     case object(JSONObject)
 }
 
+extension JSONValue {
+    /// About how many bytes this is, written out.
+    public var size: Int {
+        switch self {
+        case .null, .bool, .integer, .number: 8
+        case .string(let text): text.utf8.count + 2
+        case .array(let elements): elements.reduce(2) { $0 + $1.size + 1 }
+        case .object(let object): object.members.reduce(2) { $0 + $1.name.utf8.count + $1.value.size + 4 }
+        }
+    }
+}
+
 public struct JSONObject: Hashable, Sendable {
     public struct Member: Hashable, Sendable {
         public var name: String

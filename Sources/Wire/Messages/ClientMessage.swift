@@ -249,6 +249,13 @@ public struct Negotiate: Payload {
     }
 }
 
+extension Negotiate {
+    /// About how many bytes it takes to pass on.
+    public var size: Int {
+        (description?.sdp.utf8.count ?? 0) + (candidate?.size ?? 0) + (streams?.size ?? 0)
+    }
+}
+
 public struct Signal: Payload {
     public var session = SessionID.unset
     public var type: String?

@@ -17,12 +17,13 @@ public struct FieldCoder {
         isReading = false
     }
 
-    private static func malformed(_ name: String, _ expected: String) -> WireError {
-        WireError(.malformed, "The member \"\(name)\" must be \(expected).")
+    /// What was expected is put into words only when it did not come.
+    private static func malformed(_ name: String, _ expected: @autoclosure () -> String) -> WireError {
+        WireError(.malformed, "The member \"\(name)\" must be \(expected()).")
     }
 
-    private func required(_ name: String, _ expected: String) throws(WireError) -> JSONValue {
-        guard let value = object[name] else { throw Self.malformed(name, expected) }
+    private func required(_ name: String, _ expected: @autoclosure () -> String) throws(WireError) -> JSONValue {
+        guard let value = object[name] else { throw Self.malformed(name, expected()) }
         return value
     }
 
@@ -34,9 +35,9 @@ public struct FieldCoder {
             writer.name(name)
             return writer.string(value)
         }
-        let expected = "a string of at most \(max) bytes"
-        guard case .string(let text) = try required(name, expected), text.utf8.count <= max else {
-            throw Self.malformed(name, expected)
+        func expected() -> String { "a string of at most \(max) bytes" }
+        guard case .string(let text) = try required(name, expected()), text.utf8.count <= max else {
+            throw Self.malformed(name, expected())
         }
         value = text
     }
@@ -58,13 +59,15 @@ public struct FieldCoder {
             return writer.endArray()
         }
         guard let member = object[name] else { return value = nil }
-        let expected = "a list of at most \(Limits.list) strings of at most \(max) bytes"
+        func expected() -> String { "a list of at most \(Limits.list) strings of at most \(max) bytes" }
         guard case .array(let elements) = member, elements.count <= Limits.list else {
-            throw Self.malformed(name, expected)
+            throw Self.malformed(name, expected())
         }
         var texts: [String] = []
         for element in elements {
-            guard case .string(let text) = element, text.utf8.count <= max else { throw Self.malformed(name, expected) }
+            guard case .string(let text) = element, text.utf8.count <= max else {
+                throw Self.malformed(name, expected())
+            }
             texts.append(text)
         }
         value = texts
@@ -90,9 +93,9 @@ public struct FieldCoder {
             writer.name(name)
             return writer.string(value.description)
         }
-        let expected = "an id of 32 hexadecimal digits"
-        guard case .string(let text) = try required(name, expected), let id = I(text) else {
-            throw Self.malformed(name, expected)
+        func expected() -> String { "an id of 32 hexadecimal digits" }
+        guard case .string(let text) = try required(name, expected()), let id = I(text) else {
+            throw Self.malformed(name, expected())
         }
         value = id
     }
@@ -126,10 +129,10 @@ public struct FieldCoder {
             writer.name(name)
             return writer.integer(value)
         }
-        let expected = "an integer from \(range.lowerBound) to \(range.upperBound)"
-        guard case .integer(let integer) = try required(name, expected), let number = N(exactly: integer),
+        func expected() -> String { "an integer from \(range.lowerBound) to \(range.upperBound)" }
+        guard case .integer(let integer) = try required(name, expected()), let number = N(exactly: integer),
             range.contains(number)
-        else { throw Self.malformed(name, expected) }
+        else { throw Self.malformed(name, expected()) }
         value = number
     }
 

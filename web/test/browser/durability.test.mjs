@@ -1,14 +1,13 @@
 // What was promised survives kill -9: whatever was answered `ok` had been committed before.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { createRequire } from 'node:module';
 import test from 'node:test';
 import { promisify } from 'node:util';
+import { WebSocket } from './remote-control.mjs';
 import { serve } from './stranger.mjs';
 import { NotYet, until } from './wait.mjs';
 
 const run = promisify(execFile);
-const WebSocket = createRequire('/usr/share/nodejs/')('ws');
 
 /** A bare client of the protocol: numbers its messages and keeps everything it hears. */
 class Guest {
