@@ -26,7 +26,7 @@ struct GatewayTests {
             let heard = try await bob.hear("chat") { if case .signal(let signal) = $0 { signal } else { nil } }
             #expect(heard.data == "hello <b>")
             #expect(heard.from == joined.connection.id)
-            try await bob.say(.next)
+            try await bob.say(.next(OfMatch()))
             let ended = try await ann.hear("end") { if case .ended(let ended) = $0 { ended } else { nil } }
             #expect(ended.reason == .partnerNext)
         }
@@ -76,7 +76,7 @@ struct GatewayTests {
             #expect(await forged.heard.contains { if case .error(let e) = $0 { e.error.code.isToken } else { false } })
 
             let rude = try await SocketClient.connect(port: server.port)
-            try await rude.say(.next)
+            try await rude.say(.next(OfMatch()))
             #expect(try await rude.hearClose() == 4400)
 
             let silent = try await SocketClient.connect(port: server.port)
@@ -112,7 +112,7 @@ struct GatewayTests {
             try await ann.hear("report's answer") {
                 if case .ok(let answer) = $0, answer.re == report { true } else { nil }
             }
-            let block = try await ann.say(.block(BlockMatch()))
+            let block = try await ann.say(.block(OfMatch()))
             try await ann.hear("block's answer") {
                 if case .ok(let answer) = $0, answer.re == block { true } else { nil }
             }

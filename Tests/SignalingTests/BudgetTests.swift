@@ -29,7 +29,9 @@ import Wire
     @Test func verbsOverTheBudgetAreRefusedWithAWaitAndWorkAgainAfterIt() {
         let ada = stage.arrive()
         for _ in 0..<20 { #expect(ada.ask(.count)?.type == "roulette.count") }
-        guard case .error(let refusal)? = ada.ask(.count) else { return #expect(Bool(false), "the 21st is over the budget") }
+        guard case .error(let refusal)? = ada.ask(.count) else {
+            return #expect(Bool(false), "the 21st is over the budget")
+        }
         #expect(refusal.error.code == .rateLimited)
         #expect(refusal.error.retryable)
         stage.pass(refusal.error.retryAfter ?? .zero)
@@ -89,6 +91,21 @@ import Wire
         #expect(ada.ask(.count)?.type == "roulette.count")
     }
 
+    /// Descriptions go to somebody's downlink: a large one costs more than a candidate.
+    @Test func aNegotiationCostsMoreTheLargerItIs() {
+        let session = stage.room()
+        let (ada, bob) = (stage.arrive(), stage.arrive())
+        for guest in [ada, bob] { guest.enter(session, on: stage) }
+        var verb = Negotiate()
+        (verb.session, verb.to) = (session, bob.connection)
+        verb.description = SessionDescription(type: .offer, sdp: String(repeating: "x", count: 4096 * 9))
+        for _ in 0..<4 { #expect(ada.ask(.negotiate(verb))?.errorCode == .notPermitted) }
+        #expect(ada.ask(.negotiate(verb))?.errorCode == .rateLimited)
+        stage.pass(.seconds(1))
+        verb.description?.sdp = String(repeating: "x", count: Limits.description)
+        #expect(ada.ask(.negotiate(verb))?.errorCode == .notPermitted, "the largest goes through a full bucket")
+    }
+
     @Test func malformedMessagesAreAnsweredUntilThereAreTooManyInAMinute() {
         let ada = stage.arrive()
         let error = WireError(.malformed, "The member \"sessionId\" must be a string.")
@@ -121,7 +138,7 @@ import Wire
 
     @Test func aVerbWithoutANumberIsMalformed() {
         let ada = stage.arrive()
-        ada.sayUnnumbered(.next)
+        ada.sayUnnumbered(.next(OfMatch()))
         #expect(ada.take().map(\.errorCode) == [.malformed])
     }
 

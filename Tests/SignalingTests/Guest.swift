@@ -37,13 +37,18 @@ final class Guest: Hashable {
 
     // MARK: Coming and going
 
+    /// A name that a program's token vouches for, if any.
+    var vouched: String?
+
     func arrive(resume: Hello.Resume? = nil, record: PersonRecord = PersonRecord()) {
         closeCode = nil
         let socket = stage.connect(self)
         self.socket = socket
-        let identity = Identity(id: identity, name: nil)
+        let identity = Identity(id: identity, name: vouched)
         stage.handle(
-            .arrived(Arrival(socket: socket, identity: identity, record: record, resume: resume, address: address, name: name))
+            .arrived(
+                Arrival(
+                    socket: socket, identity: identity, record: record, resume: resume, address: address, name: name))
         )
     }
 

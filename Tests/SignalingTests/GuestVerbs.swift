@@ -9,8 +9,12 @@ extension Guest {
     }
 
     /// Joins and returns what it was told, or `nil`.
-    @discardableResult func enter(_ session: SessionID, _ role: Role = .publisher, data: String = "", on stage: Stage) -> Joined? {
-        guard case .joined(let joined)? = join(session, token: stage.token(session, role, data: data)) else { return nil }
+    @discardableResult func enter(_ session: SessionID, _ role: Role = .publisher, data: String = "", on stage: Stage)
+        -> Joined?
+    {
+        guard case .joined(let joined)? = join(session, token: stage.token(session, role, data: data)) else {
+            return nil
+        }
         return joined
     }
 
@@ -31,13 +35,15 @@ extension Guest {
         ask(.signal(Signal(session: session, type: type, data: data, to: to)))
     }
 
-    @discardableResult func start(_ interests: [String] = [], mode: ChatMode? = nil, name: String? = nil) -> ServerMessage? {
+    @discardableResult func start(_ interests: [String] = [], mode: ChatMode? = nil, name: String? = nil)
+        -> ServerMessage?
+    {
         ask(.start(Start(mode: mode, interests: interests, name: name)))
     }
 
-    @discardableResult func next() -> ServerMessage? { ask(.next) }
+    @discardableResult func next() -> ServerMessage? { ask(.next(OfMatch())) }
     @discardableResult func stop() -> ServerMessage? { ask(.stop) }
-    @discardableResult func block(_ match: MatchID? = nil) -> ServerMessage? { ask(.block(BlockMatch(match: match))) }
+    @discardableResult func block(_ match: MatchID? = nil) -> ServerMessage? { ask(.block(OfMatch(match: match))) }
     @discardableResult func report(_ reason: String = "rude", _ match: MatchID? = nil) -> ServerMessage? {
         ask(.report(ReportMatch(reason: reason, match: match)))
     }

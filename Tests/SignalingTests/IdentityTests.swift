@@ -24,11 +24,14 @@ import Wire
         }
     }
 
-    private func user(_ changes: [String: String?] = [:]) -> String { Forge.token(Forge.userClaims(at: stage.now, changes)) }
+    private func user(_ changes: [String: String?] = [:]) -> String {
+        Forge.token(Forge.userClaims(at: stage.now, changes))
+    }
 
     @Test func aUserTokenNamesTheSameIdentityEveryTime() throws {
         let project = stage.project
-        let first = try project.verifyUserToken(project.makeUserToken(user: "ada", name: "Ada", now: stage.now), now: stage.now)
+        let first = try project.verifyUserToken(
+            project.makeUserToken(user: "ada", name: "Ada", now: stage.now), now: stage.now)
         let again = try project.verifyUserToken(user(), now: stage.now)
         #expect(first.id == again.id)
         #expect(first.name == "Ada")
@@ -46,7 +49,8 @@ import Wire
         let short = try #require(Project(apiKey: "4", secret: Stage.secret))
         let long = try #require(Project(apiKey: "45", secret: Stage.secret))
         #expect(short.identity(ofUser: "5\nada") != long.identity(ofUser: "ada"))
-        #expect(stage.project.identity(ofUser: "é") != stage.project.identity(ofUser: "e\u{301}"), "bytes, not characters")
+        #expect(
+            stage.project.identity(ofUser: "é") != stage.project.identity(ofUser: "e\u{301}"), "bytes, not characters")
     }
 
     @Test func aUserTokenLivesADayAtMost() {
@@ -106,7 +110,10 @@ import Wire
         let other = try #require(Project(apiKey: Stage.apiKey, secret: String(Stage.secret.reversed())))
         let secret = stage.project.secret(of: stage.identity())
         #expect(refusal(ofSecret: secret, by: other) == .tokenSignature)
-        for text in ["", "a_", "b" + secret.dropFirst(), String(secret.dropLast(4)), secret + "AAAA", String(repeating: "a", count: 100_000)] {
+        for text in [
+            "", "a_", "b" + secret.dropFirst(), String(secret.dropLast(4)), secret + "AAAA",
+            String(repeating: "a", count: 100_000),
+        ] {
             #expect(refusal(ofSecret: text) == .tokenMalformed)
         }
     }

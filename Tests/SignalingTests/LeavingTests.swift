@@ -36,7 +36,9 @@ import Wire
         #expect(stage.hub.clientCount == 1)
     }
 
-    @Test(arguments: [(UInt16(1000), true), (1001, true), (1005, true), (1006, false), (1011, false), (4408, false), (3000, false)])
+    @Test(arguments: [
+        (UInt16(1000), true), (1001, true), (1005, true), (1006, false), (1011, false), (4408, false), (3000, false),
+    ])
     func someCloseCodesAreLeavingAndAllOthersADrop(_ code: UInt16, _ isLeaving: Bool) {
         #expect(CloseCode(rawValue: code).isLeaving == isLeaving)
     }
@@ -127,7 +129,8 @@ import Wire
         let (_, bob, session, _) = try room()
         let old = try #require(bob.socket)
         bob.resume()
-        let late = Envelope(seq: 99, ack: 0, message: ClientMessage.signal(Signal(session: session, type: nil, data: nil)))
+        let late = Envelope(
+            seq: 99, ack: 0, message: ClientMessage.signal(Signal(session: session, type: nil, data: nil)))
         stage.handle(.message(old, late))
         stage.handle(.closed(old, leaving: true))
         #expect(bob.closeCode == nil)
@@ -136,7 +139,7 @@ import Wire
 
     @Test func eventsOfSocketsNobodyKnowsAreIgnored() {
         let nobody = SocketID(rawValue: 9999)
-        stage.handle(.message(nobody, Envelope(seq: 1, message: .next)))
+        stage.handle(.message(nobody, Envelope(seq: 1, message: .next(OfMatch()))))
         stage.handle(.unreadable(nobody, UnreadableMessage(error: WireError(.malformed, ""))))
         stage.handle(.closed(nobody, leaving: false))
         stage.handle(.expel(nobody, WireError(.banned, ""), .forbidden))

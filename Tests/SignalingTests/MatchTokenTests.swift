@@ -10,7 +10,9 @@ import Wire
     @Test func bothJoinAndArePutOutWhenTheMatchEnds() {
         let (ada, bob, matched) = stage.pair()
         let session = matched.publish.session
-        for guest in [ada, bob] { #expect(guest.join(session, token: guest.match?.publish.token ?? "")?.type == "session.joined") }
+        for guest in [ada, bob] {
+            #expect(guest.join(session, token: guest.match?.publish.token ?? "")?.type == "session.joined")
+        }
         ada.take()
         bob.take()
         ada.next()
@@ -20,7 +22,7 @@ import Wire
         #expect(stage.hub.matchCount == 0)
     }
 
-    @Test(arguments: [ClientMessage.next, .stop, .block(BlockMatch(match: nil)), .bye])
+    @Test(arguments: [ClientMessage.next(OfMatch()), .stop, .block(OfMatch(match: nil)), .bye])
     func howeverItEndsTheTokenIsDeadForEverybody(_ ending: ClientMessage) {
         let (ada, bob, matched) = stage.pair()
         let (session, token) = (matched.publish.session, matched.publish.token)
@@ -53,6 +55,17 @@ import Wire
         #expect(ada.join(first.publish.session, token: first.publish.token)?.errorCode == .tokenMatchEnded)
         #expect(ada.closeCode == nil)
         #expect(ada.isMatched)
+    }
+
+    /// Tokens can be passed on, and a chat of two must not become a crowd.
+    @Test func aMatchHasTwoPlacesHoweverManyHoldItsTokens() {
+        let (ada, bob, matched) = stage.pair()
+        for guest in [ada, bob] { guest.join(matched.publish.session, token: matched.publish.token) }
+        let third = stage.arrive()
+        #expect(third.join(matched.publish.session, token: matched.publish.token)?.errorCode == .sessionFull)
+        #expect(third.closeCode == nil)
+        bob.ask(.leave(InSession(session: matched.publish.session)))
+        #expect(bob.join(matched.publish.session, token: matched.publish.token)?.type == "session.joined")
     }
 
     @Test func anOldTokenDoesNotOpenTheNextMatch() throws {

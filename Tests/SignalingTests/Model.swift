@@ -122,12 +122,15 @@ final class Model {
         person.state = .waiting(since: now)
     }
 
-    func next(_ visitor: Visitor, re: UInt64) {
+    func next(_ visitor: Visitor, _ named: MatchID?, re: UInt64) {
         let person = person(visitor)
         guard person.search?.visitor == visitor.number else {
             return expect(visitor.number, .failure(re: re, .notMatched))
         }
         switch person.state {
+        case .chatting(let match) where named != nil && named != match:
+            // Meant for a match that was over already.
+            expect(visitor.number, .ok(re: re))
         case .chatting(let match):
             leave(person, match, .next)
             expect(visitor.number, .ended(match, .next))
@@ -211,7 +214,9 @@ final class Model {
             return expect(visitor.number, .failure(re: re, .notMatched))
         }
         let other = pairing.partner(of: person.identity)
-        if person.blocked.insert(other).inserted { records[person.identity, default: PersonRecord()].blocked.append(other) }
+        if person.blocked.insert(other).inserted {
+            records[person.identity, default: PersonRecord()].blocked.append(other)
+        }
         expect(visitor.number, .ok(re: re))
         // Whichever of their chats was named, whoever is blocked is not talked to any more.
         guard let present = person.match, pairings[present]?.partner(of: person.identity) == other,

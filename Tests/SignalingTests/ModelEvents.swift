@@ -34,7 +34,8 @@ extension ModelWorld {
         let known = visitors.keys.sorted().compactMap { visitors[$0]?.identity } + model.people.keys.sorted()
         let identity = chance(25) ? known.randomElement(using: &random) : nil
         let visitor = newVisitor(
-            identity ?? .random(using: &random), address: chance(50) ? "" : "192.0.2.\(Int.random(in: 0..<2, using: &random))"
+            identity ?? .random(using: &random),
+            address: chance(50) ? "" : "192.0.2.\(Int.random(in: 0..<2, using: &random))"
         )
         note("\(visitor.number) arrives as \(visitor.identity.description.prefix(6))")
         count("arrivals")
@@ -76,7 +77,8 @@ extension ModelWorld {
 
     private func start(_ visitor: Visitor) {
         let isValid = !chance(2)
-        let few = Self.interests.shuffled(using: &random).prefix(chance(40) ? 0 : Int.random(in: 1...3, using: &random)).sorted()
+        let few = Self.interests.shuffled(using: &random).prefix(chance(40) ? 0 : Int.random(in: 1...3, using: &random))
+            .sorted()
         let wanted = Someone.Search(
             visitor: visitor.number, mode: chance(25) ? .text : .video, interests: Set(few), name: "n\(visitor.number)"
         )
@@ -88,10 +90,11 @@ extension ModelWorld {
     }
 
     private func next(_ visitor: Visitor) {
-        note("\(visitor.number) says next")
+        let match = chance(40) ? someMatch(visitor) : visitor.matches.last
+        note("\(visitor.number) says next \(match.map { "\($0)" } ?? "")")
         count("nexts")
-        model.next(visitor, re: nextRequest(visitor))
-        say(visitor, .next)
+        model.next(visitor, match, re: nextRequest(visitor))
+        say(visitor, .next(OfMatch(match: match)))
     }
 
     private func stop(_ visitor: Visitor) {
@@ -114,7 +117,7 @@ extension ModelWorld {
         note("\(visitor.number) blocks \(match.map { "\($0)" } ?? "")")
         count("blocks")
         model.block(visitor, match, re: nextRequest(visitor))
-        say(visitor, .block(BlockMatch(match: match)))
+        say(visitor, .block(OfMatch(match: match)))
     }
 
     private func report(_ visitor: Visitor) {
@@ -150,7 +153,9 @@ extension ModelWorld {
         } else {
             chosen = program()
         }
-        note("\(visitor.number) joins \(chosen.session.text.suffix(6)) of match \(chosen.match.map { "\($0)" } ?? "none")")
+        note(
+            "\(visitor.number) joins \(chosen.session.text.suffix(6)) of match \(chosen.match.map { "\($0)" } ?? "none")"
+        )
         count("joins")
         if model.join(visitor, chosen.session, match: chosen.match, re: nextRequest(visitor)) {
             say(visitor, .join(Join(session: chosen.session, token: chosen.token)))
@@ -173,7 +178,9 @@ extension ModelWorld {
     }
 
     private func signal(_ visitor: Visitor) {
-        guard let session = visitor.views.keys.sorted(by: { $0.text < $1.text }).randomElement(using: &random) else { return }
+        guard let session = visitor.views.keys.sorted(by: { $0.text < $1.text }).randomElement(using: &random) else {
+            return
+        }
         let data = "\(visitor.number).\(visitor.sent)"
         note("\(visitor.number) says \(data)")
         count("signals")
@@ -182,7 +189,9 @@ extension ModelWorld {
     }
 
     private func leaveSession(_ visitor: Visitor) {
-        guard let session = visitor.views.keys.sorted(by: { $0.text < $1.text }).randomElement(using: &random) else { return }
+        guard let session = visitor.views.keys.sorted(by: { $0.text < $1.text }).randomElement(using: &random) else {
+            return
+        }
         note("\(visitor.number) leaves \(session.text.suffix(6))")
         model.leaveSession(visitor, session, re: nextRequest(visitor))
         say(visitor, .leave(InSession(session: session)))

@@ -19,7 +19,8 @@ extension Model {
         for person in people.values {
             if case .penalised(let until) = person.state, until <= now { enterQueue(person) }
         }
-        let lost = visitors.values.filter { visitor in visitor.droppedAt.map { $0 + rules.resumeGrace <= now } ?? false }
+        let lost = visitors.values.filter { visitor in visitor.droppedAt.map { $0 + rules.resumeGrace <= now } ?? false
+        }
         for visitor in lost.sorted(by: { $0.number < $1.number }) { depart(visitor) }
         tellLeftBehind()
         for (identity, person) in people {
@@ -55,9 +56,12 @@ extension Model {
     /// Somebody whom the seeker must prefer. What begins in this very instant may come a moment before or after.
     private func better(for seeker: Someone, than candidate: Someone) -> Someone? {
         people.values.first { other in
-            guard other !== candidate, let since = other.since, since < now, let chosen = candidate.since else { return false }
+            guard other !== candidate, let since = other.since, since < now, let chosen = candidate.since else {
+                return false
+            }
             guard mayMeet(seeker, other), !justLeft(seeker, other) else { return false }
-            let isSure = !sharedInterests(seeker, other).isEmpty || opensAt(other).map { $0 < now || $0 == since } ?? false
+            let isSure =
+                !sharedInterests(seeker, other).isEmpty || opensAt(other).map { $0 < now || $0 == since } ?? false
             return isSure && (justLeft(seeker, candidate) || since < chosen)
         }
     }
@@ -87,16 +91,20 @@ extension Model {
         }
         // Whoever of the two looked, by his lights the other was right.
         if let fault = fault(seeker: left, right), self.fault(seeker: right, left) != nil { return fault }
-        guard one.publish.session == other.publish.session, one.publish == one.subscribe, other.publish == other.subscribe,
+        guard one.publish.session == other.publish.session, one.publish == one.subscribe,
+            other.publish == other.subscribe,
             one.mode == other.mode, one.mode == left.search?.mode, one.textChat, other.textChat
         else { return "the two were told different things" }
         guard one.partner.name == right.search?.name, other.partner.name == left.search?.name,
-            Set(one.partner.interests ?? []) == sharedInterests(left, right), one.partner.interests == other.partner.interests
+            Set(one.partner.interests ?? []) == sharedInterests(left, right),
+            one.partner.interests == other.partner.interests
         else { return "one was told something wrong of the other" }
         guard pairings[one.match] == nil, !pairings.values.contains(where: { $0.session == one.publish.session }) else {
             return "a match or a session was used twice"
         }
-        guard token(one.publish.token), token(other.publish.token) else { return "a token does not open the match's session" }
+        guard token(one.publish.token), token(other.publish.token) else {
+            return "a token does not open the match's session"
+        }
         pairings[one.match] = Pairing(
             match: one.match, session: one.publish.session, token: one.publish.token,
             people: [left.identity, right.identity], began: now
@@ -115,7 +123,9 @@ extension Model {
             for other in waiting[(index + 1)...] where mayMeet(one, other) {
                 guard let first = one.since, let second = other.since else { continue }
                 var from = max(first, second)
-                if sharedInterests(one, other).isEmpty { from = max(from, opensAt(one) ?? from, opensAt(other) ?? from) }
+                if sharedInterests(one, other).isEmpty {
+                    from = max(from, opensAt(one) ?? from, opensAt(other) ?? from)
+                }
                 if justLeft(one, other) { from = max(from, max(first, second) + rules.rematchWait) }
                 if from + slack <= now { return "\(one.identity) and \(other.identity) wait side by side" }
             }

@@ -21,7 +21,9 @@ import Wire
         var done = 0
         while done < events, world.step(most: most) { done += 1 }
         if world.fault == nil { world.empty() }
-        print("model: \(world.figures.sorted { $0.key < $1.key }.map { "\($0.value) \($0.key)" }.joined(separator: ", "))")
+        print(
+            "model: \(world.figures.sorted { $0.key < $1.key }.map { "\($0.value) \($0.key)" }.joined(separator: ", "))"
+        )
         if let fault = world.fault {
             Issue.record("seed \(world.seed), event \(done): \(fault)\n\(world.log.joined(separator: "\n"))")
         }

@@ -34,7 +34,9 @@ final class ModelWorld {
         // Random people complain far more than real ones, and what limits them is not what is looked at here.
         rules.reports = .init(perSecond: 1, burst: 1000)
         adjust(&rules)
-        guard let project = Project(apiKey: Stage.apiKey, secret: Stage.secret) else { fatalError("the project is valid") }
+        guard let project = Project(apiKey: Stage.apiKey, secret: Stage.secret) else {
+            fatalError("the project is valid")
+        }
         (self.seed, self.rules, self.slack, self.project) = (seed, rules, slack, project)
         random = SeededGenerator(seed: seed)
         hub = Hub(surroundings: Surroundings(rules: rules, project: project), generator: SeededGenerator(seed: ~seed))
@@ -125,7 +127,9 @@ final class ModelWorld {
         let live = visitors.filter(\.isLive)
         for visitor in visitors { model.depart(visitor) }
         perform(input)
-        for visitor in live where closed[visitor.number] != code { fail("\(visitor.number) was not closed with \(code.rawValue)") }
+        for visitor in live where closed[visitor.number] != code {
+            fail("\(visitor.number) was not closed with \(code.rawValue)")
+        }
     }
 
     private var closed: [Int: CloseCode] = [:]
@@ -138,7 +142,8 @@ final class ModelWorld {
     func message(_ visitor: Visitor, _ message: ClientMessage) -> Input {
         visitor.sent += 1
         return .message(
-            visitor.socket ?? SocketID(rawValue: 0), Envelope(seq: visitor.sent, ack: visitor.received, message: message)
+            visitor.socket ?? SocketID(rawValue: 0),
+            Envelope(seq: visitor.sent, ack: visitor.received, message: message)
         )
     }
 
@@ -151,7 +156,9 @@ final class ModelWorld {
         closed = [:]
         model.tellLeftBehind()
         carryOut(hub.handle(input, now: model.now))
-        while fault == nil, let next = hub.nextTimeout, next <= model.now { carryOut(hub.handleTimeout(now: model.now)) }
+        while fault == nil, let next = hub.nextTimeout, next <= model.now {
+            carryOut(hub.handleTimeout(now: model.now))
+        }
         settle()
     }
 
@@ -178,9 +185,13 @@ final class ModelWorld {
     }
 
     private func hear(_ visitor: Visitor, _ bytes: [UInt8]) {
-        guard let envelope = try? Envelope<ServerMessage>.decode(bytes) else { return fail("the hub wrote what cannot be read") }
+        guard let envelope = try? Envelope<ServerMessage>.decode(bytes) else {
+            return fail("the hub wrote what cannot be read")
+        }
         guard let seq = envelope.seq else { return hearUnnumbered(visitor, envelope.message) }
-        guard seq == visitor.received + 1 else { return fail("\(visitor.number) heard \(seq) after \(visitor.received)") }
+        guard seq == visitor.received + 1 else {
+            return fail("\(visitor.number) heard \(seq) after \(visitor.received)")
+        }
         visitor.received = seq
         if let heard = Expectation(envelope.message) { return hear(visitor, heard, envelope.message) }
         switch envelope.message {
@@ -220,7 +231,9 @@ final class ModelWorld {
         if case .joined(let joined) = message {
             visitor.views[joined.session] = Set(joined.connections.map(\.id) + [joined.connection.id])
         }
-        if case .ok(let re) = heard, let session = visitor.leaving.removeValue(forKey: re) { visitor.views[session] = nil }
+        if case .ok(let re) = heard, let session = visitor.leaving.removeValue(forKey: re) {
+            visitor.views[session] = nil
+        }
     }
 
     private func hearUnnumbered(_ visitor: Visitor, _ message: ServerMessage) {
@@ -249,8 +262,12 @@ final class ModelWorld {
         checkSessions()
         if let missed = model.missedPair(slack: slack) { fail(missed) }
         if hub.waitingCount != model.waitingCount { fail("\(hub.waitingCount) wait, and \(model.waitingCount) should") }
-        if hub.matchCount != model.runningCount { fail("\(hub.matchCount) matches run, and \(model.runningCount) should") }
-        if hub.clientCount != model.visitors.count { fail("\(hub.clientCount) clients, and \(model.visitors.count) expected") }
+        if hub.matchCount != model.runningCount {
+            fail("\(hub.matchCount) matches run, and \(model.runningCount) should")
+        }
+        if hub.clientCount != model.visitors.count {
+            fail("\(hub.clientCount) clients, and \(model.visitors.count) expected")
+        }
         if reportsStored != model.reports { fail("\(reportsStored) reports were stored, and \(model.reports) made") }
     }
 
@@ -279,7 +296,8 @@ final class ModelWorld {
             let all = Set(place.members.compactMap { model.visitors[$0.visitor]?.connection })
             for member in place.members { expected[member.visitor, default: [:]][session] = all }
         }
-        for visitor in model.visitors.values where visitor.isLive && visitor.views != expected[visitor.number, default: [:]] {
+        for visitor in model.visitors.values
+        where visitor.isLive && visitor.views != expected[visitor.number, default: [:]] {
             fail("\(visitor.number) is mistaken about who is in its sessions")
         }
     }

@@ -48,7 +48,8 @@ import Wire
         bob.take()
         moderator.take()
         #expect(moderator.ask(.forceUnpublish(OfStream(session: session, stream: stream.id)))?.type == "ok")
-        let event = ServerMessage.streamDestroyed(StreamDestroyed(session: session, stream: stream.id, reason: .forceUnpublished))
+        let event = ServerMessage.streamDestroyed(
+            StreamDestroyed(session: session, stream: stream.id, reason: .forceUnpublished))
         for guest in [moderator, ada, bob] { #expect(guest.take() == [event]) }
         #expect(ada.publish(session) != nil, "he may publish again")
     }

@@ -49,6 +49,11 @@ final class NetworkClient {
         network.comeBack(self)
     }
 
+    /// Ten seconds without a welcome are enough.
+    func loseHope(of socket: SocketID) {
+        if socket == self.socket, !isWelcome { giveUpSocket() }
+    }
+
     private func giveUpSocket() {
         guard let socket else { return }
         self.socket = nil
@@ -76,7 +81,9 @@ final class NetworkClient {
 
     func receive(_ bytes: [UInt8], on socket: SocketID) {
         guard socket == self.socket else { return }
-        guard let envelope = try? Envelope<ServerMessage>.decode(bytes) else { return network.fail("an unreadable message") }
+        guard let envelope = try? Envelope<ServerMessage>.decode(bytes) else {
+            return network.fail("an unreadable message")
+        }
         if let ack = envelope.ack { link.acknowledged(upTo: ack) }
         guard let seq = envelope.seq else { return receiveUnnumbered(envelope.message) }
         guard isWelcome else { return giveUpSocket() }

@@ -9,7 +9,9 @@ import Wire
 @Suite struct NetworkTests {
     /// Bad weather for some minutes, then calm: everybody is back, every request is answered, and whoever speaks is heard by
     /// all from the first word of the calm to the last, without a word lost on the way there.
-    private func run(seed: UInt64, _ weather: Weather, replay: Link.Bounds = .init()) -> (network: SimulatedNetwork, resumes: Int, failures: Int) {
+    private func run(seed: UInt64, _ weather: Weather, replay: Link.Bounds = .init()) -> (
+        network: SimulatedNetwork, resumes: Int, failures: Int
+    ) {
         let network = SimulatedNetwork(seed: seed, weather: weather, clients: 4, replay: replay)
         network.run(for: .seconds(120))
         network.weather = .calm
@@ -23,10 +25,14 @@ import Wire
             if !client.isAtRest { network.fail("\(client.number) is not back") }
             if !client.unanswered.isEmpty { network.fail("\(client.number) has no answer to \(client.unanswered)") }
             for other in network.clients where client.heard[other.sender] != other.said - 1 {
-                network.fail("\(client.number) heard \(client.heard[other.sender] ?? -1) of \(other.sender), who said \(other.said)")
+                network.fail(
+                    "\(client.number) heard \(client.heard[other.sender] ?? -1) of \(other.sender), who said \(other.said)"
+                )
             }
         }
-        if network.hub.clientCount != network.clients.count { network.fail("\(network.hub.clientCount) clients are left") }
+        if network.hub.clientCount != network.clients.count {
+            network.fail("\(network.hub.clientCount) clients are left")
+        }
         let resumes = network.clients.map(\.resumes).reduce(0, +)
         return (network, resumes, network.clients.map(\.failures).reduce(0, +))
     }

@@ -60,7 +60,9 @@ import Wire
         #expect(met.partner == "Eve")
         met.take()
         eve.take()
-        for verb: ClientMessage in [.next, .stop, .start(Start()), .block(BlockMatch(match: nil))] { left.say(verb) }
+        for verb: ClientMessage in [.next(OfMatch()), .stop, .start(Start()), .block(OfMatch(match: nil))] {
+            left.say(verb)
+        }
         left.leave()
         #expect(met.isMatched)
         #expect(met.takeEnds() == [])
@@ -85,8 +87,8 @@ import Wire
     @Test func nextByBothAtOnceEndsOneChatOnce() {
         let (ada, bob, _) = stage.pair()
         let (eve, dan) = (stage.arrive(), stage.arrive())
-        ada.say(.next)
-        bob.say(.next)
+        ada.say(.next(OfMatch()))
+        bob.say(.next(OfMatch()))
         #expect(ada.takeEnds() == [.next])
         #expect(bob.takeEnds() == [.partnerNext])
         eve.start()
@@ -114,7 +116,8 @@ import Wire
     /// 8. `next` without its argument threw, and the whole server died.
     @Test(arguments: [
         #"{"type":"roulette.next","seq":1}"#, #"{"type":"roulette.next","seq":1,"args":[{}]}"#,
-        #"{"type":"roulette.next","seq":1,"sessionId":null}"#, #"{"type":"roulette.next","seq":1,"sessionId":{"a":[]}}"#,
+        #"{"type":"roulette.next","seq":1,"sessionId":null}"#,
+        #"{"type":"roulette.next","seq":1,"sessionId":{"a":[]}}"#,
     ])
     func nextWithMissingOrOddArgumentsIsAnswered(_ text: String) throws {
         let message = try Envelope<ClientMessage>.decode(text.utf8).message
@@ -130,7 +133,7 @@ import Wire
         #expect(matched.publish.session != victim)
         // The verbs of the roulette take no session, and what they hand out opens the match's own alone.
         let odd = #"{"type":"roulette.next","seq":9,"sessionId":"\#(victim)"}"#
-        #expect(try Envelope<ClientMessage>.decode(odd.utf8).message == .next)
+        #expect(try Envelope<ClientMessage>.decode(odd.utf8).message == .next(OfMatch()))
         let token = try #require(bob.match).publish.token
         #expect(ada.join(victim, token: token) == nil)
         #expect(ada.closeCode == .token)
@@ -141,7 +144,9 @@ import Wire
         let ban = Ban(subject: .address(""), reason: "", createdAt: stage.now)
         #expect(stage.arrive().start()?.type == "roulette.waiting")
         #expect(stage.arrive(record: PersonRecord(ban: ban)).start()?.errorCode == .banned)
-        #expect(stage.arrive().start(Array(repeating: "x", count: 11).enumerated().map { "\($0)" })?.errorCode == .invalidInterests)
+        #expect(
+            stage.arrive().start(Array(repeating: "x", count: 11).enumerated().map { "\($0)" })?.errorCode
+                == .invalidInterests)
         #expect(stage.arrive().next()?.errorCode == .notMatched, "Next before Start")
     }
 

@@ -32,6 +32,17 @@ import Wire
         #expect(stage.project.mediaMode(of: hers.publish.session) == .relayed)
     }
 
+    @Test func aNameThatAProgramVouchesForCannotBeTalkedAway() {
+        let user = Guest(on: stage, as: stage.identity(), name: "the page's")
+        user.vouched = "Ada"
+        user.arrive()
+        user.start(name: "Somebody else")
+        let bob = stage.arrive(name: "Bob")
+        bob.start(name: "Bobby")
+        #expect(bob.partner == "Ada")
+        #expect(user.partner == "Bobby")
+    }
+
     @Test func theOldestEligibleIsMetFirst() {
         let waiting = strangers(["first", "second", "third"])
         for name in ["first", "second", "third"] {
@@ -125,7 +136,8 @@ import Wire
     }
 
     @Test(arguments: [
-        ("chess", " CHESS "), ("café", "cafe\u{301}"), ("Ödön", "ÖDÖN"), ("board  games", "Board\tGames"), ("ДОМ", "дом"),
+        ("chess", " CHESS "), ("café", "cafe\u{301}"), ("Ödön", "ÖDÖN"), ("board  games", "Board\tGames"),
+        ("ДОМ", "дом"),
     ])
     func interestsAreComparedAsPeopleMeanThem(_ one: String, _ other: String) {
         let (ada, bob) = (stage.arrive(), stage.arrive())
@@ -142,7 +154,8 @@ import Wire
         #expect(stage.hub.waitingCount == 0)
         #expect(ada.start((0..<10).map { "interest \($0)" })?.type == "roulette.waiting")
         #expect(ada.start([String(repeating: "é", count: 50)])?.type == "roulette.waiting")
-        #expect(ada.start(Array(repeating: "same", count: 20) + [" ", ""])?.type == "roulette.waiting", "said twice is one")
+        #expect(
+            ada.start(Array(repeating: "same", count: 20) + [" ", ""])?.type == "roulette.waiting", "said twice is one")
     }
 
     // MARK: Former partners

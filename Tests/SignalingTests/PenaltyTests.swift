@@ -142,6 +142,6 @@ import Wire
 
     @Test func stoppingQuicklyIsASkipTooAndBlockingIsNot() {
         #expect(wait(afterEnding: 3, with: .stop) == .seconds(2))
-        #expect(wait(afterEnding: 6, with: .block(BlockMatch(match: nil))) == nil)
+        #expect(wait(afterEnding: 6, with: .block(OfMatch(match: nil))) == nil)
     }
 }

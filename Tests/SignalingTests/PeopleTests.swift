@@ -65,7 +65,9 @@ import Wire
 
     @Test func whoDropsWhileWaitingLeavesTheQueueAndReentersAtItsEnd() {
         let people = (0..<2).map { _ in stage.identity() }
-        let waiting = people.map { stage.arrive($0, name: $0 == people[0] ? "first" : "second", record: PersonRecord(blocked: people)) }
+        let waiting = people.map {
+            stage.arrive($0, name: $0 == people[0] ? "first" : "second", record: PersonRecord(blocked: people))
+        }
         for guest in waiting { guest.start() }
         waiting[0].drop()
         #expect(stage.hub.waitingCount == 1)
@@ -144,7 +146,7 @@ import Wire
 
     @Test func whoIsBlockedIsNeverMetAgainFromEitherSide() {
         let (ada, bob, _) = stage.pair()
-        let seq = ada.say(.block(BlockMatch(match: nil)))
+        let seq = ada.say(.block(OfMatch(match: nil)))
         let heard = ada.take()
         #expect(heard.first == .ok(Answer(re: seq)))
         #expect(heard.map(\.type) == ["ok", "roulette.ended", "roulette.waiting"])
@@ -185,6 +187,17 @@ import Wire
         #expect(ada.block(first.match)?.type == "ok")
         #expect(ada.isMatched)
         #expect(ada.block(MatchID(high: 1, low: 1))?.errorCode == .notMatched)
+    }
+
+    @Test func whoeverIsBlockedByAnEarlierChatsNameIsLeftNowToo() {
+        let (ada, bob, first) = stage.pair()
+        bob.next()
+        stage.pass(.seconds(10))
+        #expect(ada.isMatched && bob.isMatched)
+        ada.take()
+        ada.block(first.match)
+        #expect(ada.takeEnds() == [.blocked])
+        #expect(!bob.isMatched)
     }
 
     @Test func blocksAreSoManyAtMostAndTheOldestIsForgotten() {

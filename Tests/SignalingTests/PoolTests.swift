@@ -45,7 +45,8 @@ import Wire
                 case .letter(.person(let who, .release(let match))):
                     released.append(who)
                     asked.removeAll { $0.who == who && $0.match == match }
-                case .letter(.match(_, .begin(_, let first, let second))): begun.append([first.identity, second.identity])
+                case .letter(.match(_, .begin(_, let first, let second))):
+                    begun.append([first.identity, second.identity])
                 default: break
                 }
             }
@@ -62,9 +63,12 @@ import Wire
 
     private func person(_ number: UInt64) -> IdentityID { IdentityID(high: 0, low: number) }
 
-    private func entry(_ number: UInt64, _ interests: [String] = [], not excluded: [UInt64] = [], last: UInt64? = nil) -> PoolEntry {
+    private func entry(_ number: UInt64, _ interests: [String] = [], not excluded: [UInt64] = [], last: UInt64? = nil)
+        -> PoolEntry
+    {
         PoolEntry(
-            identity: person(number), interests: interests, excluded: Set(excluded.map(person)), lastPartner: last.map(person)
+            identity: person(number), interests: interests, excluded: Set(excluded.map(person)),
+            lastPartner: last.map(person)
         )
     }
 
@@ -129,7 +133,8 @@ import Wire
         asking.tell(.refused(match, person(3)))
         asking.asked = []
         asking.pass(.zero)
-        #expect(Set(asking.asked.map(\.who)) == [person(2), person(3)], "1 and 3 are not tried again, 1 and 2 must not be")
+        #expect(
+            Set(asking.asked.map(\.who)) == [person(2), person(3)], "1 and 3 are not tried again, 1 and 2 must not be")
     }
 
     @Test func theFiveSecondsGoOnWhileAMatchFallsThrough() {

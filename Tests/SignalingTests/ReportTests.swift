@@ -102,6 +102,44 @@ import Wire
         #expect(reports.count == 2)
     }
 
+    @Test func quickSkippersAreReportedByNameForAMinuteToo() {
+        let ada = stage.arrive()
+        ada.start()
+        var matches: [MatchID] = []
+        for _ in 0..<3 {
+            let stranger = stage.arrive()
+            stranger.start()
+            ada.match.map { matches.append($0.match) }
+            stranger.next()
+            stranger.leave()
+        }
+        for match in matches { #expect(ada.report("rude", match)?.type == "ok") }
+        #expect(reports.map(\.match) == matches)
+    }
+
+    @Test func reportsAreSoManyAnHour() {
+        let stage = Stage { $0.reports = .init(perSecond: 1 / 360, burst: 2) }
+        let ada = stage.arrive()
+        ada.start()
+        for count in 0..<4 {
+            if count == 3 { stage.pass(.seconds(360)) }
+            let stranger = stage.arrive()
+            stranger.start()
+            #expect(ada.isMatched)
+            #expect(ada.report()?.errorCode == (count == 2 ? .rateLimited : nil))
+            stranger.leave()
+        }
+        #expect(stage.changes.count == 3)
+    }
+
+    /// One character can be made of thousands of marks.
+    @Test func aLineIsKeptShortInBytes() {
+        let (ada, bob, matched) = chat()
+        bob.signal(matched.publish.session, "chat", "e" + String(repeating: "\u{301}", count: 3000))
+        ada.report()
+        #expect(reports.first.map { ($0.lines.first?.text.utf8.count ?? 0) <= 1003 } == true)
+    }
+
     @Test func nobodyReportsWithoutAChat() {
         let ada = stage.arrive()
         #expect(ada.report()?.errorCode == .notMatched)
@@ -138,7 +176,7 @@ import Wire
 
     @Test func aBlockIsStoredBeforeAnybodyIsTold() {
         let (ada, bob, _) = chat()
-        ada.say(.block(BlockMatch(match: nil)))
+        ada.say(.block(OfMatch(match: nil)))
         #expect(isPersistedBeforeAnythingIsSent(stage.effects))
         #expect(stage.changes == [.block(owner: ada.identity, blocked: bob.identity, at: stage.now)])
     }

@@ -153,7 +153,8 @@ import Wire
         #expect(bob.connection != before)
         #expect(
             ada.take() == [
-                .connectionDestroyed(ConnectionDestroyed(session: session, connection: before, reason: .networkDisconnected))
+                .connectionDestroyed(
+                    ConnectionDestroyed(session: session, connection: before, reason: .networkDisconnected))
             ])
         #expect(stage.hub.clientCount == 2)
     }
@@ -178,7 +179,10 @@ import Wire
         ann.join(matched.publish.session, token: matched.publish.token)
         ann.drop()
         ann.resume()
-        #expect(ann.welcome?.state == Snapshot(sessions: [matched.publish.session], roulette: .init(state: .matched, match: matched.match)))
+        #expect(
+            ann.welcome?.state
+                == Snapshot(sessions: [matched.publish.session], roulette: .init(state: .matched, match: matched.match))
+        )
         ben.next()
         ann.drop()
         ann.resume()

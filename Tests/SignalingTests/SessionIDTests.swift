@@ -56,7 +56,8 @@ import Wire
     @Test func anIDThatIsCutLengthenedOrSpeltOtherwiseIsRefused() throws {
         let text = stage.room().text
         let variants = [
-            String(text.dropLast()), String(text.dropFirst()), text + "A", text + "AAAA", "1_", "1", "2_" + text.dropFirst(2),
+            String(text.dropLast()), String(text.dropFirst()), text + "A", text + "AAAA", "1_", "1",
+            "2_" + text.dropFirst(2),
             "3_" + text.dropFirst(2), "1_" + Base64URL.encode("1~\(Stage.apiKey)~~1~AAAAAAAAAAAAAAAAAAAAAAAA~~~".utf8),
             "1_" + Base64URL.encode("".utf8), "1_" + Base64URL.encode("~~~~~~~".utf8),
         ]

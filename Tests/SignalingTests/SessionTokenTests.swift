@@ -51,8 +51,10 @@ import Wire
     }
 
     @Test(arguments: [
-        #"{"alg":"none"}"#, #"{"alg":"None","typ":"JWT"}"#, #"{"alg":"HS384"}"#, #"{"alg":"HS512"}"#, #"{"alg":"RS256"}"#,
-        #"{"alg":"ES256"}"#, #"{"alg":"hs256"}"#, #"{"typ":"JWT"}"#, #"{"alg":"HS256","alg":"none"}"#, #"{"alg":["HS256"]}"#, "[]",
+        #"{"alg":"none"}"#, #"{"alg":"None","typ":"JWT"}"#, #"{"alg":"HS384"}"#, #"{"alg":"HS512"}"#,
+        #"{"alg":"RS256"}"#,
+        #"{"alg":"ES256"}"#, #"{"alg":"hs256"}"#, #"{"typ":"JWT"}"#, #"{"alg":"HS256","alg":"none"}"#,
+        #"{"alg":["HS256"]}"#, "[]",
         "", #"{"alg":null}"#, #"{"alg":"HS256","crit":["exp"]}"#,
     ])
     func onlyHS256IsAccepted(_ header: String) {
@@ -118,7 +120,8 @@ import Wire
         #expect(refusal(Forge.token(claims(["exp": "\(now + 30 * day)"]))) == nil)
         #expect(refusal(Forge.token(claims(["exp": "\(now + 3653 * day)"]))) == .tokenLifetime)
         #expect(refusal(Forge.token(claims(["exp": "\(now + 3653 * day)", "iat": nil]))) == .tokenLifetime)
-        #expect(refusal(Forge.token(claims(["exp": "\(now + 10 * day)", "iat": "\(now - 3653 * day)"]))) == .tokenLifetime)
+        #expect(
+            refusal(Forge.token(claims(["exp": "\(now + 10 * day)", "iat": "\(now - 3653 * day)"]))) == .tokenLifetime)
         #expect(refusal(Forge.token(claims(["exp": "\(now + 31 * day)", "iat": "\(now + 60)"]))) == .tokenLifetime)
         #expect(refusal(Forge.token(claims(["exp": "9223372036854775"]))) == .tokenLifetime)
     }

@@ -70,7 +70,11 @@ import Wire
     }
 
     @Test func theSignalsOfOneSenderKeepTheirOrder() {
-        for count in 0..<50 { ada.say(.signal(Signal(session: session, type: nil, data: "\(count)", to: count % 2 == 0 ? nil : bob.connection))) }
+        for count in 0..<50 {
+            ada.say(
+                .signal(
+                    Signal(session: session, type: nil, data: "\(count)", to: count % 2 == 0 ? nil : bob.connection)))
+        }
         let heard: [String] = bob.take().compactMap { if case .signal(let signal) = $0 { signal.data } else { nil } }
         #expect(heard == (0..<50).map(String.init))
     }

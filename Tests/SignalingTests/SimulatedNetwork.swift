@@ -31,6 +31,7 @@ final class SimulatedNetwork {
         case clientNotices(SocketID)
         case comeBack(NetworkClient)
         case speak(NetworkClient)
+        case awaitWelcome(NetworkClient, SocketID)
     }
 
     private struct Due: Comparable {
@@ -67,7 +68,9 @@ final class SimulatedNetwork {
     var isTalkative = true
 
     init(seed: UInt64, weather: Weather, clients count: Int, replay: Link.Bounds) {
-        guard let project = Project(apiKey: Stage.apiKey, secret: Stage.secret) else { fatalError("the project is valid") }
+        guard let project = Project(apiKey: Stage.apiKey, secret: Stage.secret) else {
+            fatalError("the project is valid")
+        }
         var rules = Rules()
         rules.replay = replay
         (self.seed, self.weather, self.project) = (seed, weather, project)
@@ -83,7 +86,9 @@ final class SimulatedNetwork {
 
     func fail(_ text: String) { faults.append("seed \(seed): \(text)") }
 
-    private func milliseconds(_ range: ClosedRange<Int>) -> Duration { .milliseconds(Int.random(in: range, using: &random)) }
+    private func milliseconds(_ range: ClosedRange<Int>) -> Duration {
+        .milliseconds(Int.random(in: range, using: &random))
+    }
 
     private func isOneOf(_ perThousand: Int) -> Bool { Int.random(in: 0..<1000, using: &random) < perThousand }
 
@@ -118,6 +123,7 @@ final class SimulatedNetwork {
             if sockets[socket]?.saidHello ?? false { carryOut(hub.handle(.closed(socket, leaving: false), now: now)) }
         case .clientNotices(let socket): sockets[socket]?.client.lost(socket)
         case .comeBack(let client): client.connect()
+        case .awaitWelcome(let client, let socket): client.loseHope(of: socket)
         case .speak(let client):
             if isTalkative { client.speak() }
             schedule(.speak(client), in: 20...3000)
@@ -130,6 +136,7 @@ final class SimulatedNetwork {
         lastSocket += 1
         let socket = SocketID(rawValue: lastSocket)
         sockets[socket] = Socket(client: client, lastToServer: now, lastToClient: now)
+        schedule(.awaitWelcome(client, socket), in: 10_000...10_000)
         return socket
     }
 

@@ -27,7 +27,9 @@ final class Stage {
     init(seed: UInt64 = 1, ice: ICEProvision = ICEProvision(), _ adjust: (inout Rules) -> Void = { _ in }) {
         var rules = Rules()
         adjust(&rules)
-        guard let project = Project(apiKey: Self.apiKey, secret: Self.secret) else { fatalError("the project is valid") }
+        guard let project = Project(apiKey: Self.apiKey, secret: Self.secret) else {
+            fatalError("the project is valid")
+        }
         (self.project, self.rules) = (project, rules)
         generator = SeededGenerator(seed: seed)
         hub = Hub(

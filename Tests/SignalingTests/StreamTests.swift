@@ -16,7 +16,9 @@ import Wire
         ada.take()
     }
 
-    private func negotiate(_ to: Guest, _ candidate: JSONValue? = .null, _ description: SessionDescription? = nil) -> ClientMessage {
+    private func negotiate(_ to: Guest, _ candidate: JSONValue? = .null, _ description: SessionDescription? = nil)
+        -> ClientMessage
+    {
         var verb = Negotiate()
         (verb.session, verb.to, verb.candidate, verb.description) = (session, to.connection, candidate, description)
         return .negotiate(verb)
@@ -26,8 +28,12 @@ import Wire
 
     @Test func whatIsPublishedIsAnnouncedToEverybodyElse() throws {
         var verb = Publish()
-        (verb.session, verb.name, verb.hasAudio, verb.videoType, verb.width, verb.height) = (session, "Slides", false, .screen, 1920, 1080)
-        guard case .published(let published)? = ada.ask(.publish(verb)) else { return #expect(Bool(false), "no answer") }
+        (verb.session, verb.name, verb.hasAudio, verb.videoType, verb.width, verb.height) = (
+            session, "Slides", false, .screen, 1920, 1080
+        )
+        guard case .published(let published)? = ada.ask(.publish(verb)) else {
+            return #expect(Bool(false), "no answer")
+        }
         let stream = published.stream
         #expect(stream.connection == ada.connection)
         #expect(stream.createdAt == stage.now)
@@ -53,7 +59,10 @@ import Wire
         #expect(bob.ask(verb)?.errorCode == .notFound)
         #expect(ada.take() == [])
         #expect(ada.ask(verb)?.type == "ok")
-        #expect(bob.take() == [.streamDestroyed(StreamDestroyed(session: session, stream: stream.id, reason: .clientUnpublished))])
+        #expect(
+            bob.take() == [
+                .streamDestroyed(StreamDestroyed(session: session, stream: stream.id, reason: .clientUnpublished))
+            ])
         #expect(ada.ask(verb)?.errorCode == .notFound)
     }
 
@@ -63,7 +72,9 @@ import Wire
         var verb = Update()
         (verb.session, verb.stream, verb.hasVideo) = (session, stream.id, false)
         #expect(ada.ask(.update(verb))?.type == "ok")
-        guard case .streamChanged(let changed)? = bob.take().first else { return #expect(Bool(false), "Bob was not told") }
+        guard case .streamChanged(let changed)? = bob.take().first else {
+            return #expect(Bool(false), "Bob was not told")
+        }
         #expect((changed.stream.hasVideo, changed.stream.hasAudio) == (false, true))
         #expect(ada.take() == [.streamChanged(changed)])
         #expect(ada.ask(.update(verb))?.type == "ok")
@@ -79,16 +90,22 @@ import Wire
         #expect(bob.ask(.subscribe(Subscribe(session: session, stream: stream.id, video: false)))?.type == "ok")
         #expect(
             ada.take() == [
-                .subscribed(Subscribed(session: session, stream: stream.id, connection: bob.connection, audio: true, video: false))
+                .subscribed(
+                    Subscribed(
+                        session: session, stream: stream.id, connection: bob.connection, audio: true, video: false))
             ])
         bob.subscribe(session, stream.id)
         #expect(
             ada.take() == [
-                .subscribed(Subscribed(session: session, stream: stream.id, connection: bob.connection, audio: true, video: true))
+                .subscribed(
+                    Subscribed(
+                        session: session, stream: stream.id, connection: bob.connection, audio: true, video: true))
             ], "again, with other values")
         let verb = ClientMessage.unsubscribe(OfStream(session: session, stream: stream.id))
         #expect(bob.ask(verb)?.type == "ok")
-        #expect(ada.take() == [.unsubscribed(Unsubscribed(session: session, stream: stream.id, connection: bob.connection))])
+        #expect(
+            ada.take() == [.unsubscribed(Unsubscribed(session: session, stream: stream.id, connection: bob.connection))]
+        )
         #expect(bob.ask(verb)?.errorCode == .notFound)
     }
 
@@ -138,7 +155,8 @@ import Wire
         let stream = try #require(ada.publish(session))
         bob.subscribe(session, stream.id)
         ada.take()
-        let candidate = try JSONReader.parse(#"{"candidate":"candidate:1 1 udp 1 ::1 9 typ host","sdpMid":"0","future":[1.5]}"#.utf8)
+        let candidate = try JSONReader.parse(
+            #"{"candidate":"candidate:1 1 udp 1 ::1 9 typ host","sdpMid":"0","future":[1.5]}"#.utf8)
         let offer = SessionDescription(type: .offer, sdp: "v=0\r\n")
         bob.ask(negotiate(ada, nil, offer))
         bob.ask(negotiate(ada, candidate))

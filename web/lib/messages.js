@@ -84,7 +84,7 @@ const numberedClient = {
   'session.forceUnpublish': ofStream,
   'session.forceMute': { sessionId: string, active: boolean, streamId: optional(string), excluded: optional(list(string)) },
   'roulette.start': { mode: optional(mode), interests: optional(list(string)), name: optional(string) },
-  'roulette.next': {},
+  'roulette.next': { matchId: optional(string) },
   'roulette.stop': {},
   'roulette.report': { reason: string, matchId: optional(string) },
   'roulette.block': { matchId: optional(string) },

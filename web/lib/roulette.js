@@ -97,7 +97,7 @@ export class Roulette extends Emitter {
    * @returns {Promise<void>}
    */
   next() {
-    return this.#away('roulette.next', {}, 'next');
+    return this.#away('roulette.next', { matchId: this.#match?.matchId }, 'next');
   }
 
   /** @returns {Promise<void>} */

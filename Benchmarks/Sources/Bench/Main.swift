@@ -32,7 +32,9 @@ enum Main {
         var benchmark = PairingBenchmark(waiting: waiting, pairings: pairings)
         let figures = benchmark.run()
         row("a pairing, \(waiting) waiting", "\((figures.perPairing / 1000).text(2)) µs", "under 2 µs")
-        if let bytes = figures.bytesPerEntry { row("memory of each of \(waiting) waiting", "\(bytes.text(0)) bytes", "") }
+        if let bytes = figures.bytesPerEntry {
+            row("memory of each of \(waiting) waiting", "\(bytes.text(0)) bytes", "")
+        }
     }
 
     /// The same project as the servers'; see `run`.
@@ -56,7 +58,8 @@ enum Main {
             try benchmark.open(connections: connections) { sleep(2) }
             row(
                 "memory of each of \(connections) idle connections, \(benchmark.crowd.server.name)",
-                "\((benchmark.figures.bytesPerIdle / 1000).text(1)) kB", benchmark === benchmarks[0] ? "at most 12 kB" : ""
+                "\((benchmark.figures.bytesPerIdle / 1000).text(1)) kB",
+                benchmark === benchmarks[0] ? "at most 12 kB" : ""
             )
         }
         for benchmark in benchmarks {
@@ -69,7 +72,9 @@ enum Main {
         let figures = benchmarks.map { $0.figures.relaysPerSecond.median }
         for (benchmark, figure) in zip(benchmarks, figures) {
             let each = "\((1e6 / figure).text(1)) µs each"
-            row("relays for each second of processor, \(benchmark.crowd.server.name)", "\(figure.text(0)) (\(each))", "")
+            row(
+                "relays for each second of processor, \(benchmark.crowd.server.name)", "\(figure.text(0)) (\(each))", ""
+            )
         }
         row("Confab's relays to node-ws's", "\((figures[0] / figures[1]).text(2))", "at least 1")
         for benchmark in benchmarks { try benchmark.crowd.close() }

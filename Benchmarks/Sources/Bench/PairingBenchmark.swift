@@ -59,7 +59,8 @@ struct PairingBenchmark {
         // People's own table is the benchmark's, not the pool's.
         let bytes = (after - before) - Double(people.capacity * MemoryLayout<Int>.stride)
         return Figures(
-            waiting: waiting, perPairing: samples.median, bytesPerEntry: waiting < 10_000 ? nil : bytes / Double(waiting)
+            waiting: waiting, perPairing: samples.median,
+            bytesPerEntry: waiting < 10_000 ? nil : bytes / Double(waiting)
         )
     }
 

@@ -11,7 +11,7 @@ extension Person {
     ) {
         switch message {
         case .start(let start): self.start(start, by: client, re: re, now: now, rules, into: &effects)
-        case .next: next(by: client, re: re, now: now, rules, into: &effects)
+        case .next(let verb): next(verb, by: client, re: re, now: now, rules, into: &effects)
         case .stop: stop(by: client, re: re, now: now, rules, into: &effects)
         case .report(let report): self.report(report, by: client, re: re, now: now, rules, into: &effects)
         case .block(let block): self.block(block, by: client, re: re, now: now, rules, into: &effects)
@@ -137,10 +137,14 @@ extension Person {
     // MARK: Ending it oneself
 
     private mutating func next(
-        by client: ConnectionID, re: UInt64, now: Timestamp, _ rules: Rules, into effects: inout [Effect]
+        _ verb: OfMatch, by client: ConnectionID, re: UInt64, now: Timestamp, _ rules: Rules,
+        into effects: inout [Effect]
     ) {
         guard let search, search.client == client else { return notMatched(re, client, into: &effects) }
         switch activity {
+        case .chatting(_, let chat) where verb.match.map({ $0 != chat.match }) ?? false:
+            // It was pressed for a match that was over already: the new partner is not to suffer for it.
+            effects.send(.ok(Answer(re: re)), to: client)
         case .chatting(_, let chat):
             leave(chat, .next, now: now, rules, into: &effects)
             effects.send(.ended(Ended(match: chat.match, reason: .next)), to: client)
@@ -252,7 +256,7 @@ extension Person {
     }
 
     private mutating func block(
-        _ verb: BlockMatch, by client: ConnectionID, re: UInt64, now: Timestamp, _ rules: Rules,
+        _ verb: OfMatch, by client: ConnectionID, re: UInt64, now: Timestamp, _ rules: Rules,
         into effects: inout [Effect]
     ) {
         guard let chat = chat(verb.match, now: now, rules) else { return notMatched(re, client, into: &effects) }

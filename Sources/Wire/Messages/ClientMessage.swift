@@ -17,10 +17,10 @@ public enum ClientMessage: Equatable, Sendable {
     case forceUnpublish(OfStream)
     case forceMute(ForceMute)
     case start(Start)
-    case next
+    case next(OfMatch)
     case stop
     case report(ReportMatch)
-    case block(BlockMatch)
+    case block(OfMatch)
     case count
     case iceServers
 
@@ -72,10 +72,10 @@ public enum ClientMessage: Equatable, Sendable {
         case "session.forceUnpublish": self = .forceUnpublish(try OfStream(members: members))
         case "session.forceMute": self = .forceMute(try ForceMute(members: members))
         case "roulette.start": self = .start(try Start(members: members))
-        case "roulette.next": self = .next
+        case "roulette.next": self = .next(try OfMatch(members: members))
         case "roulette.stop": self = .stop
         case "roulette.report": self = .report(try ReportMatch(members: members))
-        case "roulette.block": self = .block(try BlockMatch(members: members))
+        case "roulette.block": self = .block(try OfMatch(members: members))
         case "roulette.count": self = .count
         case "ice.servers": self = .iceServers
         default:
@@ -85,7 +85,7 @@ public enum ClientMessage: Equatable, Sendable {
 
     func write(_ coder: inout FieldCoder) throws(WireError) {
         switch self {
-        case .ack, .ping, .bye, .next, .stop, .count, .iceServers: break
+        case .ack, .ping, .bye, .stop, .count, .iceServers: break
         case .hello(var payload): try payload.fields(&coder)
         case .join(var payload): try payload.fields(&coder)
         case .leave(var payload): try payload.fields(&coder)
@@ -100,7 +100,7 @@ public enum ClientMessage: Equatable, Sendable {
         case .forceMute(var payload): try payload.fields(&coder)
         case .start(var payload): try payload.fields(&coder)
         case .report(var payload): try payload.fields(&coder)
-        case .block(var payload): try payload.fields(&coder)
+        case .next(var payload), .block(var payload): try payload.fields(&coder)
         }
     }
 
@@ -327,7 +327,8 @@ public struct ReportMatch: Payload {
     }
 }
 
-public struct BlockMatch: Payload {
+/// A match that a verb is about; the present one unless it says otherwise.
+public struct OfMatch: Payload {
     public var match: MatchID?
     public init() {}
     public init(match: MatchID?) { self.match = match }
