@@ -114,7 +114,7 @@ import Wire
         #expect(stage.hub.waitingCount == 1, "and searching again")
     }
 
-    @Test func aPartnerWhoLeavesEndsTheMatchBeforeHisSessionMissesHim() {
+    @Test func aPartnerWhoLeavesEndsTheMatchAndItsSessionOnce() {
         let (ada, bob, matched) = stage.pair()
         for guest in [ada, bob] { guest.join(matched.publish.session, token: matched.publish.token) }
         ada.take()

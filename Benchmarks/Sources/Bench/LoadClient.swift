@@ -8,6 +8,7 @@ import NIOPosix
 /// Unchecked: used on its event loop alone.
 final class LoadClient: ChannelInboundHandler, @unchecked Sendable {
     typealias InboundIn = ByteBuffer
+    typealias OutboundOut = ByteBuffer
 
     struct Failure: Error, CustomStringConvertible {
         let description: String

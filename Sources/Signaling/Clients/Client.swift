@@ -371,33 +371,3 @@ public struct Client: Equatable, Sendable {
         }
     }
 }
-
-extension Arrival {
-    /// The same arrival as that of somebody new; says so first when a resume failed.
-    func withoutResume(failed: Bool, into effects: inout [Effect]) -> Arrival {
-        if failed {
-            let error = WireError(.resumeFailed, "The connection could not be resumed; this is a fresh start.")
-            effects.append(.transmit(socket, ServerMessage.error(ErrorMessage(error)).encode()))
-        }
-        var arrival = self
-        arrival.resume = nil
-        return arrival
-    }
-}
-
-extension ClientMessage {
-    /// The session a session verb names.
-    var session: SessionID? {
-        switch self {
-        case .publish(let verb): verb.session
-        case .unpublish(let verb), .unsubscribe(let verb), .forceUnpublish(let verb): verb.session
-        case .update(let verb): verb.session
-        case .subscribe(let verb): verb.session
-        case .negotiate(let verb): verb.session
-        case .signal(let verb): verb.session
-        case .forceDisconnect(let verb): verb.session
-        case .forceMute(let verb): verb.session
-        default: nil
-        }
-    }
-}
