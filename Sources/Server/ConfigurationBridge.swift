@@ -50,6 +50,9 @@ extension Gateway.Settings {
         messageSize = configuration.limits.messageSize.bytes
         descriptionSize = configuration.limits.descriptionSize.bytes
         socketsPerAddress = configuration.limits.socketsPerAddress
+        hellos = Budget.Rate(
+            perSecond: Double(configuration.limits.hellosPerSecond), burst: Double(configuration.limits.helloBurst)
+        )
         helloTimeout = configuration.limits.handshakeTimeout
         pingInterval = configuration.connection.pingInterval
         missedPings = configuration.connection.missedPings

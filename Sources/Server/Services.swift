@@ -38,7 +38,7 @@ struct BanWatch: Service {
     let logger: Logger
 
     func run() async throws {
-        try await cancelWhenGracefulShutdown {
+        await cancelWhenGracefulShutdown {
             var counter: Int64?
             while !Task.isCancelled {
                 do {
@@ -69,7 +69,7 @@ struct ReportRetention: Service {
     let logger: Logger
 
     func run() async throws {
-        try await cancelWhenGracefulShutdown {
+        await cancelWhenGracefulShutdown {
             while !Task.isCancelled {
                 do {
                     let limit = clock.now - configuration.roulette.reportRetention

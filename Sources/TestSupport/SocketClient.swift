@@ -124,7 +124,7 @@ public actor SocketClient {
     public func hearClose(within limit: Duration = .seconds(20)) async throws -> UInt16 {
         if let closeCode { return closeCode }
         do {
-            try await hear("close", within: limit) { _ -> Bool? in nil }
+            _ = try await hear("close", within: limit) { _ -> Bool? in nil }
         } catch {
             if let closeCode { return closeCode }
             throw error

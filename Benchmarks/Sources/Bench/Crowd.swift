@@ -23,10 +23,11 @@ final class Crowd: @unchecked Sendable {
     func open(_ count: Int) throws {
         var left = count
         while left > 0 {
-            let some = (0..<min(left, Self.opening)).map { _ in LoadClient.connect(port: server.port, on: loop) }
+            let some = (0..<min(left, Self.opening)).map { offset in
+                LoadClient.connect(port: server.port, number: clients.count + offset, on: loop)
+            }
             left -= some.count
             let opened = try EventLoopFuture.whenAllSucceed(some, on: loop).wait()
-            for (offset, client) in opened.enumerated() { client.tag = clients.count + offset }
             clients += opened
             try ask(opened, for: "welcome") { $0.say("{\"type\":\"hello\",\"version\":1}") }
         }

@@ -36,30 +36,41 @@ final class LoadClient: ChannelInboundHandler, @unchecked Sendable {
     var onMessage: ((LoadClient, Heard) -> Void)?
     /// Called when the line ends before the benchmark ended it.
     var onEnd: ((String) -> Void)?
-    /// Free for the benchmark: which of its parties this is.
-    var tag = 0
+    /// Which of a crowd this is.
+    private(set) var tag = 0
 
     init(port: Int, opened: EventLoopPromise<Void>) {
         self.port = port
         self.opened = opened
     }
 
-    /// Opens a socket; says nothing yet.
-    static func connect(port: Int, on loop: any EventLoop) -> EventLoopFuture<LoadClient> {
+    /// Opens a socket; says nothing yet. Clients come from addresses of their own, as people do: all of 127.0.0.0/8 is this
+    /// machine, and a server counts what comes from one address.
+    static func connect(port: Int, number: Int, on loop: any EventLoop) -> EventLoopFuture<LoadClient> {
         let opened = loop.makePromise(of: Void.self)
         let client = LoadClient(port: port, opened: opened)
-        return ClientBootstrap(group: loop)
+        client.tag = number
+        let address = Result { try SocketAddress(ipAddress: "127.1.\(number / 200 % 200).\(number % 200 + 1)", port: 0) }
+        return loop.makeCompletedFuture(address).flatMap { address in
+            client.connect(from: address, on: loop)
+        }
+        .flatMapError { error in
+            opened.fail(error)
+            return loop.makeFailedFuture(error)
+        }
+        .flatMap { opened.futureResult }
+        .map { client }
+    }
+
+    private func connect(from address: SocketAddress, on loop: any EventLoop) -> EventLoopFuture<Void> {
+        ClientBootstrap(group: loop)
             .channelOption(.socketOption(.tcp_nodelay), value: 1)
             .channelInitializer { channel in
-                channel.eventLoop.makeCompletedFuture { try channel.pipeline.syncOperations.addHandler(client) }
+                channel.eventLoop.makeCompletedFuture { try channel.pipeline.syncOperations.addHandler(self) }
             }
+            .bind(to: address)
             .connect(host: "127.0.0.1", port: port)
-            .flatMapError { error in
-                opened.fail(error)
-                return loop.makeFailedFuture(error)
-            }
-            .flatMap { _ in opened.futureResult }
-            .map { client }
+            .map { _ in }
     }
 
     // MARK: Saying

@@ -8,7 +8,16 @@ import Glibc
 /// `run` calls this once for each measurement and puts the rows it prints into one table.
 @main
 enum Main {
-    static func main() throws {
+    static func main() {
+        do {
+            try measure()
+        } catch {
+            print("The measurement failed: \(error)")
+            exit(1)
+        }
+    }
+
+    private static func measure() throws {
         let arguments = Array(CommandLine.arguments.dropFirst())
         let numbers = arguments.dropFirst().compactMap { Int($0) }
         switch (arguments.first, numbers.count) {

@@ -102,6 +102,8 @@ public struct ConfabConfiguration: Sendable, Equatable {
         public var requestHeaderTimeout: Duration = .seconds(10)
         public var verbsPerSecond = 20
         public var verbBurst = 100
+        public var hellosPerSecond = 20
+        public var helloBurst = 800
         public var sendQueue: ByteCount = .mebibytes(1)
         public init() {}
     }
