@@ -144,7 +144,8 @@ extension Setting {
         Setting(
             "limits.hellosPerSecond", \.limits.hellosPerSecond, count,
             "New visits an address may make per second, sustained."),
-        Setting("limits.helloBurst", \.limits.helloBurst, count, "New visits an address may make at once on top of that."),
+        Setting(
+            "limits.helloBurst", \.limits.helloBurst, count, "New visits an address may make at once on top of that."),
         Setting(
             "limits.sendQueue", \.limits.sendQueue, size, "Unsent bytes kept for a slow reader before it is dropped."),
     ]
