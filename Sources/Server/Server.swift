@@ -120,6 +120,7 @@ public struct ConfabServer: Sendable {
                 runner: runner, reception: Reception(project: keys), storage: storage, settings: settings,
                 logger: logger, metrics: metrics
             )
+            gateway.startBeating()
             return NIOLoopBound(gateway, eventLoop: eventLoop)
         }.get()
     }

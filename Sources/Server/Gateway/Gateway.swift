@@ -31,7 +31,11 @@ final class Gateway {
     private var socketsByAddress: [IPAddress: Int] = [:]
     private static let mostGreetings = 10_000
     private var greetings: [IPAddress: Budget] = [:]
-    private var handlers: [ObjectIdentifier: SocketHandler] = [:]
+    /// Every socket, in as many groups as there are beats in a ping interval: one timer for all of them, and no moment in
+    /// which all are pinged at once.
+    private var handlers = [[ObjectIdentifier: SocketHandler]](repeating: [:], count: beats)
+    private static let beats = 10
+    private var beat = 0
     private var addressBans: [(CIDRBlock, Ban)] = []
     private var bannedIdentities: [IdentityID: Ban] = [:]
     private(set) var isDraining = false
@@ -50,24 +54,40 @@ final class Gateway {
 
     var eventLoop: any EventLoop { runner.eventLoop }
 
+    /// Pings the sockets of one group after the other, for ever; called once.
+    func startBeating() {
+        let interval = TimeAmount.nanoseconds(settings.pingInterval / Self.beats)
+        let gateway = NIOLoopBound(self, eventLoop: eventLoop)
+        _ = eventLoop.scheduleRepeatedTask(initialDelay: interval, delay: interval) { _ in
+            gateway.value.nextBeat()
+        }
+    }
+
+    private func nextBeat() {
+        beat = (beat + 1) % Self.beats
+        for handler in handlers[beat].values { handler.tick() }
+    }
+
     // MARK: Addresses
 
     /// An IPv6 customer holds a /64: limits count the block, not the address.
     private func limited(_ address: IPAddress) -> IPAddress { address.limitingBlock.network }
 
     /// Sockets whose connection is not closed yet, the ones saying goodbye included.
-    var openSockets: Int { handlers.count }
+    var openSockets: Int { handlers.reduce(0) { $0 + $1.count } }
 
     /// Whether the socket's address may hold one more; counts it if so.
     func admit(_ handler: SocketHandler) -> Bool {
-        handlers[ObjectIdentifier(handler)] = handler
+        let group = handlers.indices.min { handlers[$0].count < handlers[$1].count } ?? 0
+        handlers[group][ObjectIdentifier(handler)] = handler
+        handler.group = group
         let count = socketsByAddress[limited(handler.address), default: 0] + 1
         socketsByAddress[limited(handler.address)] = count
         return count <= settings.socketsPerAddress
     }
 
     func release(_ handler: SocketHandler) {
-        guard handlers.removeValue(forKey: ObjectIdentifier(handler)) != nil else { return }
+        guard handlers[handler.group].removeValue(forKey: ObjectIdentifier(handler)) != nil else { return }
         let left = socketsByAddress[limited(handler.address), default: 1] - 1
         socketsByAddress[limited(handler.address)] = left > 0 ? left : nil
     }
@@ -107,7 +127,7 @@ final class Gateway {
         for lifted in bannedIdentities.keys where identities[lifted] == nil { runner.submit(.unbanned(lifted)) }
         bannedIdentities = identities
         for ban in bans { runner.submit(.banned(ban)) }
-        for handler in handlers.values {
+        for handler in handlers.flatMap(\.values) {
             if let ban = ban(of: handler.address) { handler.expel(.banned(ban, now: runner.now), .forbidden) }
         }
     }
@@ -121,6 +141,6 @@ final class Gateway {
     func drain() {
         isDraining = true
         runner.forgetSockets()
-        for handler in handlers.values { handler.close(.goingAway, "The server is restarting.") }
+        for handler in handlers.flatMap(\.values) { handler.close(.goingAway, "The server is restarting.") }
     }
 }

@@ -28,25 +28,32 @@ final class SocketHandler: ChannelDuplexHandler, RunnerSocket {
     private static let earlyMessages = 32
 
     let address: IPAddress
+    /// Which of the gateway's groups this socket is pinged with.
+    var group = 0
     private let origin: String?
     private let gateway: Gateway
-    private var logger: Logger
     private var reader: FrameReader
     private var state = State.closed
     private var context: ChannelHandlerContext?
-    private var ping: RepeatedTask?
     private var unanswered = 0
     private var idleFrames = 0
     /// The close code the other end sent or caused; nil while open, and when the line just broke.
     private var receivedClose: CloseCode?
     private var hasSentClose = false
+    private var hasOutlivedClose = false
 
     init(gateway: Gateway, address: IPAddress, origin: String?) {
         self.gateway = gateway
         self.address = address
         self.origin = origin
         reader = FrameReader(limit: gateway.settings.descriptionSize)
-        logger = gateway.logger
+    }
+
+    /// With the socket's number; made when there is something to say, since most sockets never have.
+    private var logger: Logger {
+        var logger = gateway.logger
+        if case .open(let id) = state { logger[metadataKey: "socket"] = "\(id.rawValue)" }
+        return logger
     }
 
     // MARK: Channel events
@@ -58,10 +65,6 @@ final class SocketHandler: ChannelDuplexHandler, RunnerSocket {
             handler.value.fail(WireError(.helloTimeout, "Say hello first.", retryable: true), .timeout)
         }
         state = .greeting(timeout: timeout)
-        let interval = TimeAmount.nanoseconds(gateway.settings.pingInterval)
-        ping = context.eventLoop.scheduleRepeatedTask(initialDelay: interval, delay: interval) { _ in
-            handler.value.tick()
-        }
         refuseAtTheDoor()
     }
 
@@ -193,7 +196,6 @@ final class SocketHandler: ChannelDuplexHandler, RunnerSocket {
         }
         let id = gateway.runner.register(self)
         state = .open(id)
-        logger[metadataKey: "socket"] = "\(id.rawValue)"
         logger.debug("Socket open", metadata: ["address": "\(address)", "client": "\(guest.hello.client ?? "-")"])
         gateway.runner.submit(
             .arrived(
@@ -271,10 +273,12 @@ final class SocketHandler: ChannelDuplexHandler, RunnerSocket {
 
     // MARK: Liveness
 
-    private func tick() {
+    /// Once in each ping interval, by the gateway's one timer.
+    func tick() {
         guard !hasSentClose else {
-            // The other end did not answer our close: it gets one interval.
-            context?.close(promise: nil)
+            // The other end did not answer our close: it gets one interval, and what is left of this one.
+            if hasOutlivedClose { context?.close(promise: nil) }
+            hasOutlivedClose = true
             return
         }
         guard unanswered < gateway.settings.missedPings else {
@@ -351,7 +355,6 @@ final class SocketHandler: ChannelDuplexHandler, RunnerSocket {
 
     private func end() {
         guard context != nil else { return }
-        ping?.cancel()
         if case .greeting(let timeout) = state { timeout.cancel() }
         if case .open(let id) = state { gateway.runner.unregister(id, leaving: false) }
         state = .closed
