@@ -29,7 +29,7 @@ final class Crowd: @unchecked Sendable {
             left -= some.count
             let opened = try EventLoopFuture.whenAllSucceed(some, on: loop).wait()
             clients += opened
-            try ask(opened, for: "welcome") { $0.say("{\"type\":\"hello\",\"version\":1}") }
+            try ask(opened, for: "welcome") { $0.sayUnnumbered("{\"type\":\"hello\",\"version\":1}") }
         }
     }
 

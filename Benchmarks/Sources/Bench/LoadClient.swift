@@ -76,13 +76,13 @@ final class LoadClient: ChannelInboundHandler, @unchecked Sendable {
     // MARK: Saying
 
     /// An unnumbered message.
-    func say(_ json: String) { write(opcode: 1, Array(json.utf8)) }
+    func sayUnnumbered(_ json: String) { write(opcode: 1, Array(json.utf8)) }
 
     /// A numbered message: `members` is what follows the numbers.
     func say(_ type: StaticString, _ members: String = "") {
         sent += 1
         unacknowledged = 0
-        say("{\"type\":\"\(type)\",\"seq\":\(sent),\"ack\":\(received)\(members.isEmpty ? "" : "," + members)}")
+        sayUnnumbered("{\"type\":\"\(type)\",\"seq\":\(sent),\"ack\":\(received)\(members.isEmpty ? "" : "," + members)}")
     }
 
     func end() {
@@ -182,7 +182,7 @@ final class LoadClient: ChannelInboundHandler, @unchecked Sendable {
             received = seq
             unacknowledged += 1
             if unacknowledged >= 32 {
-                say("{\"type\":\"ack\",\"ack\":\(received)}")
+                sayUnnumbered("{\"type\":\"ack\",\"ack\":\(received)}")
                 unacknowledged = 0
             }
         }
