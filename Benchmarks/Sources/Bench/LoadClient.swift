@@ -50,7 +50,9 @@ final class LoadClient: ChannelInboundHandler, @unchecked Sendable {
         let opened = loop.makePromise(of: Void.self)
         let client = LoadClient(port: port, opened: opened)
         client.tag = number
-        let address = Result { try SocketAddress(ipAddress: "127.1.\(number / 200 % 200).\(number % 200 + 1)", port: 0) }
+        let address = Result {
+            try SocketAddress(ipAddress: "127.1.\(number / 200 % 200).\(number % 200 + 1)", port: 0)
+        }
         return loop.makeCompletedFuture(address).flatMap { address in
             client.connect(from: address, on: loop)
         }
@@ -82,7 +84,8 @@ final class LoadClient: ChannelInboundHandler, @unchecked Sendable {
     func say(_ type: StaticString, _ members: String = "") {
         sent += 1
         unacknowledged = 0
-        sayUnnumbered("{\"type\":\"\(type)\",\"seq\":\(sent),\"ack\":\(received)\(members.isEmpty ? "" : "," + members)}")
+        sayUnnumbered(
+            "{\"type\":\"\(type)\",\"seq\":\(sent),\"ack\":\(received)\(members.isEmpty ? "" : "," + members)}")
     }
 
     func end() {
