@@ -1,13 +1,13 @@
 import Foundation
 import PackagePlugin
 
-/// Turns `web/lib` and `web/app` into one generated Swift file of string literals, so that the executable carries its
+/// Turns `web/lib`, `web/app` and `web/socket.io` into one generated Swift file of string literals, so that the executable carries its
 /// pages with it (`Bundle.module` would bake the build machine's path in).
 @main
 struct EmbedWeb: BuildToolPlugin {
     func createBuildCommands(context: PluginContext, target: any Target) throws -> [Command] {
         let web = context.package.directoryURL.appending(path: "web")
-        let inputs = ["lib", "app"].flatMap { files(under: web.appending(path: $0)) }
+        let inputs = ["lib", "app", "socket.io"].flatMap { files(under: web.appending(path: $0)) }
         let output = context.pluginWorkDirectoryURL.appending(path: "EmbeddedWebFiles.swift")
         return [
             .buildCommand(

@@ -59,5 +59,22 @@ extension Gateway.Settings {
         sendQueue = configuration.limits.sendQueue.bytes
         trustedProxies = configuration.trustedProxies
         allowedOrigins = configuration.allowedOrigins
+        socketIO = SocketIOConnection.Settings(configuration)
+    }
+}
+
+extension SocketIOConnection.Settings {
+    init(_ configuration: ConfabConfiguration) {
+        self.init()
+        heartbeatInterval = configuration.socketIO.heartbeatInterval
+        heartbeatTimeout = configuration.socketIO.heartbeatTimeout
+        closeTimeout = configuration.socketIO.closeTimeout
+        pollDuration = configuration.socketIO.pollDuration
+        handshakeTimeout = configuration.socketIO.handshakeTimeout
+        packets = Budget.Rate(
+            perSecond: Double(configuration.limits.verbsPerSecond), burst: Double(configuration.limits.verbBurst)
+        )
+        queuedPackets = max(1, configuration.connection.replayMessages)
+        queuedBytes = max(4096, configuration.connection.replayBytes.bytes)
     }
 }

@@ -23,7 +23,7 @@ struct Drain: Service {
         logger.info("Stopping", metadata: ["sockets": "\(count)"])
         let end = ContinuousClock.now + configuration.shutdown.grace
         while ContinuousClock.now < end {
-            let left = try await gateway.eventLoop.submit { gateway.value.openSockets }.get()
+            let left = try await gateway.eventLoop.submit { gateway.value.openConnections }.get()
             if left == 0 { break }
             try await Task.sleep(for: .milliseconds(20))
         }

@@ -4,6 +4,9 @@ import HeapModule
 /// Something the shell saw.
 public enum Input: Equatable, Sendable {
     case arrived(Arrival)
+    /// The same on RouletteTok's wire, and what is asked there.
+    case originalArrived(OriginalArrival)
+    case asked(SocketID, RouletteTokRequest)
     case message(SocketID, Envelope<ClientMessage>)
     case unreadable(SocketID, UnreadableMessage)
     case closed(SocketID, leaving: Bool)
@@ -54,6 +57,7 @@ public struct Hub<Generator: RandomNumberGenerator & Sendable>: Sendable {
     private var generator: Generator
     private var sockets: [SocketID: ConnectionID] = [:]
     private var clients: [ConnectionID: Slot<Client>] = [:]
+    private var originals: [ConnectionID: Slot<OriginalClient>] = [:]
     private var people: [IdentityID: Slot<Person>] = [:]
     private var sessions: [SessionID: Slot<Session>] = [:]
     private var matches: [MatchID: Match] = [:]
@@ -69,7 +73,7 @@ public struct Hub<Generator: RandomNumberGenerator & Sendable>: Sendable {
 
     // MARK: Figures for metrics and tests
 
-    public var clientCount: Int { clients.count }
+    public var clientCount: Int { clients.count + originals.count }
     public var personCount: Int { people.count }
     public var sessionCount: Int { sessions.count }
     public var matchCount: Int { matches.count }
@@ -81,6 +85,9 @@ public struct Hub<Generator: RandomNumberGenerator & Sendable>: Sendable {
         var effects: [Effect] = []
         switch input {
         case .arrived(let arrival): receive(arrival, into: &effects)
+        case .originalArrived(let arrival): receive(arrival, now: now, into: &effects)
+        case .asked(let socket, let request):
+            if let client = sockets[socket] { effects.tell(.client(client, .asked(socket, request))) }
         case .message(let socket, let envelope):
             if let client = sockets[socket] { effects.tell(.client(client, .message(socket, envelope))) }
         case .unreadable(let socket, let message):
@@ -136,7 +143,7 @@ public struct Hub<Generator: RandomNumberGenerator & Sendable>: Sendable {
         case .person(let id, let event): deliver(event, to: id, now: now, into: &effects)
         case .session(let id, let event): deliver(event, to: id, now: now, into: &effects)
         case .pool(let event):
-            pool.machine.handle(event, now: now, online: clients.count, using: &generator, into: &effects)
+            pool.machine.handle(event, now: now, online: clientCount, using: &generator, into: &effects)
             if let at = pool.wakeUp() { schedule(.pool, at) }
         case .match(let id, let event): deliver(event, to: id, now: now, into: &effects)
         case .reception(let arrival): receive(arrival, now: now, into: &effects)
@@ -165,11 +172,31 @@ public struct Hub<Generator: RandomNumberGenerator & Sendable>: Sendable {
         clients[id] = Slot(machine: client)
     }
 
+    /// Everybody is new on RouletteTok's wire, and gets a session of his own first.
+    private mutating func receive(_ arrival: OriginalArrival, now: Timestamp, into effects: inout [Effect]) {
+        let id = ConnectionID.random(using: &generator)
+        let identity = IdentityID.random(using: &generator)
+        sockets[arrival.socket] = id
+        let (project, rules) = (surroundings.project, surroundings.rules)
+        let session = project.makeSessionID(mediaMode: rules.rouletteMediaMode, now: now, using: &generator)
+        let token = project.makeSessionToken(
+            session: session, role: .publisher, now: now, lifetime: rules.matchTokenLifetime, using: &generator
+        )
+        let client = OriginalClient(
+            arrival, id: id, identity: identity, home: Admission(session: session, token: token), into: &effects
+        )
+        originals[id] = Slot(machine: client)
+    }
+
     // MARK: Delivering to one machine
 
     private mutating func deliver(
         _ event: ClientEvent, to id: ConnectionID, now: Timestamp, into effects: inout [Effect]
     ) {
+        if originals[id] != nil {
+            originals[id]?.machine.handle(event, now: now, into: &effects)
+            return finish(original: id)
+        }
         guard clients[id] != nil else {
             // It left while an answer was on the way.
             if case .deliver(.joined(let joined)) = event {
@@ -195,11 +222,20 @@ public struct Hub<Generator: RandomNumberGenerator & Sendable>: Sendable {
         }
     }
 
+    private mutating func finish(original id: ConnectionID) {
+        guard let isOver = originals[id]?.machine.isGone else { return }
+        if isOver {
+            originals[id] = nil
+        } else if let at = originals[id]?.wakeUp() {
+            schedule(.client(id), at)
+        }
+    }
+
     private mutating func deliver(
         _ event: PersonEvent, to id: IdentityID, now: Timestamp, into effects: inout [Effect]
     ) {
         if people[id] == nil {
-            guard case .arrived(_, _, _, let record) = event else { return }
+            guard case .arrived(_, _, _, let record, _) = event else { return }
             people[id] = Slot(machine: Person(id: id, record: record, rules: surroundings.rules))
         }
         let surroundings = surroundings
@@ -268,6 +304,11 @@ public struct Hub<Generator: RandomNumberGenerator & Sendable>: Sendable {
 
     private mutating func wake(_ timer: Timer, now: Timestamp, into effects: inout [Effect]) {
         switch timer.address {
+        case .client(let id) where originals[id] != nil:
+            guard originals[id]?.scheduled == timer.at else { return }
+            originals[id]?.scheduled = nil
+            originals[id]?.machine.handleTimeout(now: now, into: &effects)
+            finish(original: id)
         case .client(let id):
             guard clients[id]?.scheduled == timer.at else { return }
             clients[id]?.scheduled = nil
@@ -299,6 +340,7 @@ protocol TimedMachine: Sendable {
 }
 
 extension Client: TimedMachine {}
+extension OriginalClient: TimedMachine {}
 extension Person: TimedMachine {}
 extension Session: TimedMachine {}
 extension Pool: TimedMachine {}

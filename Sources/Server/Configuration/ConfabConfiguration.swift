@@ -31,6 +31,7 @@ public struct ConfabConfiguration: Sendable, Equatable {
     public var ice = ICE()
     public var limits = Limits()
     public var connection = Connection()
+    public var socketIO = SocketIO()
     public var roulette = Roulette()
     public var storage = Storage()
     public var shutdown = Shutdown()
@@ -114,6 +115,15 @@ public struct ConfabConfiguration: Sendable, Equatable {
         public var resumeGrace: Duration = .seconds(30)
         public var replayMessages = 256
         public var replayBytes: ByteCount = .kibibytes(64)
+        public init() {}
+    }
+
+    public struct SocketIO: Sendable, Equatable {
+        public var heartbeatInterval: Duration = .seconds(25)
+        public var heartbeatTimeout: Duration = .seconds(60)
+        public var closeTimeout: Duration = .seconds(60)
+        public var pollDuration: Duration = .seconds(20)
+        public var handshakeTimeout: Duration = .seconds(30)
         public init() {}
     }
 

@@ -15,7 +15,7 @@ extension ConfabConfiguration {
 
 extension Setting {
     static let all: [Setting] =
-        server + operations + media + limits + connection + pairing + moderation
+        server + operations + media + limits + connection + socketIO + pairing + moderation
 
     private static let port = Format<Int>.integer(0...65535)
     /// Waits that tests set to nothing at all.
@@ -165,6 +165,24 @@ extension Setting {
         Setting(
             "connection.replayBytes", \.connection.replayBytes, .size(ByteCount(bytes: 0) ... .mebibytes(64)),
             "The same in bytes."),
+    ]
+
+    private static let socketIO: [Setting] = [
+        Setting(
+            "socketIO.heartbeatInterval", \.socketIO.heartbeatInterval, interval,
+            "How often clients of Socket.IO 0.9 on a WebSocket get a heartbeat."),
+        Setting(
+            "socketIO.heartbeatTimeout", \.socketIO.heartbeatTimeout, interval,
+            "Silence after which such a client is gone; any frame is a sign of life."),
+        Setting(
+            "socketIO.closeTimeout", \.socketIO.closeTimeout, interval,
+            "How long a polling client may take from one poll to the next."),
+        Setting(
+            "socketIO.pollDuration", \.socketIO.pollDuration, interval,
+            "How long a poll waits for something to say."),
+        Setting(
+            "socketIO.handshakeTimeout", \.socketIO.handshakeTimeout, interval,
+            "How long a handshake may stay unused."),
     ]
 
     private static let pairing: [Setting] = [

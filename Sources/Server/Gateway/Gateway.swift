@@ -3,6 +3,20 @@ import NIOCore
 import Signaling
 import Wire
 
+/// Somebody connected, by whatever transport, as the gateway sees everybody. On its event loop only.
+protocol GatewayConnection: AnyObject {
+    /// Of the client, not of a proxy.
+    var address: IPAddress { get }
+    /// Which of the gateway's groups it is pinged with.
+    var group: Int { get set }
+    /// Once in each ping interval.
+    func tick()
+    /// Out, with a reason.
+    func expel(_ error: WireError, _ code: CloseCode)
+    /// The server restarts.
+    func goAway()
+}
+
 /// What all sockets of the gateway share, on its one event loop: the runner, the door's rules, and who holds how many
 /// sockets from where.
 final class Gateway {
@@ -26,19 +40,21 @@ final class Gateway {
         var sendQueue = 1 << 20
         var trustedProxies = TrustedProxies()
         var allowedOrigins: [String] = []
+        var socketIO = SocketIOConnection.Settings()
     }
 
     private var socketsByAddress: [IPAddress: Int] = [:]
     private static let mostGreetings = 10_000
     private var greetings: [IPAddress: Budget] = [:]
-    /// Every socket, in as many groups as there are beats in a ping interval: one timer for all of them, and no moment in
+    /// Every connection, in as many groups as there are beats in a ping interval: one timer for all of them, and no moment in
     /// which all are pinged at once.
-    private var handlers = [[ObjectIdentifier: SocketHandler]](repeating: [:], count: beats)
+    private var connections = [[ObjectIdentifier: any GatewayConnection]](repeating: [:], count: beats)
     private static let beats = 10
     private var beat = 0
     private var addressBans: [(CIDRBlock, Ban)] = []
     private var bannedIdentities: [IdentityID: Ban] = [:]
     private(set) var isDraining = false
+    private(set) lazy var socketIO = SocketIODirectory(gateway: self)
 
     init(
         runner: HubRunner, reception: Reception, storage: any Storage, settings: Settings, logger: Logger,
@@ -65,7 +81,7 @@ final class Gateway {
 
     private func nextBeat() {
         beat = (beat + 1) % Self.beats
-        for handler in handlers[beat].values { handler.tick() }
+        for connection in connections[beat].values { connection.tick() }
     }
 
     // MARK: Addresses
@@ -73,23 +89,29 @@ final class Gateway {
     /// An IPv6 customer holds a /64: limits count the block, not the address.
     private func limited(_ address: IPAddress) -> IPAddress { address.limitingBlock.network }
 
-    /// Sockets whose connection is not closed yet, the ones saying goodbye included.
-    var openSockets: Int { handlers.reduce(0) { $0 + $1.count } }
+    /// Connections that are not closed yet, the ones saying goodbye included.
+    var openConnections: Int { connections.reduce(0) { $0 + $1.count } }
 
-    /// Whether the socket's address may hold one more; counts it if so.
-    func admit(_ handler: SocketHandler) -> Bool {
-        let group = handlers.indices.min { handlers[$0].count < handlers[$1].count } ?? 0
-        handlers[group][ObjectIdentifier(handler)] = handler
-        handler.group = group
-        let count = socketsByAddress[limited(handler.address), default: 0] + 1
-        socketsByAddress[limited(handler.address)] = count
-        return count <= settings.socketsPerAddress
+    /// Whether the address may hold one more.
+    func hasRoom(for address: IPAddress) -> Bool {
+        socketsByAddress[limited(address), default: 0] < settings.socketsPerAddress
     }
 
-    func release(_ handler: SocketHandler) {
-        guard handlers[handler.group].removeValue(forKey: ObjectIdentifier(handler)) != nil else { return }
-        let left = socketsByAddress[limited(handler.address), default: 1] - 1
-        socketsByAddress[limited(handler.address)] = left > 0 ? left : nil
+    /// Counts it, and says whether that was within its address's limit.
+    @discardableResult
+    func register(_ connection: some GatewayConnection) -> Bool {
+        let hasRoom = hasRoom(for: connection.address)
+        let group = connections.indices.min { connections[$0].count < connections[$1].count } ?? 0
+        connections[group][ObjectIdentifier(connection)] = connection
+        connection.group = group
+        socketsByAddress[limited(connection.address), default: 0] += 1
+        return hasRoom
+    }
+
+    func release(_ connection: some GatewayConnection) {
+        guard connections[connection.group].removeValue(forKey: ObjectIdentifier(connection)) != nil else { return }
+        let left = socketsByAddress[limited(connection.address), default: 1] - 1
+        socketsByAddress[limited(connection.address)] = left > 0 ? left : nil
     }
 
     /// Whether a hello from this address is one too many for now.
@@ -127,8 +149,8 @@ final class Gateway {
         for lifted in bannedIdentities.keys where identities[lifted] == nil { runner.submit(.unbanned(lifted)) }
         bannedIdentities = identities
         for ban in bans { runner.submit(.banned(ban)) }
-        for handler in handlers.flatMap(\.values) {
-            if let ban = ban(of: handler.address) { handler.expel(.banned(ban, now: runner.now), .forbidden) }
+        for connection in connections.flatMap(\.values) {
+            if let ban = ban(of: connection.address) { connection.expel(.banned(ban, now: runner.now), .forbidden) }
         }
     }
 
@@ -141,6 +163,6 @@ final class Gateway {
     func drain() {
         isDraining = true
         runner.forgetSockets()
-        for handler in handlers.flatMap(\.values) { handler.close(.goingAway, "The server is restarting.") }
+        for connection in connections.flatMap(\.values) { connection.goAway() }
     }
 }

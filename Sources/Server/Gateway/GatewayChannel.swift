@@ -8,6 +8,7 @@ import NIOHTTPTypes
 import NIOHTTPTypesHTTP1
 import NIOWebSocket
 import ServiceLifecycle
+import Wire
 
 /// A connection to the public port: HTTP for the router, or a WebSocket for the hub, told apart by its first request.
 struct GatewayChannel: HTTPChannelHandler {
@@ -35,8 +36,8 @@ struct GatewayChannel: HTTPChannelHandler {
     func setup(channel: any Channel, logger: Logger) -> EventLoopFuture<Value> {
         channel.eventLoop.makeCompletedFuture {
             var configuration = NIOUpgradableHTTPServerPipelineConfiguration<Kind>(
-                upgradeConfiguration: .init(upgraders: [upgrader]) { channel in
-                    channel.eventLoop.makeCompletedFuture { try Self.http(channel, headerTimeout, logger) }
+                upgradeConfiguration: .init(upgraders: [upgrader]) { [gateway] channel in
+                    channel.eventLoop.makeCompletedFuture { try http(channel, gateway.value, logger) }
                 }
             )
             // HTTP is pipelined by the async channel; bad requests are answered 400 rather than left hanging.
@@ -74,10 +75,11 @@ struct GatewayChannel: HTTPChannelHandler {
         }
     }
 
-    private static func http(_ channel: any Channel, _ idle: Duration, _ logger: Logger) throws -> Kind {
+    private func http(_ channel: any Channel, _ gateway: Gateway, _ logger: Logger) throws -> Kind {
         let pipeline = channel.pipeline.syncOperations
+        try pipeline.addHandler(SocketIOHTTPHandler(gateway: gateway, idleTimeout: headerTimeout * 6))
         try pipeline.addHandler(HTTP1ToHTTPServerCodec(secure: false))
-        try pipeline.addHandler(HTTPConnectionStateHandler(idleTimeout: idle * 6, logger: logger))
+        try pipeline.addHandler(HTTPConnectionStateHandler(idleTimeout: nil, logger: logger))
         return .http(
             try NIOAsyncChannel(
                 wrappingChannelSynchronously: channel, configuration: .init(isOutboundHalfClosureEnabled: true)
@@ -89,24 +91,55 @@ struct GatewayChannel: HTTPChannelHandler {
         NIOTypedWebSocketServerUpgrader(
             maxFrameSize: settings.descriptionSize,
             enableAutomaticErrorHandling: false,
-            shouldUpgrade: { channel, _ in
-                channel.eventLoop.makeSucceededFuture(["Sec-WebSocket-Protocol": Self.subprotocol])
+            shouldUpgrade: { channel, head in
+                // Socket.IO has none.
+                let headers: HTTPHeaders =
+                    SocketIORequest.webSocketID(uri: head.uri) == nil
+                    ? ["Sec-WebSocket-Protocol": Self.subprotocol] : [:]
+                return channel.eventLoop.makeSucceededFuture(headers)
             },
-            upgradePipelineHandler: { [gateway, settings] channel, head in
+            upgradePipelineHandler: { [gateway] channel, head in
                 channel.eventLoop.makeCompletedFuture {
-                    let peer = channel.remoteAddress?.ipAddress.flatMap { IPAddress($0) } ?? .unknown
-                    let address = ForwardedAddress.client(
-                        peer: peer, headers: head.headers, trusted: settings.trustedProxies
-                    ).address
-                    let handler = SocketHandler(
-                        gateway: gateway.value, address: address, origin: head.headers.first(name: "Origin")
-                    )
+                    let handler = webSocketHandler(gateway.value, channel, head)
                     try channel.pipeline.syncOperations.addHandler(handler)
                     return .socket(channel)
                 }
             }
         )
     }
+}
+
+extension GatewayChannel {
+    /// Our own protocol, or Socket.IO, by the address asked for.
+    private func webSocketHandler(
+        _ gateway: Gateway, _ channel: any Channel, _ head: HTTPRequestHead
+    ) -> WebSocketHandler {
+        if let id = SocketIORequest.webSocketID(uri: head.uri) {
+            let user: any WebSocketUser = gateway.socketIO.session(id) ?? UnknownSocketIOConnection()
+            return WebSocketHandler(gateway: gateway, user: user, messageSize: settings.messageSize)
+        }
+        let peer = channel.remoteAddress?.ipAddress.flatMap { IPAddress($0) } ?? .unknown
+        let address = ForwardedAddress.client(
+            peer: peer, headers: head.headers, trusted: settings.trustedProxies
+        ).address
+        let socket = NativeSocket(gateway: gateway, address: address, origin: head.headers.first(name: "Origin"))
+        return WebSocketHandler(gateway: gateway, user: socket, messageSize: settings.descriptionSize)
+    }
+}
+
+/// Says that there is no such connection, so that the client starts with a handshake, and closes.
+private final class UnknownSocketIOConnection: WebSocketUser {
+    func opened(_ webSocket: WebSocketHandler) {
+        webSocket.send(SocketIOPacket.notHandshaken.encode())
+        webSocket.flush()
+        webSocket.close(.normal, "")
+    }
+
+    func received(_ bytes: [UInt8], on webSocket: WebSocketHandler) {}
+    func showedLife(on webSocket: WebSocketHandler) {}
+    func violated(_ code: CloseCode, _ reason: String, on webSocket: WebSocketHandler) {}
+    func closedByPeer(_ code: CloseCode, on webSocket: WebSocketHandler) {}
+    func broke(_ webSocket: WebSocketHandler) {}
 }
 
 extension IPAddress {
@@ -148,12 +181,14 @@ private final class FirstRequest: ChannelInboundHandler, RemovableChannelHandler
 
     private static func isOurs(_ head: HTTPRequestHead) -> Bool {
         let path = head.uri.prefix { $0 != "?" }
-        return head.method == .GET && path == GatewayChannel.socketPath
+        let isSocketIO = SocketIORequest.webSocketID(uri: head.uri) != nil
+        return head.method == .GET && (path == GatewayChannel.socketPath || isSocketIO)
             && head.headers[canonicalForm: "upgrade"].contains { $0.lowercased() == "websocket" }
             && head.headers[canonicalForm: "connection"].contains { $0.lowercased() == "upgrade" }
             && head.headers.first(name: "Sec-WebSocket-Version") == "13"
             && isKey(head.headers["Sec-WebSocket-Key"])
-            && head.headers[canonicalForm: "sec-websocket-protocol"].contains { $0 == GatewayChannel.subprotocol }
+            && (isSocketIO
+                || head.headers[canonicalForm: "sec-websocket-protocol"].contains { $0 == GatewayChannel.subprotocol })
     }
 
     /// RFC 6455 §4.1: sixteen bytes in base64.

@@ -11,6 +11,10 @@ protocol RunnerSocket: AnyObject {
     func write(_ bytes: [UInt8])
     func flush()
     func close(_ code: CloseCode, _ reason: String)
+}
+
+/// Something that reads, and stops while the disk is far behind.
+protocol PausedReader: AnyObject {
     func resumeReading()
 }
 
@@ -32,7 +36,7 @@ final class HubRunner {
     private var isPumping = false
     private var isCommitting = false
     private var dirty: [SocketID] = []
-    private var paused: [any RunnerSocket] = []
+    private var paused: [any PausedReader] = []
     /// Some thousand inputs are handled in milliseconds; more than that need not be read before the disk is done.
     private static let mostWaitingInputs = 4096
     private var timer: Scheduled<Void>?
@@ -175,14 +179,14 @@ final class HubRunner {
         pump()
         let waiting = paused
         paused = []
-        for socket in waiting { socket.resumeReading() }
+        for reader in waiting { reader.resumeReading() }
     }
 
     /// Whether inputs wait for a commit in such number that sockets should not read on.
     var isCongested: Bool { isCommitting && inputs.count > Self.mostWaitingInputs }
 
     /// Reads again when the commit is done.
-    func pause(_ socket: any RunnerSocket) { paused.append(socket) }
+    func pause(_ reader: any PausedReader) { paused.append(reader) }
 
     /// What the metrics show; asked for when they are read.
     func recordMetrics() {

@@ -49,6 +49,11 @@ struct Reception: Sendable {
         }
     }
 
+    /// As the server of 2012 made them: 15 random bytes in 20 characters, none of them a colon.
+    func socketIOID(using generator: inout some RandomNumberGenerator) -> String {
+        project.randomText(bytes: 15, using: &generator)
+    }
+
     private func newcomer(_ hello: Hello, using generator: inout some RandomNumberGenerator) -> Guest {
         let id = IdentityID.random(using: &generator)
         return Guest(identity: Identity(id: id), newSecret: project.secret(of: id), hello: hello)

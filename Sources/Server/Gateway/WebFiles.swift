@@ -43,12 +43,14 @@ struct WebFiles: Sendable {
         return Self.file(name, Array(data))
     }
 
+    private static let folders = ["app", "lib", "socket.io"]
+
     private static func name(of path: String) -> String? {
         switch path {
         case "/": "app/index.html"
         case "/try": "app/try.html"
         case "/favicon.ico", "/favicon.svg": "app/favicon.svg"
-        default: path.hasPrefix("/app/") || path.hasPrefix("/lib/") ? String(path.dropFirst()) : nil
+        default: folders.contains { path.hasPrefix("/\($0)/") } ? String(path.dropFirst()) : nil
         }
     }
 
@@ -91,6 +93,8 @@ struct WebFiles: Sendable {
         ]
         headers[HTTPField.Name("Referrer-Policy")!] = "no-referrer"
         headers[HTTPField.Name("Permissions-Policy")!] = "camera=(self), microphone=(self), geolocation=()"
+        // Pages of other origins may use the SDK: who is let in is decided at the socket.
+        if request.uri.path.hasPrefix("/lib/") { headers[.accessControlAllowOrigin] = "*" }
         if request.headers[.ifNoneMatch] == file.tag { return Response(status: .notModified, headers: headers) }
         return Response(status: .ok, headers: headers, body: .init(byteBuffer: file.body))
     }

@@ -4,6 +4,8 @@ public enum ClientEvent: Equatable, Sendable {
     /// A message from the socket that this client is on.
     case message(SocketID, Envelope<ClientMessage>)
     case unreadable(SocketID, UnreadableMessage)
+    /// On RouletteTok's wire.
+    case asked(SocketID, RouletteTokRequest)
     case closed(SocketID, leaving: Bool)
     /// Somebody claims to be this client, back on another socket.
     case resume(Arrival)
@@ -124,6 +126,7 @@ public struct Client: Equatable, Sendable {
             } else {
                 drop(until: now + surroundings.rules.resumeGrace, into: &effects)
             }
+        case .asked: return
         case .resume(let arrival):
             resume(arrival, now: now, surroundings, newSecret: newSecret, into: &effects)
         case .deliver(let message):

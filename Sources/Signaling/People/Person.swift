@@ -3,11 +3,15 @@ import Wire
 public enum PersonEvent: Equatable, Sendable {
     // From this person's devices.
     /// With what storage knows, for a person not in memory.
-    case arrived(ConnectionID, address: String, DeviceName, PersonRecord)
+    ///
+    /// - `home`: the session that a client of RouletteTok's wire publishes in, whoever its partner is.
+    case arrived(ConnectionID, address: String, DeviceName, PersonRecord, home: SessionID? = nil)
     case dropped(ConnectionID)
     case returned(ConnectionID)
     case departed(ConnectionID)
     case verb(ConnectionID, re: UInt64, ClientMessage)
+    /// The same from a client of RouletteTok's wire.
+    case asked(ConnectionID, RouletteTokRequest)
     // From the pool: who must not be in two places is reserved first, then matched or released.
     case reserve(MatchID, with: IdentityID)
     case release(MatchID)
@@ -69,6 +73,8 @@ public struct Person: Equatable, Sendable {
     struct Device: Equatable, Sendable {
         var address: String
         var name: DeviceName
+        /// Where it publishes in every match, on RouletteTok's wire.
+        var home: SessionID?
         var isDropped = false
     }
 
@@ -116,14 +122,16 @@ public struct Person: Equatable, Sendable {
     ) {
         let before = state
         switch event {
-        case .arrived(let client, let address, let name, _):
-            devices[client] = Device(address: address, name: name)
+        case .arrived(let client, let address, let name, _, let home):
+            devices[client] = Device(address: address, name: name, home: home)
             emptySince = nil
         case .dropped(let client): drop(client, into: &effects)
         case .returned(let client): returned(client, now: now, into: &effects)
         case .departed(let client): depart(client, now: now, surroundings.rules, into: &effects)
         case .verb(let client, let re, let message):
             perform(message, by: client, re: re, now: now, surroundings.rules, into: &effects)
+        case .asked(let client, let request):
+            perform(request, by: client, now: now, surroundings.rules, into: &effects)
         case .reserve(let match, let partner): reserve(match, with: partner, now: now, into: &effects)
         case .release(let match): release(match)
         case .queueFull: queueFull(into: &effects)
@@ -194,10 +202,12 @@ public struct Person: Equatable, Sendable {
     private mutating func depart(
         _ client: ConnectionID, now: Timestamp, _ rules: Rules, into effects: inout [Effect]
     ) {
-        guard devices.removeValue(forKey: client) != nil else { return }
+        guard let device = devices.removeValue(forKey: client) else { return }
         if search?.client == client { stopSearching(.partnerLeft, now: now, rules, into: &effects) }
-        // Blocks are on disk; an identity that never met anybody leaves nothing behind.
-        if devices.isEmpty, !recentChats.isEmpty || !skips.isEmpty || lastPartner != nil { emptySince = now }
+        // Blocks are on disk; an identity that never met anybody leaves nothing behind, nor does one that cannot come back.
+        if devices.isEmpty, device.home == nil, !recentChats.isEmpty || !skips.isEmpty || lastPartner != nil {
+            emptySince = now
+        }
     }
 
     private mutating func banned(_ ban: Ban, now: Timestamp, _ rules: Rules, into effects: inout [Effect]) {

@@ -76,7 +76,8 @@ extension Person {
         activity = .waiting(search)
         let entry = PoolEntry(
             identity: id, mode: search.mode, interests: search.interests, name: search.name,
-            address: devices[search.client]?.address ?? "", excluded: blockedSet, lastPartner: lastPartner
+            address: devices[search.client]?.address ?? "", excluded: blockedSet, lastPartner: lastPartner,
+            home: devices[search.client]?.home
         )
         effects.tell(.pool(.enter(entry)))
     }
@@ -125,12 +126,14 @@ extension Person {
         effects.send(.partner(state), to: search.client)
     }
 
-    /// The other ended it: search again, as RouletteTok's clients do.
+    /// The other ended it: search again, as RouletteTok's clients do. These ask for it themselves, when they have left the
+    /// partner's session.
     mutating func ended(_ match: MatchID, _ reason: EndReason, now: Timestamp, into effects: inout [Effect]) {
         guard case .chatting(let search, let chat) = activity, chat.match == match else { return }
         remember(chat, now: now)
         effects.send(.ended(Ended(match: match, reason: reason)), to: search.client)
         activity = .idle
+        guard devices[search.client]?.home == nil else { return }
         resumeSearch(search, re: nil, now: now, into: &effects)
     }
 
@@ -180,7 +183,7 @@ extension Person {
         activity = .idle
     }
 
-    private mutating func leave(
+    mutating func leave(
         _ chat: Chat, _ reason: EndReason, now: Timestamp, _ rules: Rules, into effects: inout [Effect]
     ) {
         effects.tell(.match(chat.match, .leave(id, reason)))

@@ -9,14 +9,15 @@ public enum MatchEvent: Equatable, Sendable {
     case away(IdentityID, Bool)
 }
 
-/// One pairing of two strangers: it makes their session and tokens, and ends them.
+/// One pairing of two strangers: it makes their session (or names those they have) and tokens, and ends them.
 ///
 /// It owns that the two are together; it holds no connection and no chat. Legal states: `new` → `running` → `over`.
 /// Invariant: when it is over, its session has been told so before anybody else has.
 public struct Match: Equatable, Sendable {
     private enum State: Equatable, Sendable {
         case new
-        case running(SessionID, IdentityID, IdentityID)
+        /// In one session, or in each one's own.
+        case running([SessionID], IdentityID, IdentityID)
         case over
     }
 
@@ -34,10 +35,10 @@ public struct Match: Equatable, Sendable {
         switch (event, state) {
         case (.begin(let mode, let first, let second), .new):
             begin(mode, first, second, now: now, surroundings, using: &generator, into: &effects)
-        case (.leave(let identity, let reason), .running(let session, let first, let second)):
+        case (.leave(let identity, let reason), .running(let sessions, let first, let second)):
             guard identity == first || identity == second else { return }
             state = .over
-            effects.tell(.session(session, .matchClosed(id)))
+            for session in sessions { effects.tell(.session(session, .matchClosed(id))) }
             let other = identity == first ? second : first
             let told: EndReason =
                 switch reason {
@@ -56,25 +57,43 @@ public struct Match: Equatable, Sendable {
         _ mode: ChatMode, _ first: PoolEntry, _ second: PoolEntry, now: Timestamp, _ surroundings: Surroundings,
         using generator: inout some RandomNumberGenerator, into effects: inout [Effect]
     ) {
-        let project = surroundings.project
-        let session = project.makeSessionID(
+        let new = surroundings.project.makeSessionID(
             mediaMode: surroundings.rules.rouletteMediaMode, now: now, using: &generator
         )
-        state = .running(session, first.identity, second.identity)
-        effects.tell(.session(session, .matchOpened(id)))
+        // Two of our own meet in one session. Where one has a session that it always publishes in, each publishes in its own
+        // and watches the other's.
+        let sessions = [first.home ?? new, second.home ?? new]
+        let isShared = first.home == nil && second.home == nil
+        state = .running(isShared ? [new] : sessions, first.identity, second.identity)
+        for session in isShared ? [new] : sessions {
+            // At home, the partner alone comes by the match.
+            effects.tell(.session(session, .matchOpened(id, places: session == new ? 2 : 1)))
+        }
         let shared = first.sharedInterests(with: second)
-        for (person, partner) in [(first, second), (second, first)] {
-            let token = project.makeSessionToken(
-                session: session, role: .publisher, match: id, now: now,
-                lifetime: surroundings.rules.matchTokenLifetime, using: &generator
-            )
+        for (person, partner, own, other) in [
+            (first, second, sessions[0], sessions[1]), (second, first, sessions[1], sessions[0]),
+        ] {
             var matched = Matched()
             matched.match = id
             matched.mode = mode
-            matched.publish = Admission(session: session, token: token)
-            matched.subscribe = matched.publish
+            matched.publish = admission(to: own, .publisher, now: now, surroundings, using: &generator)
+            matched.subscribe =
+                isShared
+                ? matched.publish : admission(to: other, .subscriber, now: now, surroundings, using: &generator)
             matched.partner = Partner(name: partner.name, interests: shared)
+            matched.textChat = isShared
             effects.tell(.person(person.identity, .matched(matched, partner: partner.identity)))
         }
+    }
+
+    private func admission(
+        to session: SessionID, _ role: Role, now: Timestamp, _ surroundings: Surroundings,
+        using generator: inout some RandomNumberGenerator
+    ) -> Admission {
+        let token = surroundings.project.makeSessionToken(
+            session: session, role: role, match: id, now: now, lifetime: surroundings.rules.matchTokenLifetime,
+            using: &generator
+        )
+        return Admission(session: session, token: token)
     }
 }

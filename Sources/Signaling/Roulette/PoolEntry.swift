@@ -23,11 +23,13 @@ public struct PoolEntry: Equatable, Sendable {
     /// Blocked by this person.
     public var excluded: Set<IdentityID>
     public var lastPartner: IdentityID?
+    /// The session this person publishes in whoever the partner is: on RouletteTok's wire everybody has one.
+    public var home: SessionID?
 
     public init(
         identity: IdentityID, mode: ChatMode = .video, interests: [String] = [], name: String = "",
         address: String = "",
-        excluded: Set<IdentityID> = [], lastPartner: IdentityID? = nil
+        excluded: Set<IdentityID> = [], lastPartner: IdentityID? = nil, home: SessionID? = nil
     ) {
         self.identity = identity
         self.mode = mode
@@ -36,6 +38,7 @@ public struct PoolEntry: Equatable, Sendable {
         self.address = address
         self.excluded = excluded
         self.lastPartner = lastPartner
+        self.home = home
     }
 
     func sharedInterests(with other: PoolEntry) -> [String] {

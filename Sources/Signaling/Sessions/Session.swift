@@ -6,8 +6,8 @@ public enum SessionEvent: Equatable, Sendable {
     case dropped(ConnectionID)
     case returned(ConnectionID)
     case gone(ConnectionID, GoneReason)
-    /// This session serves a match from now on; tokens bound to it let in.
-    case matchOpened(MatchID)
+    /// This session serves a match from now on; tokens bound to it let in so many.
+    case matchOpened(MatchID, places: Int)
     /// The match is over: its holders are put out and its tokens are dead.
     case matchClosed(MatchID)
     /// A complaint, to be stored with the chat that led to it.
@@ -46,6 +46,8 @@ public struct Session: Equatable, Sendable {
     /// Future publishers are muted too (OpenTok's `forceMuteAll`).
     var isMuted = false
     private var match: MatchID?
+    /// For holders of the match's tokens.
+    private var places = 0
     private var lines: [ChatLine] = []
     /// Until when the chat of a closed match is kept for a report.
     private var transcriptUntil: Timestamp?
@@ -78,8 +80,9 @@ public struct Session: Equatable, Sendable {
         case .dropped(let client): setDropped(true, client, into: &effects)
         case .returned(let client): setDropped(false, client, into: &effects)
         case .gone(let client, let reason): remove(client, reason, into: &effects)
-        case .matchOpened(let match):
+        case .matchOpened(let match, let places):
             self.match = match
+            self.places = places
             lines = []
         case .matchClosed(let match): close(match, until: now + rules.reportWindow, into: &effects)
         case .report(var report, let client, let re):
@@ -105,8 +108,8 @@ public struct Session: Equatable, Sendable {
                 WireError(.alreadyJoined, "This connection is in the session already."), re: re, to: client)
         }
         // A match is of two, however many hold its tokens: one of them may have been passed on.
-        if grant.match != nil, members.values.count(where: { $0.match == grant.match }) >= 2 {
-            let error = WireError(.sessionFull, "Both places of this match are taken.")
+        if grant.match != nil, members.values.count(where: { $0.match == grant.match }) >= places {
+            let error = WireError(.sessionFull, "The places of this match are taken.")
             return effects.fail(error, re: re, to: client)
         }
         guard members.count < rules.connectionsPerSession else {

@@ -19,6 +19,11 @@ public struct Project: Sendable {
         self.secret = SymmetricKey(data: Array(secret.utf8))
     }
 
+    /// Nobody can guess it, and it is safe in an address: base64url.
+    public func randomText(bytes: Int, using generator: inout some RandomNumberGenerator) -> String {
+        Base64URL.encode((0..<bytes).map { _ in UInt8.random(in: .min ... .max, using: &generator) })
+    }
+
     func authenticationCode(_ bytes: [UInt8]) -> [UInt8] {
         Array(HMAC<SHA256>.authenticationCode(for: bytes, using: secret))
     }

@@ -1,20 +1,28 @@
 /// Judges a client's WebSocket frames and puts fragments together (RFC 6455 §5 and §7), as a value: NIO's decoder checks
 /// lengths and control frames' size, and nothing else.
-struct FrameReader {
-    enum Opcode: Equatable {
+public struct FrameReader: Sendable {
+    public enum Opcode: Equatable, Sendable {
         case continuation, text, binary, close, ping, pong, reserved
     }
 
-    struct Frame {
-        var opcode: Opcode
-        var isFinal: Bool
-        var hasReservedBits: Bool
-        var isMasked: Bool
+    public struct Frame: Equatable, Sendable {
+        public var opcode: Opcode
+        public var isFinal: Bool
+        public var hasReservedBits: Bool
+        public var isMasked: Bool
         /// Unmasked.
-        var payload: [UInt8]
+        public var payload: [UInt8]
+
+        public init(opcode: Opcode, isFinal: Bool, hasReservedBits: Bool, isMasked: Bool, payload: [UInt8]) {
+            self.opcode = opcode
+            self.isFinal = isFinal
+            self.hasReservedBits = hasReservedBits
+            self.isMasked = isMasked
+            self.payload = payload
+        }
     }
 
-    enum Output: Equatable {
+    public enum Output: Equatable, Sendable {
         case nothing
         case text([UInt8])
         case ping([UInt8])
@@ -30,9 +38,9 @@ struct FrameReader {
     private var message: [UInt8] = []
     private var isFragmented = false
 
-    init(limit: Int) { self.limit = limit }
+    public init(limit: Int) { self.limit = limit }
 
-    mutating func read(_ frame: Frame) -> Output {
+    public mutating func read(_ frame: Frame) -> Output {
         guard frame.isMasked else { return .violation(1002, "client frames are masked") }
         guard !frame.hasReservedBits else { return .violation(1002, "no extension was agreed that uses reserved bits") }
         switch frame.opcode {
@@ -69,7 +77,7 @@ struct FrameReader {
     }
 
     /// RFC 6455 §7.4: some codes are only ever reported, never sent; the unassigned are reserved.
-    static func mayBeSent(_ code: UInt16) -> Bool {
+    public static func mayBeSent(_ code: UInt16) -> Bool {
         switch code {
         case 1000...1003, 1007...1014, 3000...4999: true
         default: false

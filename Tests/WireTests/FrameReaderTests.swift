@@ -1,6 +1,6 @@
 import Testing
 
-@testable import Server
+import Wire
 
 /// What a client may put on a WebSocket (RFC 6455 §5 and §7). To add a case, add a line.
 @Suite("WebSocket frames")

@@ -1,0 +1,65 @@
+import Logging
+import Signaling
+import Wire
+
+/// The Socket.IO connections there are, by the id their clients know; makes new ones. On the gateway's event loop only.
+final class SocketIODirectory {
+    enum Handshake {
+        case accepted(String)
+        /// With an HTTP status, and a sentence.
+        case refused(Int, WireError)
+    }
+
+    /// Ids given out and not used yet, from everywhere together.
+    private static let mostHandshakes = 10_000
+
+    /// Set by the gateway that owns this.
+    unowned let gateway: Gateway
+    private var sessions: [String: SocketIOSession] = [:]
+
+    init(gateway: Gateway) { self.gateway = gateway }
+
+    var count: Int { sessions.count }
+
+    func session(_ id: String) -> SocketIOSession? { sessions[id] }
+
+    func forget(_ session: SocketIOSession) {
+        sessions[session.id] = nil
+        gateway.release(session)
+    }
+
+    /// A place for one more connection, or why not.
+    func handshake(from address: IPAddress) -> Handshake {
+        if gateway.isDraining {
+            return .refused(503, WireError("draining", "The server is restarting; try again.", retryable: true))
+        }
+        if let ban = gateway.ban(of: address) { return .refused(403, .banned(ban, now: gateway.runner.now)) }
+        if let wait = gateway.isGreetingTooOften(address) {
+            let error = WireError(
+                .rateLimited, "Too many visits from your network; wait a little.", retryable: true, retryAfter: wait
+            )
+            return .refused(503, error)
+        }
+        guard gateway.hasRoom(for: address), sessions.count < Self.mostHandshakes || handshakes < Self.mostHandshakes
+        else {
+            return .refused(
+                503, WireError(.tooManyConnections, "Too many connections; close some tabs.", retryable: true))
+        }
+        var generator = SystemRandomNumberGenerator()
+        let id = gateway.reception.socketIOID(using: &generator)
+        let session = SocketIOSession(id: id, address: address, gateway: gateway)
+        sessions[id] = session
+        gateway.register(session)
+        return .accepted(line(id))
+    }
+
+    private var handshakes: Int { sessions.values.count { $0.isHandshake } }
+
+    /// `id:heartbeat timeout:close timeout:transports`, in whole seconds. Python's client needs a number in both.
+    private func line(_ id: String) -> String {
+        let settings = gateway.settings.socketIO
+        let seconds = { (duration: Duration) in max(1, duration.wholeMilliseconds / 1000) }
+        let transports = SocketIOConnection.Transport.allCases.map(\.rawValue).joined(separator: ",")
+        return "\(id):\(seconds(settings.heartbeatTimeout)):\(seconds(settings.closeTimeout)):\(transports)"
+    }
+}

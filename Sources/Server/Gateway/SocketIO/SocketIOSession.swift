@@ -1,0 +1,178 @@
+import CoreMetrics
+import Logging
+import NIOCore
+import Signaling
+import Wire
+
+/// One Socket.IO connection among the gateway's: feeds its machine what transports see, and carries out what it says.
+/// On the gateway's event loop only.
+final class SocketIOSession: GatewayConnection, RunnerSocket, WebSocketUser {
+    /// Takes the packets a poll is answered with.
+    typealias Responder = ([[UInt8]]) -> Void
+
+    let id: String
+    let address: IPAddress
+    var group = 0
+    private let gateway: Gateway
+    private var connection: SocketIOConnection
+    private var socket: SocketID?
+    private var webSocket: WebSocketHandler?
+    private var polls: [SocketIOConnection.PollID: Responder] = [:]
+    private var lastPoll: UInt64 = 0
+    private var timer: (at: Timestamp, task: Scheduled<Void>)?
+
+    init(id: String, address: IPAddress, gateway: Gateway) {
+        self.id = id
+        self.address = address
+        self.gateway = gateway
+        connection = SocketIOConnection(settings: gateway.settings.socketIO, now: gateway.runner.now)
+        schedule()
+    }
+
+    var isHandshake: Bool { connection.isHandshake }
+
+    // MARK: Transports
+
+    func nextPoll() -> SocketIOConnection.PollID {
+        lastPoll += 1
+        return SocketIOConnection.PollID(rawValue: lastPoll)
+    }
+
+    /// - Parameter responder: called once, perhaps at once; never after `lost`.
+    func poll(_ poll: SocketIOConnection.PollID, _ responder: @escaping Responder) {
+        polls[poll] = responder
+        handle(.polled(poll))
+    }
+
+    /// The poll's connection broke, before or after it was answered.
+    func lost(_ poll: SocketIOConnection.PollID) {
+        polls[poll] = nil
+        handle(.pollLost(poll))
+    }
+
+    func posted(_ bytes: [UInt8]) {
+        gateway.metrics.received.increment()
+        handle(.received(bytes))
+    }
+
+    func disconnect() { handle(.disconnectRequested) }
+
+    // MARK: WebSocket (WebSocketUser)
+
+    func opened(_ webSocket: WebSocketHandler) {
+        self.webSocket?.close(.normal, "")
+        self.webSocket = webSocket
+        handle(.webSocketOpened)
+    }
+
+    func received(_ bytes: [UInt8], on webSocket: WebSocketHandler) {
+        guard webSocket === self.webSocket else { return }
+        guard String(validating: bytes, as: UTF8.self) != nil else {
+            return violated(CloseCode(rawValue: 1007), "the message is not UTF-8", on: webSocket)
+        }
+        posted(bytes)
+    }
+
+    func showedLife(on webSocket: WebSocketHandler) {
+        if webSocket === self.webSocket { handle(.showedLife) }
+    }
+
+    func violated(_ code: CloseCode, _ reason: String, on webSocket: WebSocketHandler) {
+        webSocket.close(code, reason)
+        ended(webSocket)
+    }
+
+    func closedByPeer(_ code: CloseCode, on webSocket: WebSocketHandler) { ended(webSocket) }
+
+    func broke(_ webSocket: WebSocketHandler) { ended(webSocket) }
+
+    private func ended(_ webSocket: WebSocketHandler) {
+        guard webSocket === self.webSocket else { return }
+        self.webSocket = nil
+        handle(.webSocketClosed)
+    }
+
+    // MARK: The gateway (GatewayConnection)
+
+    /// A WebSocket is pinged, for there are clients that answer pings and no heartbeats; whether it lives is decided by
+    /// heartbeats' time.
+    func tick() { webSocket?.tick(dropAfter: nil) }
+
+    func expel(_ error: WireError, _ code: CloseCode) {
+        if let socket { gateway.runner.submit(.expel(socket, error, code)) } else { handle(.end(.booted)) }
+    }
+
+    func goAway() { handle(.end(.goingAway)) }
+
+    // MARK: The runner (RunnerSocket)
+
+    func write(_ bytes: [UInt8]) { handle(.send(bytes)) }
+
+    func flush() {
+        handle(.flush)
+        webSocket?.flush()
+    }
+
+    func close(_ code: CloseCode, _ reason: String) { handle(.end(.booted)) }
+
+    // MARK: The machine
+
+    private func handle(_ input: SocketIOConnection.Input) {
+        carryOut(connection.handle(input, now: gateway.runner.now))
+    }
+
+    private func carryOut(_ outputs: [SocketIOConnection.Output]) {
+        for output in outputs { carryOut(output) }
+        schedule()
+    }
+
+    private func carryOut(_ output: SocketIOConnection.Output) {
+        switch output {
+        case .opened: open()
+        case .asked(let request):
+            if let socket { gateway.runner.submit(.asked(socket, request)) }
+        case .frame(let bytes):
+            webSocket?.send(bytes)
+            webSocket?.flush()
+        case .answer(let poll, let packets): polls.removeValue(forKey: poll)?(packets)
+        case .closeWebSocket(let code):
+            // Forgotten first: its end is no news.
+            let closing = webSocket
+            webSocket = nil
+            closing?.close(code, "")
+        case .gone:
+            guard let socket else { return }
+            self.socket = nil
+            gateway.runner.unregister(socket, leaving: true)
+        case .over:
+            timer?.task.cancel()
+            timer = nil
+            gateway.socketIO.forget(self)
+        }
+    }
+
+    private func open() {
+        let id = gateway.runner.register(self)
+        socket = id
+        gateway.logger.debug(
+            "Socket.IO connection open", metadata: ["socket": "\(id.rawValue)", "address": "\(address)"])
+        gateway.runner.submit(
+            .originalArrived(OriginalArrival(socket: id, address: gateway.limitingText(address))))
+    }
+
+    /// One timer, at the earliest time asked for: most are put off by every packet.
+    private func schedule() {
+        guard let next = connection.nextTimeout else { return }
+        if let timer, timer.at <= next { return }
+        timer?.task.cancel()
+        let delay = max(0, (next - gateway.runner.now).wholeMilliseconds) + 1
+        let session = NIOLoopBound(self, eventLoop: gateway.eventLoop)
+        let task = gateway.eventLoop.scheduleTask(in: .milliseconds(delay)) { session.value.ring() }
+        timer = (next, task)
+    }
+
+    private func ring() {
+        timer = nil
+        carryOut(connection.handleTimeout(now: gateway.runner.now))
+    }
+}

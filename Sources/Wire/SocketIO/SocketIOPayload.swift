@@ -1,0 +1,129 @@
+/// Several packets in one body of a polling transport: each as U+FFFD, its length, U+FFFD, and the packet. One alone goes
+/// as it is.
+///
+/// JavaScript's clients count lengths in UTF-16 units and Python's in code points. What we send is ASCII, where all
+/// agree; what we read may be either.
+public enum SocketIOPayload {
+    private static let boundary: Unicode.Scalar = "\u{FFFD}"
+    private static let boundaryBytes: [UInt8] = [0xEF, 0xBF, 0xBD]
+    /// More packets than any client gathers between two requests.
+    public static let mostPackets = 256
+
+    public static func encode(_ packets: [[UInt8]]) -> [UInt8] {
+        if packets.count == 1 { return packets[0] }
+        return packets.reduce(into: []) { bytes, packet in
+            let length = String(decoding: packet, as: UTF8.self).utf16.count
+            bytes += boundaryBytes + Array("\(length)".utf8) + boundaryBytes + packet
+        }
+    }
+
+    /// - Throws: `malformed`, with a sentence.
+    public static func decode(_ bytes: [UInt8]) throws(WireError) -> [[UInt8]] {
+        guard let text = String(validating: bytes, as: UTF8.self) else { throw malformed("The body is not UTF-8.") }
+        guard !bytes.isEmpty else { throw malformed("The body has no packet.") }
+        guard bytes.starts(with: boundaryBytes) else { return [bytes] }
+        var rest = text.unicodeScalars[...]
+        var packets: [[UInt8]] = []
+        while !rest.isEmpty {
+            guard packets.count < mostPackets else { throw malformed("A body has at most \(mostPackets) packets.") }
+            let length = try readLength(&rest)
+            guard let packet = take(length, from: &rest, utf16: true) ?? take(length, from: &rest, utf16: false) else {
+                throw malformed("A packet does not have the length it declares.")
+            }
+            packets.append(Array(String(packet).utf8))
+        }
+        return packets
+    }
+
+    private static func malformed(_ message: String) -> WireError { WireError(.malformed, message) }
+
+    private static func readLength(_ rest: inout Substring.UnicodeScalarView) throws(WireError) -> Int {
+        guard rest.popFirst() == boundary else { throw malformed("A packet in a payload begins with U+FFFD.") }
+        let digits = rest.prefix { "0"..."9" ~= $0 }
+        rest = rest.dropFirst(digits.count)
+        guard digits.count <= 7, let length = Int(String(digits)), rest.popFirst() == boundary else {
+            throw malformed("A packet's length is a number between two U+FFFD.")
+        }
+        return length
+    }
+
+    /// So many units, if another packet or the end follows them.
+    private static func take(
+        _ length: Int, from rest: inout Substring.UnicodeScalarView, utf16: Bool
+    ) -> Substring.UnicodeScalarView? {
+        var left = length
+        var end = rest.startIndex
+        while left > 0, end < rest.endIndex {
+            left -= utf16 ? UTF16.width(rest[end]) : 1
+            end = rest.index(after: end)
+        }
+        guard left == 0, end == rest.endIndex || rest[end] == boundary else { return nil }
+        defer { rest = rest[end...] }
+        return rest[..<end]
+    }
+}
+
+/// The script form of answers, for pages that can only load scripts.
+public enum SocketIOScript {
+    /// `io.j[index]("text");`. U+FFFD stays as it is: Python's client does not understand an escape of it.
+    public static func call(_ index: Int, _ text: [UInt8]) -> [UInt8] {
+        var writer = JSONWriter(capacity: text.count + 32)
+        writer.string(String(decoding: text, as: UTF8.self))
+        return Array("io.j[\(index)](".utf8) + lineSeparatorsEscaped(writer.bytes) + Array(");".utf8)
+    }
+
+    /// U+2028 and U+2029 may stand in a JSON string but ended a line of the JavaScript of that time.
+    private static func lineSeparatorsEscaped(_ bytes: [UInt8]) -> [UInt8] {
+        let text = String(decoding: bytes, as: UTF8.self)
+        guard text.unicodeScalars.contains(where: { $0 == "\u{2028}" || $0 == "\u{2029}" }) else { return bytes }
+        var escaped = ""
+        for scalar in text.unicodeScalars {
+            switch scalar {
+            case "\u{2028}": escaped += "\\u2028"
+            case "\u{2029}": escaped += "\\u2029"
+            default: escaped.unicodeScalars.append(scalar)
+            }
+        }
+        return Array(escaped.utf8)
+    }
+
+    /// The payload in a posted form: its field `d` holds it as a JSON string.
+    public static func payload(form: [UInt8]) throws(WireError) -> [UInt8] {
+        let fields = form.split(separator: UInt8(ascii: "&"))
+        guard let field = fields.first(where: { $0.starts(with: "d=".utf8) }) else {
+            throw WireError(.malformed, "The form needs a field \"d\".")
+        }
+        guard let json = percentDecoded(field.dropFirst(2)), let value = try? JSONReader.parse(json),
+            case .string(let text) = value
+        else { throw WireError(.malformed, "The form's field \"d\" is a JSON string.") }
+        return Array(text.utf8)
+    }
+
+    /// `application/x-www-form-urlencoded`; `nil` for a broken escape.
+    private static func percentDecoded(_ text: ArraySlice<UInt8>) -> [UInt8]? {
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(text.count)
+        var rest = text
+        while let byte = rest.popFirst() {
+            switch byte {
+            case UInt8(ascii: "+"): bytes.append(UInt8(ascii: " "))
+            case UInt8(ascii: "%"):
+                guard let high = rest.popFirst().flatMap(hexValue), let low = rest.popFirst().flatMap(hexValue) else {
+                    return nil
+                }
+                bytes.append(high << 4 | low)
+            default: bytes.append(byte)
+            }
+        }
+        return bytes
+    }
+
+    private static func hexValue(_ digit: UInt8) -> UInt8? {
+        switch digit {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"): digit - UInt8(ascii: "0")
+        case UInt8(ascii: "a")...UInt8(ascii: "f"): digit - UInt8(ascii: "a") + 10
+        case UInt8(ascii: "A")...UInt8(ascii: "F"): digit - UInt8(ascii: "A") + 10
+        default: nil
+        }
+    }
+}
