@@ -22,6 +22,7 @@ final class Stage {
     /// What the last event had the shell do, in order.
     private(set) var effects: [Effect] = []
     private var guests: [SocketID: Guest] = [:]
+    private var originals: [SocketID: Original] = [:]
     private var lastSocket: UInt64 = 0
 
     init(seed: UInt64 = 1, ice: ICEProvision = ICEProvision(), _ adjust: (inout Rules) -> Void = { _ in }) {
@@ -70,13 +71,17 @@ final class Stage {
             switch effect {
             case .letter(let letter): Issue.record("a letter left the hub: \(letter)")
             case .persist(let change): changes.append(change)
-            case .transmit(let socket, let bytes): guests[socket]?.receive(bytes, on: socket)
+            case .transmit(let socket, let bytes):
+                guests[socket]?.receive(bytes, on: socket)
+                originals[socket]?.receive(bytes)
             case .close(let socket, let code, _):
                 guests[socket]?.closed(code, on: socket)
+                originals[socket]?.isBooted = true
                 closing.append((socket, code))
             }
         }
-        for (socket, code) in closing where guests.removeValue(forKey: socket) != nil {
+        for (socket, code) in closing
+        where guests.removeValue(forKey: socket) != nil || originals.removeValue(forKey: socket) != nil {
             carryOutMore(hub.handle(.closed(socket, leaving: code.isLeaving), now: now))
         }
         for guest in Set(guests.values) where guest.owesAcknowledgement { guest.acknowledge() }
@@ -98,8 +103,15 @@ final class Stage {
         return socket
     }
 
+    func connect(_ original: Original) -> SocketID {
+        lastSocket += 1
+        let socket = SocketID(rawValue: lastSocket)
+        originals[socket] = original
+        return socket
+    }
+
     func disconnect(_ socket: SocketID, leaving: Bool) {
-        guard guests.removeValue(forKey: socket) != nil else { return }
+        guard guests.removeValue(forKey: socket) != nil || originals.removeValue(forKey: socket) != nil else { return }
         handle(.closed(socket, leaving: leaving))
     }
 
@@ -113,6 +125,13 @@ final class Stage {
         let guest = Guest(on: self, as: identity ?? self.identity(), name: name, address: address)
         guest.arrive(record: record)
         return guest
+    }
+
+    /// Somebody on RouletteTok's wire, who has just been told his session.
+    func arriveOriginal(address: String = "") -> Original {
+        let original = Original(on: self)
+        original.arrive(address: address)
+        return original
     }
 
     func room(_ mode: MediaMode = .relayed) -> SessionID {
