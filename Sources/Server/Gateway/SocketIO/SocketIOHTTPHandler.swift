@@ -134,7 +134,9 @@ final class SocketIOHTTPHandler: ChannelDuplexHandler {
     }
 
     private func takeWaiting() {
+        guard !waiting.isEmpty else { return }
         while let context, let part = waiting.first, take(part, context) { waiting.removeFirst() }
+        context?.fireChannelReadComplete()
     }
 
     func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
@@ -171,14 +173,16 @@ final class SocketIOHTTPHandler: ChannelDuplexHandler {
         poll.session.lost(poll.id)
     }
 
-    /// The client closed. If bytes of our answer are not acknowledged by then, it did so before they came.
+    /// The client closed. If bytes of our answer are not acknowledged by then, it did so before they came; if they met a
+    /// closed socket there, its reset has ended the connection by now. In order, ours would be the side to close.
     private func checkReceipt(_ context: ChannelHandlerContext) {
         guard unconfirmed != nil else { return }
         #if os(Linux)
         let handler = NIOLoopBound(self, eventLoop: context.eventLoop)
         (context.channel as? any SocketOptionProvider)?.getTCPInfo()
             .whenSuccess { info in
-                if info.tcpi_unacked > 0 { handler.value.loseAnswer() }
+                let isInOrder = info.tcpi_state == UInt8(TCP_CLOSE_WAIT) && info.tcpi_unacked == 0
+                if !isInOrder { handler.value.loseAnswer() }
             }
         #endif
     }
