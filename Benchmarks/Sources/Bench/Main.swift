@@ -24,10 +24,12 @@ enum Main {
         case ("pairing", 2): pairing(waiting: numbers[0], pairings: numbers[1])
         case ("relay", 7): try relay(numbers)
         case ("next", 4): try next(numbers)
+        case ("connect", 3): try connect(arguments[1], numbers)
         default:
             print("usage: Bench pairing WAITING PAIRINGS")
             print("       Bench relay PORT PID PEERPORT PEERPID CONNECTIONS ROUNDS RELAYS")
             print("       Bench next PORT PID OTHERS ROUNDS")
+            print("       Bench connect TRANSPORT PORT PID CONNECTIONS")
             exit(64)
         }
     }
@@ -86,6 +88,24 @@ enum Main {
         }
         row("Confab's relays to node-ws's", "\((figures[0] / figures[1]).text(2))", "at least 1")
         for benchmark in benchmarks { try benchmark.crowd.close() }
+    }
+
+    private static func connect(_ name: String, _ numbers: [Int]) throws {
+        // The peer speaks our own protocol alone.
+        let isPeer = name == "node-ws"
+        guard let transport = isPeer ? .native : ConnectClient.Transport(rawValue: name) else {
+            throw LoadClient.Failure(description: "there is no transport \(name)")
+        }
+        let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+        let server = ServerProcess(name: name, port: numbers[0], id: numbers[1])
+        let benchmark = ConnectBenchmark(server: server, transport: transport, loop: group.next())
+        let figures = try benchmark.run(numbers[2]) { sleep(2) }
+        let each = "\((1e6 / figures.connectsPerSecond).text(0)) µs each"
+        row("connects for each second of processor, \(name)", "\(figures.connectsPerSecond.text(0)) (\(each))", "")
+        row(
+            "memory of each of \(numbers[2]) idle connections, \(name)", "\((figures.bytesPerIdle / 1000).text(1)) kB",
+            transport == .native && !isPeer ? "at most 12 kB" : ""
+        )
     }
 
     private static func next(_ numbers: [Int]) throws {

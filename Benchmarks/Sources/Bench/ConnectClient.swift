@@ -1,0 +1,188 @@
+import NIOCore
+import NIOPosix
+
+/// Somebody who connects by one transport, up to where there is nothing more to say: welcomed, or told his session. Then he
+/// stays, as idle as the transport lets him be: a polling client waits in a poll.
+///
+/// Unchecked: used on its event loop alone.
+final class ConnectClient: ChannelInboundHandler, @unchecked Sendable {
+    typealias InboundIn = ByteBuffer
+    typealias OutboundOut = ByteBuffer
+
+    enum Transport: String, CaseIterable {
+        case native = "confab.v1"
+        case webSocket = "websocket"
+        case xhrPolling = "xhr-polling"
+        case jsonpPolling = "jsonp-polling"
+    }
+
+    /// What is awaited next.
+    private enum Step {
+        case handshake, upgrade, greeting, poll, done
+    }
+
+    private let port: Int
+    private let transport: Transport
+    private let address: SocketAddress
+    private let connected: EventLoopPromise<Void>
+    private var step: Step
+    private var id = ""
+    private var context: ChannelHandlerContext?
+    private var unread: [UInt8] = []
+
+    private init(port: Int, transport: Transport, address: SocketAddress, connected: EventLoopPromise<Void>) {
+        self.port = port
+        self.transport = transport
+        self.address = address
+        self.connected = connected
+        step = transport == .native ? .upgrade : .handshake
+    }
+
+    /// Clients come from addresses of their own, as people do.
+    static func connect(
+        port: Int, transport: Transport, number: Int, on loop: any EventLoop
+    ) -> EventLoopFuture<ConnectClient> {
+        let connected = loop.makePromise(of: Void.self)
+        do {
+            let address = try SocketAddress(ipAddress: "127.2.\(number / 200 % 200).\(number % 200 + 1)", port: 0)
+            let client = ConnectClient(port: port, transport: transport, address: address, connected: connected)
+            client.open(on: loop)
+            return connected.futureResult.map { client }
+        } catch {
+            connected.fail(error)
+            return connected.futureResult.flatMapThrowing { throw error }
+        }
+    }
+
+    private func open(on loop: any EventLoop) {
+        ClientBootstrap(group: loop)
+            .channelOption(.socketOption(.tcp_nodelay), value: 1)
+            .channelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture { try channel.pipeline.syncOperations.addHandler(self) }
+            }
+            .bind(to: address)
+            .connect(host: "127.0.0.1", port: port)
+            .whenFailure { self.connected.fail($0) }
+    }
+
+    func end() {
+        step = .done
+        context?.close(promise: nil)
+    }
+
+    // MARK: Channel events
+
+    func channelActive(context: ChannelHandlerContext) {
+        self.context = context
+        unread = []
+        switch step {
+        case .handshake: get("/socket.io/1/?t=1")
+        case .upgrade:
+            let path = transport == .native ? "/v1/socket" : "/socket.io/1/websocket/\(id)"
+            let protocols = transport == .native ? "Sec-WebSocket-Protocol: confab.v1\r\n" : ""
+            get(
+                path,
+                "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
+                    + "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n" + protocols)
+        case .greeting, .poll, .done: break
+        }
+    }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        unread += Array(buffer: unwrapInboundIn(data))
+        while read() {}
+    }
+
+    func channelInactive(context: ChannelHandlerContext) {
+        self.context = nil
+        guard step != .done, step != .upgrade else { return }
+        connected.fail(LoadClient.Failure(description: "the server closed the line while it was to \(step)"))
+    }
+
+    private func get(_ path: String, _ headers: String = "") {
+        write(Array("GET \(path) HTTP/1.1\r\nHost: 127.0.0.1\r\n\(headers)\r\n".utf8))
+    }
+
+    private func write(_ bytes: [UInt8]) {
+        guard let context else { return }
+        context.writeAndFlush(wrapOutboundOut(context.channel.allocator.buffer(bytes: bytes)), promise: nil)
+    }
+
+    // MARK: Steps
+
+    /// Whether something was complete.
+    private func read() -> Bool {
+        switch step {
+        case .handshake:
+            guard let answer = readAnswer() else { return false }
+            id = String(decoding: answer.prefix { $0 != UInt8(ascii: ":") }, as: UTF8.self)
+            if transport == .webSocket {
+                // Only a connection's first request can be upgraded.
+                step = .upgrade
+                let loop = context?.eventLoop
+                context?.close(promise: nil)
+                if let loop { open(on: loop) }
+                return false
+            }
+            step = .poll
+            poll()
+        case .upgrade:
+            guard let end = unread.firstRange(of: Array("\r\n\r\n".utf8)) else { return false }
+            unread.removeFirst(end.upperBound)
+            step = .greeting
+            if transport == .native { sendText("{\"type\":\"hello\",\"version\":1}") }
+        case .greeting:
+            guard let text = readText() else { return false }
+            let wanted = transport == .native ? "\"welcome\"" : "\"initial\""
+            if text.contains(Array(wanted.utf8)) { finish() }
+        case .poll:
+            guard let answer = readAnswer() else { return false }
+            poll()
+            if answer.contains(Array("initial".utf8)) { finish() }
+        case .done: return false
+        }
+        return true
+    }
+
+    private func finish() {
+        step = .done
+        connected.succeed()
+    }
+
+    private func poll() { get("/socket.io/1/\(transport.rawValue)/\(id)?t=1&i=0") }
+
+    // MARK: Bytes
+
+    /// The body of one answer, if all of it is here.
+    private func readAnswer() -> [UInt8]? {
+        guard let end = unread.firstRange(of: Array("\r\n\r\n".utf8)) else { return nil }
+        let head = String(decoding: unread[..<end.lowerBound], as: UTF8.self).lowercased()
+        guard head.hasPrefix("http/1.1 200") else {
+            connected.fail(LoadClient.Failure(description: String(head.prefix(80))))
+            return nil
+        }
+        let length = head.split(separator: "\r\n").compactMap { line in
+            line.hasPrefix("content-length: ") ? Int(line.dropFirst(16)) : nil
+        }.first
+        guard let length, unread.count >= end.upperBound + length else { return nil }
+        defer { unread.removeFirst(end.upperBound + length) }
+        return Array(unread[end.upperBound..<end.upperBound + length])
+    }
+
+    /// The text of one frame, if all of it is here; servers do not mask.
+    private func readText() -> [UInt8]? {
+        guard unread.count >= 2 else { return nil }
+        let isLong = unread[1] == 126
+        guard !isLong || unread.count >= 4 else { return nil }
+        let length = isLong ? Int(unread[2]) << 8 | Int(unread[3]) : Int(unread[1])
+        let start = isLong ? 4 : 2
+        guard unread.count >= start + length else { return nil }
+        defer { unread.removeFirst(start + length) }
+        return Array(unread[start..<start + length])
+    }
+
+    /// Masked with zeros, for texts below 126 bytes.
+    private func sendText(_ text: String) {
+        write([0x81, 0x80 | UInt8(text.utf8.count), 0, 0, 0, 0] + Array(text.utf8))
+    }
+}
