@@ -68,7 +68,6 @@ let package = Package(
                 .product(name: "NIOHTTPTypesHTTP1", package: "swift-nio-extras"),
                 .product(name: "NIOPosix", package: "swift-nio"),
                 .product(name: "NIOSSL", package: "swift-nio-ssl"),
-                .product(name: "NIOWebSocket", package: "swift-nio"),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
                 .product(name: "SwiftASN1", package: "swift-asn1"),
                 .product(name: "UnixSignals", package: "swift-service-lifecycle"),
@@ -118,6 +117,12 @@ let package = Package(
                 .product(name: "SwiftASN1", package: "swift-asn1"),
                 .product(name: "X509", package: "swift-certificates"),
             ],
+            swiftSettings: settings
+        ),
+        // Attacks on the executable, from raw sockets: without the server's own code, which could be wrong in the same way.
+        .testTarget(
+            name: "HostileTests",
+            dependencies: ["Signaling", "Wire", .product(name: "Crypto", package: "swift-crypto")],
             swiftSettings: settings
         ),
     ]

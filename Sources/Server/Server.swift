@@ -140,7 +140,10 @@ public struct ConfabServer: Sendable {
         return Application(
             responder: Routes(gateway: gateway, configuration: configuration, lan: lan).router().buildResponder(),
             server: server,
-            configuration: .init(address: .hostname(host, port: configuration.port), serverName: nil),
+            // A page that comes back after an outage comes with all others at once.
+            configuration: .init(
+                address: .hostname(host, port: configuration.port), serverName: nil, backlog: 4096
+            ),
             onServerRunning: { channel in
                 let port = channel.localAddress?.port ?? configuration.port
                 onReady(Ready(configuration, port: port, isSecure: tls != nil, lan: lan))

@@ -22,6 +22,7 @@ public struct WireError: Error, Hashable, Sendable {
         public static let tokenScope: Code = "token_scope"
         public static let tokenRole: Code = "token_role"
         public static let tokenMatchEnded: Code = "token_match_ended"
+        public static let tokenRevoked: Code = "token_revoked"
         public static let sessionInvalid: Code = "session_invalid"
         public static let banned: Code = "banned"
         public static let replaced: Code = "replaced"

@@ -159,7 +159,9 @@ struct Backup: AsyncParsableCommand {
 private func inert(_ text: String) -> String {
     String(
         text.unicodeScalars.map { scalar in
-            scalar.properties.generalCategory == .control || scalar.properties.generalCategory == .format
-                ? " " : Character(scalar)
+            switch scalar.properties.generalCategory {
+            case .control, .format, .lineSeparator, .paragraphSeparator: " "
+            default: Character(scalar)
+            }
         })
 }

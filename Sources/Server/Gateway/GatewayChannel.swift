@@ -6,7 +6,6 @@ import NIOCore
 import NIOHTTP1
 import NIOHTTPTypes
 import NIOHTTPTypesHTTP1
-import NIOWebSocket
 import ServiceLifecycle
 import Wire
 
@@ -26,6 +25,7 @@ struct GatewayChannel: HTTPChannelHandler {
 
     static let socketPath = "/v1/socket"
     static let subprotocol = "confab.v1"
+    private static let bytesPerTurn = 8 * 1024
 
     let responder: HTTPChannelHandler.Responder
     let gateway: NIOLoopBound<Gateway>
@@ -36,20 +36,26 @@ struct GatewayChannel: HTTPChannelHandler {
     func setup(channel: any Channel, logger: Logger) -> EventLoopFuture<Value> {
         channel.eventLoop.makeCompletedFuture {
             var configuration = NIOUpgradableHTTPServerPipelineConfiguration<Kind>(
-                upgradeConfiguration: .init(upgraders: [upgrader]) { [gateway] channel in
-                    channel.eventLoop.makeCompletedFuture { try http(channel, gateway.value, logger) }
+                upgradeConfiguration: .init(upgraders: [upgrader]) { channel in
+                    channel.eventLoop.makeCompletedFuture { try Self.http(channel, logger) }
                 }
             )
-            // HTTP is pipelined by the async channel; bad requests are answered 400 rather than left hanging.
+            // The gate does both.
             configuration.enablePipelining = false
-            configuration.enableErrorHandling = true
+            configuration.enableErrorHandling = false
             configuration.decoderConfiguration.maxHeaderFieldSize = 16 * 1024
             configuration.decoderConfiguration.maxHeaderListSize = 64 * 1024
             configuration.decoderConfiguration.maxHeaderFieldCount = 100
+            // Whoever sends without end has his turn like everybody else: so much is read, and then others are.
+            try channel.syncOptions?.setOption(.maxMessagesPerRead, value: 1)
+            try channel.syncOptions?.setOption(
+                .recvAllocator, value: FixedSizeRecvByteBufferAllocator(capacity: Self.bytesPerTurn)
+            )
             let pipeline = channel.pipeline.syncOperations
             let kind = try pipeline.configureUpgradableHTTPServerPipeline(configuration: configuration)
             let switchover = try pipeline.handler(type: NIOTypedHTTPServerUpgradeHandler<Kind>.self)
-            try pipeline.addHandler(FirstRequest(timeout: headerTimeout), position: .before(switchover))
+            let gate = HTTPGate(gateway: gateway.value, headerTimeout: headerTimeout)
+            try pipeline.addHandler(gate, position: .before(switchover))
             return Value(channel: channel, kind: kind)
         }
     }
@@ -75,10 +81,10 @@ struct GatewayChannel: HTTPChannelHandler {
         }
     }
 
-    private func http(_ channel: any Channel, _ gateway: Gateway, _ logger: Logger) throws -> Kind {
+    private static func http(_ channel: any Channel, _ logger: Logger) throws -> Kind {
         let pipeline = channel.pipeline.syncOperations
-        try pipeline.addHandler(SocketIOHTTPHandler(gateway: gateway, idleTimeout: headerTimeout * 6))
         try pipeline.addHandler(HTTP1ToHTTPServerCodec(secure: false))
+        // The gate minds idleness, for polls as well.
         try pipeline.addHandler(HTTPConnectionStateHandler(idleTimeout: nil, logger: logger))
         return .http(
             try NIOAsyncChannel(
@@ -87,25 +93,12 @@ struct GatewayChannel: HTTPChannelHandler {
         )
     }
 
-    private var upgrader: NIOTypedWebSocketServerUpgrader<Kind> {
-        NIOTypedWebSocketServerUpgrader(
-            maxFrameSize: settings.descriptionSize,
-            enableAutomaticErrorHandling: false,
-            shouldUpgrade: { channel, head in
-                // Socket.IO has none.
-                let headers: HTTPHeaders =
-                    SocketIORequest.webSocketID(uri: head.uri) == nil
-                    ? ["Sec-WebSocket-Protocol": Self.subprotocol] : [:]
-                return channel.eventLoop.makeSucceededFuture(headers)
-            },
-            upgradePipelineHandler: { [gateway] channel, head in
-                channel.eventLoop.makeCompletedFuture {
-                    let handler = webSocketHandler(gateway.value, channel, head)
-                    try channel.pipeline.syncOperations.addHandler(handler)
-                    return .socket(channel)
-                }
-            }
-        )
+    private var upgrader: WebSocketUpgrade<Kind> {
+        WebSocketUpgrade { [gateway] channel, head in
+            let handler = webSocketHandler(gateway.value, channel, head)
+            try channel.pipeline.syncOperations.addHandler(handler)
+            return .socket(channel)
+        }
     }
 }
 
@@ -122,7 +115,7 @@ extension GatewayChannel {
         let address = ForwardedAddress.client(
             peer: peer, headers: head.headers, trusted: settings.trustedProxies
         ).address
-        let socket = NativeSocket(gateway: gateway, address: address, origin: head.headers.first(name: "Origin"))
+        let socket = NativeSocket(gateway: gateway, address: address, origin: head.headers.onlyOrigin)
         return WebSocketHandler(gateway: gateway, user: socket, messageSize: settings.descriptionSize)
     }
 }
@@ -147,61 +140,10 @@ extension IPAddress {
     static let unknown = IPAddress(bytes: [0, 0, 0, 0])!
 }
 
-/// Looks at a connection's first request. NIO's upgrader swallows requests that ask for an upgrade it refuses, so whatever
-/// is not a proper upgrade of ours loses its `Upgrade` header here and gets the router's answer. Ends connections that
-/// say nothing.
-private final class FirstRequest: ChannelInboundHandler, RemovableChannelHandler {
-    typealias InboundIn = HTTPServerRequestPart
-    typealias InboundOut = HTTPServerRequestPart
-
-    private let timeout: Duration
-    private var silence: Scheduled<Void>?
-
-    init(timeout: Duration) { self.timeout = timeout }
-
-    func handlerAdded(context: ChannelHandlerContext) {
-        let channel = context.channel
-        silence = context.eventLoop.scheduleTask(in: .nanoseconds(timeout)) { channel.close(promise: nil) }
-    }
-
-    func handlerRemoved(context: ChannelHandlerContext) { silence?.cancel() }
-
-    func channelInactive(context: ChannelHandlerContext) {
-        silence?.cancel()
-        context.fireChannelInactive()
-    }
-
-    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        guard case .head(var head) = unwrapInboundIn(data) else { return context.fireChannelRead(data) }
-        silence?.cancel()
-        if !Self.isOurs(head) { head.headers.remove(name: "Upgrade") }
-        context.fireChannelRead(wrapInboundOut(.head(head)))
-        context.pipeline.syncOperations.removeHandler(self, promise: nil)
-    }
-
-    private static func isOurs(_ head: HTTPRequestHead) -> Bool {
-        let path = head.uri.prefix { $0 != "?" }
-        let isSocketIO = SocketIORequest.webSocketID(uri: head.uri) != nil
-        return head.method == .GET && (path == GatewayChannel.socketPath || isSocketIO)
-            && head.headers[canonicalForm: "upgrade"].contains { $0.lowercased() == "websocket" }
-            && head.headers[canonicalForm: "connection"].contains { $0.lowercased() == "upgrade" }
-            && head.headers.first(name: "Sec-WebSocket-Version") == "13"
-            && isKey(head.headers["Sec-WebSocket-Key"])
-            && (isSocketIO
-                || head.headers[canonicalForm: "sec-websocket-protocol"].contains { $0 == GatewayChannel.subprotocol })
-    }
-
-    /// RFC 6455 §4.1: sixteen bytes in base64.
-    private static func isKey(_ values: [String]) -> Bool {
-        guard values.count == 1, let key = values.first else { return false }
-        return key.utf8.count == 24 && key.hasSuffix("==")
-            && key.utf8.dropLast(2).allSatisfy { byte in
-                switch byte {
-                case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-                    UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "+"), UInt8(ascii: "/"):
-                    true
-                default: false
-                }
-            }
+extension HTTPHeaders {
+    /// Where the page is from; nil without a header, and for several, of which nobody can tell the true one.
+    var onlyOrigin: String? {
+        let origins = self["Origin"]
+        return origins.count == 1 ? origins[0] : nil
     }
 }

@@ -18,7 +18,7 @@ struct GatewayMetrics {
 
     /// Help texts for the exposition.
     static let help = [
-        "confab_sockets": "Open WebSockets.",
+        "confab_sockets": "Open sockets: WebSockets, and clients of Socket.IO by any transport.",
         "confab_client_connections": "Client connections, those waiting to be resumed included.",
         "confab_people": "Identities in memory.",
         "confab_sessions": "Sessions somebody is in.",

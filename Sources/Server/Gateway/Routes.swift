@@ -49,7 +49,10 @@ struct Routes: Sendable {
     private func upgradeRequired(_ request: Request) -> Response {
         Response(
             status: .upgradeRequired,
-            headers: [.upgrade: "websocket", .connection: "Upgrade", .contentType: "text/plain; charset=utf-8"],
+            headers: [
+                .upgrade: "websocket", .connection: "Upgrade", .secWebSocketVersion: "13",
+                .contentType: "text/plain; charset=utf-8",
+            ],
             body: .init(
                 byteBuffer: ByteBuffer(
                     string:

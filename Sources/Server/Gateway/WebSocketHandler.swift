@@ -1,7 +1,6 @@
 import CoreMetrics
 import Logging
 import NIOCore
-import NIOWebSocket
 import Wire
 
 /// What is said over a WebSocket: gets whole messages and the end, never frames. Told which socket it was, for somebody may
@@ -21,13 +20,16 @@ protocol WebSocketUser: AnyObject {
     func broke(_ webSocket: WebSocketHandler)
 }
 
-/// One WebSocket (RFC 6455): frames in, messages out, pings, the closing handshake, and how much may wait to be sent. It
-/// decides nothing about what is said on it.
+/// One WebSocket (RFC 6455): bytes in, messages out, pings, the closing handshake, and how much may wait to be sent. It
+/// decides nothing about what is said on it; `FrameHeader` and `FrameReader` judge the bytes.
 final class WebSocketHandler: ChannelDuplexHandler, PausedReader {
-    typealias InboundIn = WebSocketFrame
+    typealias InboundIn = ByteBuffer
+    typealias InboundOut = ByteBuffer
     typealias OutboundIn = Never
-    typealias OutboundOut = WebSocketFrame
+    typealias OutboundOut = ByteBuffer
 
+    /// Handled before others have their turn: a flood then costs everybody else a moment at a time.
+    private static let framesPerTurn = 32
     /// Pings, pongs and unfinished fragments taken in one ping interval.
     private static let idleFramesPerInterval = 500
 
@@ -35,6 +37,14 @@ final class WebSocketHandler: ChannelDuplexHandler, PausedReader {
     /// Until the line is gone.
     private var user: (any WebSocketUser)?
     private var reader: FrameReader
+    /// The beginning of a frame whose end has not come.
+    private var unread: ByteBuffer?
+    /// The bytes cannot be told apart into frames any more.
+    private var isLost = false
+    private var needsFlush = false
+    /// More frames are here and wait for the next turn of the loop.
+    private var isYielding = false
+    private var isReadHeld = false
     private var context: ChannelHandlerContext?
     private var unanswered = 0
     private var idleFrames = 0
@@ -70,8 +80,69 @@ final class WebSocketHandler: ChannelDuplexHandler, PausedReader {
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        guard !isLost else { return }
+        var bytes = unwrapInboundIn(data)
+        if var earlier = unread {
+            earlier.writeBuffer(&bytes)
+            bytes = earlier
+            unread = nil
+        }
+        var frames = 0
+        while !isLost, frames < Self.framesPerTurn, let frame = readFrame(&bytes) {
+            receive(frame, context)
+            frames += 1
+        }
+        guard !isLost, bytes.readableBytes > 0 else { return }
+        if frames == Self.framesPerTurn { goOnLater(context) }
+        // A slice would keep all that was read alive.
+        unread = bytes.readableBytes < bytes.storageCapacity / 2 ? ByteBuffer(bytes: bytes.readableBytesView) : bytes
+    }
+
+    /// Everybody else's turn comes first; meanwhile nothing more is read.
+    private func goOnLater(_ context: ChannelHandlerContext) {
+        isYielding = true
+        let handler = NIOLoopBound(self, eventLoop: context.eventLoop)
+        context.eventLoop.execute { handler.value.goOn() }
+    }
+
+    private func goOn() {
+        guard let context, isYielding else { return }
+        isYielding = false
+        channelRead(context: context, data: wrapInboundOut(ByteBuffer()))
+        channelReadComplete(context: context)
+        if !isYielding, isReadHeld { resumeReading() }
+    }
+
+    /// A frame if all of it is here.
+    private func readFrame(_ bytes: inout ByteBuffer) -> FrameReader.Frame? {
+        let header: FrameHeader
+        switch FrameHeader.parse(bytes.readableBytesView, most: reader.limit) {
+        case .incomplete: return nil
+        case .violation(let code, let reason):
+            lose(CloseCode(rawValue: code), reason)
+            return nil
+        case .header(let found): header = found
+        }
+        guard bytes.readableBytes >= header.size + header.length else { return nil }
+        bytes.moveReaderIndex(forwardBy: header.size)
+        var payload = bytes.readBytes(length: header.length) ?? []
+        if let mask = header.mask { for index in payload.indices { payload[index] ^= mask[index & 3] } }
+        return FrameReader.Frame(
+            opcode: header.opcode, isFinal: header.isFinal, hasReservedBits: false, isMasked: header.mask != nil,
+            payload: payload
+        )
+    }
+
+    private func lose(_ code: CloseCode, _ reason: String) {
+        isLost = true
+        unread = nil
+        if !hasSentClose { user?.violated(code, reason, on: self) }
+    }
+
+    private func receive(_ frame: FrameReader.Frame, _ context: ChannelHandlerContext) {
+        // Bytes are no answer, frames are.
         unanswered = 0
-        let output = reader.read(FrameReader.Frame(unwrapInboundIn(data)))
+        let output = reader.read(frame)
         // Once we have closed, only the other end's close is of interest.
         if hasSentClose {
             if case .close = output { context.close(promise: nil) }
@@ -84,10 +155,15 @@ final class WebSocketHandler: ChannelDuplexHandler, PausedReader {
         case .ping(let payload):
             countIdleFrame()
             send(opcode: .pong, payload)
-            flush()
+            needsFlush = true
         case .close(let code): closedByPeer(CloseCode(rawValue: code))
-        case .violation(let code, let reason): user?.violated(CloseCode(rawValue: code), reason, on: self)
+        case .violation(let code, let reason): lose(CloseCode(rawValue: code), reason)
         }
+    }
+
+    func channelReadComplete(context: ChannelHandlerContext) {
+        if needsFlush { flush() }
+        context.fireChannelReadComplete()
     }
 
     /// Answers a close with the same code (RFC 6455 §5.5.1) and lets the line go.
@@ -99,10 +175,19 @@ final class WebSocketHandler: ChannelDuplexHandler, PausedReader {
 
     /// Reading stops while the disk is far behind: what is not read waits in the sender's own buffers.
     func read(context: ChannelHandlerContext) {
-        if gateway.runner.isCongested { gateway.runner.pause(self) } else { context.read() }
+        if isYielding {
+            isReadHeld = true
+        } else if gateway.runner.isCongested {
+            gateway.runner.pause(self)
+        } else {
+            context.read()
+        }
     }
 
-    func resumeReading() { context?.read() }
+    func resumeReading() {
+        isReadHeld = false
+        context?.read()
+    }
 
     /// Frames that say nothing cost us as much as those that do, and no budget of the rules sees them.
     private func countIdleFrame() {
@@ -117,16 +202,8 @@ final class WebSocketHandler: ChannelDuplexHandler, PausedReader {
         context.fireUserInboundEventTriggered(event)
     }
 
-    func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        switch error {
-        case NIOWebSocketError.invalidFrameLength:
-            user?.violated(CloseCode(rawValue: 1009), "the frame is too large", on: self)
-        case is NIOWebSocketError: user?.violated(CloseCode(rawValue: 1002), "protocol error", on: self)
-        default:
-            // The line broke; channelInactive tells the user.
-            context.close(promise: nil)
-        }
-    }
+    /// The line broke; channelInactive tells the user.
+    func errorCaught(context: ChannelHandlerContext, error: any Error) { context.close(promise: nil) }
 
     // MARK: Liveness
 
@@ -152,6 +229,7 @@ final class WebSocketHandler: ChannelDuplexHandler, PausedReader {
     func send(_ text: [UInt8]) { send(opcode: .text, text) }
 
     func flush() {
+        needsFlush = false
         context?.flush()
         guard let context, !context.channel.isWritable else { return }
         let waiting = (try? context.channel.syncOptions?.getOption(.bufferedWritableBytes)) ?? 0
@@ -165,42 +243,25 @@ final class WebSocketHandler: ChannelDuplexHandler, PausedReader {
     func close(_ code: CloseCode, _ reason: String) {
         guard let context, !hasSentClose, context.channel.isActive else { return }
         hasSentClose = true
-        var buffer = context.channel.allocator.buffer(capacity: 2 + reason.utf8.count)
-        buffer.writeInteger(code.rawValue)
         // A control frame holds 125 bytes (RFC 6455 §5.5).
-        buffer.writeBytes(reason.utf8.prefix(120))
-        context.writeAndFlush(
-            wrapOutboundOut(WebSocketFrame(fin: true, opcode: .connectionClose, data: buffer)), promise: nil)
+        write(.close, [UInt8(code.rawValue >> 8), UInt8(code.rawValue & 0xFF)] + reason.utf8.prefix(120), context)
+        context.flush()
         if hasReceivedClose { return context.close(promise: nil) }
         // Whoever does not answer a close gets one interval.
         let channel = context.channel
         context.eventLoop.scheduleTask(in: .nanoseconds(gateway.settings.pingInterval)) { channel.close(promise: nil) }
     }
 
-    private func send(opcode: WebSocketOpcode, _ bytes: [UInt8]) {
+    private func send(opcode: FrameReader.Opcode, _ bytes: [UInt8]) {
         guard let context, !hasSentClose, context.channel.isActive else { return }
-        let buffer = context.channel.allocator.buffer(bytes: bytes)
-        context.write(wrapOutboundOut(WebSocketFrame(fin: true, opcode: opcode, data: buffer)), promise: nil)
+        write(opcode, bytes, context)
     }
-}
 
-extension FrameReader.Frame {
-    init(_ frame: WebSocketFrame) {
-        var data = frame.unmaskedData
-        let bytes = data.readBytes(length: data.readableBytes) ?? []
-        let opcode: FrameReader.Opcode =
-            switch frame.opcode {
-            case .continuation: .continuation
-            case .text: .text
-            case .binary: .binary
-            case .connectionClose: .close
-            case .ping: .ping
-            case .pong: .pong
-            default: .reserved
-            }
-        self.init(
-            opcode: opcode, isFinal: frame.fin, hasReservedBits: frame.rsv1 || frame.rsv2 || frame.rsv3,
-            isMasked: frame.maskKey != nil, payload: bytes
-        )
+    private func write(_ opcode: FrameReader.Opcode, _ payload: [UInt8], _ context: ChannelHandlerContext) {
+        let header = FrameHeader.bytes(of: opcode, length: payload.count)
+        var frame = context.channel.allocator.buffer(capacity: header.count + payload.count)
+        frame.writeBytes(header)
+        frame.writeBytes(payload)
+        context.write(wrapOutboundOut(frame), promise: nil)
     }
 }

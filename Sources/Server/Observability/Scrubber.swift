@@ -38,7 +38,7 @@ public struct Scrubber: Sendable {
             text = text.split(separator: secret, omittingEmptySubsequences: false).joined(separator: Self.redacted)
         }
         // A token needs one of these in it or before it; most values have none.
-        let isSuspicious = text.utf8.contains { "=.\" ".utf8.contains($0) }
+        let isSuspicious = text.utf8.contains { "=.\" _".utf8.contains($0) }
         return isSuspicious ? Self.redactingTokens(in: text) : text
     }
 
@@ -60,7 +60,7 @@ public struct Scrubber: Sendable {
             }
             let end = bytes[index...].firstIndex { !isTokenByte($0) } ?? bytes.count
             let run = bytes[index..<end]
-            if isExpected || isJSONWebToken(run) || isLegacyToken(run, then: bytes[end...]) {
+            if isExpected || isJSONWebToken(run) || isOwnSecret(run) || isLegacyToken(run, then: bytes[end...]) {
                 result += Array(redacted.utf8)
                 isExpected = false
                 // base64 goes on with these.
@@ -92,6 +92,16 @@ public struct Scrubber: Sendable {
         guard let start = run.firstRange(of: Array("eyJ".utf8))?.lowerBound else { return false }
         return run[start...].lazy.filter { $0 == UInt8(ascii: ".") }.count >= 2
     }
+
+    /// Secrets of ours, of identities and for resuming: a letter, `_`, and 32 bytes in base64url.
+    private static func isOwnSecret(_ run: ArraySlice<UInt8>) -> Bool {
+        run.indices.dropLast(44).contains { start in
+            "ar".utf8.contains(run[start]) && run[start + 1] == UInt8(ascii: "_")
+                && (start == run.startIndex || !isLetter(run[start - 1]))
+        }
+    }
+
+    private static func isLetter(_ byte: UInt8) -> Bool { (0x61...0x7A).contains(byte | 0x20) }
 
     /// OpenTok's older tokens: `T1==` and base64.
     private static func isLegacyToken(_ run: ArraySlice<UInt8>, then rest: ArraySlice<UInt8>) -> Bool {

@@ -291,7 +291,8 @@ enum Interests {
         var result: [String] = []
         for interest in interests {
             let text = interest.split(whereSeparator: \.isWhitespace).joined(separator: " ").lowercased()
-            guard text.count <= Limits.interest else { return nil }
+            // Small letters may take more bytes than the capitals did.
+            guard text.count <= Limits.interest, text.utf8.count <= Limits.name else { return nil }
             if !text.isEmpty, !result.contains(text) { result.append(text) }
         }
         return result.count <= limit ? result : nil

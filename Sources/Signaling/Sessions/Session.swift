@@ -25,10 +25,17 @@ public struct Session: Equatable, Sendable {
         var identity: IdentityID
         var capabilities: Capabilities
         var match: MatchID?
+        var token: Token
         var isDropped = false
         var streams: [StreamID] = []
         /// Streams of others that this member subscribes to.
         var subscriptions: Set<StreamID> = []
+    }
+
+    /// By which somebody came in.
+    struct Token: Equatable, Sendable {
+        var fingerprint: [UInt8]
+        var expiresAt: Timestamp
     }
 
     struct Published: Equatable, Sendable {
@@ -49,17 +56,24 @@ public struct Session: Equatable, Sendable {
     /// For holders of the match's tokens.
     private var places = 0
     private var lines: [ChatLine] = []
+    /// Whose holders were put out; until they expire, and only so many. Forgotten in a restart.
+    private var revoked: [Token] = []
+    private static let mostRevoked = 256
     /// Until when the chat of a closed match is kept for a report.
     private var transcriptUntil: Timestamp?
 
     init(id: SessionID) { self.id = id }
 
     /// Nothing to remember: the id alone is the session again when somebody joins.
-    var isEmpty: Bool { members.isEmpty && match == nil && transcriptUntil == nil }
+    var isEmpty: Bool { members.isEmpty && match == nil && transcriptUntil == nil && revoked.isEmpty }
 
-    var nextTimeout: Timestamp? { transcriptUntil }
+    var nextTimeout: Timestamp? {
+        let expiry = revoked.lazy.map(\.expiresAt).min()
+        return [transcriptUntil, expiry].compactMap { $0 }.min()
+    }
 
     mutating func handleTimeout(now: Timestamp) {
+        revoked.removeAll { $0.expiresAt <= now }
         guard let until = transcriptUntil, until <= now else { return }
         transcriptUntil = nil
         lines = []
@@ -103,6 +117,10 @@ public struct Session: Equatable, Sendable {
             let error = WireError(.tokenMatchEnded, "The match this token was given for is over.")
             return effects.tell(.client(client, .joinRefused(re: re, error, match: match)))
         }
+        guard !revoked.contains(where: { $0.fingerprint == grant.fingerprint }) else {
+            let error = WireError(.tokenRevoked, "The holder of this token was put out of the session.")
+            return effects.tell(.client(client, .joinRefused(re: re, error, match: nil)))
+        }
         guard members[client] == nil else {
             return effects.fail(
                 WireError(.alreadyJoined, "This connection is in the session already."), re: re, to: client)
@@ -132,8 +150,15 @@ public struct Session: Equatable, Sendable {
         broadcast(.connectionCreated(ConnectionCreated(session: id, connection: connection)), into: &effects)
         order.append(client)
         members[client] = Member(
-            connection: connection, identity: identity, capabilities: Capabilities(grant.role), match: grant.match
+            connection: connection, identity: identity, capabilities: Capabilities(grant.role), match: grant.match,
+            token: Token(fingerprint: grant.fingerprint, expiresAt: grant.expiresAt)
         )
+    }
+
+    /// A member's token lets nobody in any more.
+    mutating func revoke(_ member: Member) {
+        revoked.append(member.token)
+        if revoked.count > Self.mostRevoked { revoked.removeFirst() }
     }
 
     private mutating func setDropped(_ isDropped: Bool, _ client: ConnectionID, into effects: inout [Effect]) {

@@ -201,9 +201,10 @@ extension Session {
         _ target: ConnectionID, by member: Member, into effects: inout [Effect]
     ) throws(WireError) {
         try permit(member.capabilities.forceDisconnect, "disconnecting others")
-        guard members[target] != nil else {
+        guard let member = members[target] else {
             throw WireError(.notFound, "That connection is not in this session any more.")
         }
+        revoke(member)
         effects.tell(.client(target, .leftSession(id, .forceDisconnected)))
         remove(target, .forceDisconnected, into: &effects)
     }

@@ -7,6 +7,8 @@ struct JWT {
     private static let header = Base64URL.encode(#"{"alg":"HS256","typ":"JWT"}"#.utf8)
 
     let claims: JSONObject
+    /// Half of the signature: names this token and tells nobody what it was.
+    let fingerprint: [UInt8]
 
     static func sign(_ project: Project, claims: (inout JSONWriter) -> Void) -> String {
         var writer = JSONWriter()
@@ -38,6 +40,7 @@ struct JWT {
             throw WireError(.tokenMalformed, "The token's claims are not a JSON object with unique names.")
         }
         self.claims = claims
+        fingerprint = Array(signature.prefix(16))
     }
 
     private static func object(_ bytes: [UInt8]) -> JSONObject? {

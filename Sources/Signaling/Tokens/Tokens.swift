@@ -10,6 +10,9 @@ public struct SessionGrant: Equatable, Sendable {
     public var data: String
     /// The match the token was handed out by; it dies with it.
     public var match: MatchID?
+    /// Names the token, for when its holder is put out.
+    public var fingerprint: [UInt8] = []
+    public var expiresAt = Timestamp(milliseconds: 0)
 }
 
 /// Who somebody is, as proved by a secret or a user token.
@@ -75,7 +78,8 @@ extension Project {
             throw WireError(.tokenMalformed, "The token's match is not an id.")
         }
         return SessionGrant(
-            session: named, mediaMode: mediaMode, role: role, data: data, match: match ?? nil
+            session: named, mediaMode: mediaMode, role: role, data: data, match: match ?? nil,
+            fingerprint: token.fingerprint, expiresAt: token.date("exp") ?? now
         )
     }
 

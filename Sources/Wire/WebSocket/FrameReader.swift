@@ -34,7 +34,7 @@ public struct FrameReader: Sendable {
     }
 
     /// The largest message put together, in bytes.
-    private let limit: Int
+    public let limit: Int
     private var message: [UInt8] = []
     private var isFragmented = false
 

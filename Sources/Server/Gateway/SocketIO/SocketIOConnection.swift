@@ -109,9 +109,6 @@ struct SocketIOConnection: Sendable {
         malformed = Budget(settings.malformed, now: now)
     }
 
-    /// Whether it was never used.
-    var isHandshake: Bool { if case .handshaken = state { true } else { false } }
-
     var isOver: Bool { state == .over }
 
     // MARK: Time

@@ -16,6 +16,8 @@ final class SocketIODirectory {
     /// Set by the gateway that owns this.
     unowned let gateway: Gateway
     private var sessions: [String: SocketIOSession] = [:]
+    /// How many of them were never used.
+    private var handshakes = 0
 
     init(gateway: Gateway) { self.gateway = gateway }
 
@@ -23,7 +25,11 @@ final class SocketIODirectory {
 
     func session(_ id: String) -> SocketIOSession? { sessions[id] }
 
-    func forget(_ session: SocketIOSession) {
+    /// It is a handshake no longer.
+    func opened(_ session: SocketIOSession) { handshakes -= 1 }
+
+    func forget(_ session: SocketIOSession, wasHandshake: Bool) {
+        if wasHandshake { handshakes -= 1 }
         sessions[session.id] = nil
         gateway.release(session)
     }
@@ -40,8 +46,7 @@ final class SocketIODirectory {
             )
             return .refused(503, error)
         }
-        guard gateway.hasRoom(for: address), sessions.count < Self.mostHandshakes || handshakes < Self.mostHandshakes
-        else {
+        guard gateway.hasRoom(for: address), handshakes < Self.mostHandshakes else {
             return .refused(
                 503, WireError(.tooManyConnections, "Too many connections; close some tabs.", retryable: true))
         }
@@ -49,11 +54,10 @@ final class SocketIODirectory {
         let id = gateway.reception.socketIOID(using: &generator)
         let session = SocketIOSession(id: id, address: address, gateway: gateway)
         sessions[id] = session
+        handshakes += 1
         gateway.register(session)
         return .accepted(line(id))
     }
-
-    private var handshakes: Int { sessions.values.count { $0.isHandshake } }
 
     /// `id:heartbeat timeout:close timeout:transports`, in whole seconds. Python's client needs a number in both.
     private func line(_ id: String) -> String {

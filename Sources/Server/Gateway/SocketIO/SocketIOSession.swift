@@ -19,6 +19,7 @@ final class SocketIOSession: GatewayConnection, RunnerSocket, WebSocketUser {
     private var webSocket: WebSocketHandler?
     private var polls: [SocketIOConnection.PollID: Responder] = [:]
     private var lastPoll: UInt64 = 0
+    private var hasOpened = false
     private var timer: (at: Timestamp, task: Scheduled<Void>)?
 
     init(id: String, address: IPAddress, gateway: Gateway) {
@@ -28,8 +29,6 @@ final class SocketIOSession: GatewayConnection, RunnerSocket, WebSocketUser {
         connection = SocketIOConnection(settings: gateway.settings.socketIO, now: gateway.runner.now)
         schedule()
     }
-
-    var isHandshake: Bool { connection.isHandshake }
 
     // MARK: Transports
 
@@ -147,11 +146,13 @@ final class SocketIOSession: GatewayConnection, RunnerSocket, WebSocketUser {
         case .over:
             timer?.task.cancel()
             timer = nil
-            gateway.socketIO.forget(self)
+            gateway.socketIO.forget(self, wasHandshake: !hasOpened)
         }
     }
 
     private func open() {
+        hasOpened = true
+        gateway.socketIO.opened(self)
         let id = gateway.runner.register(self)
         socket = id
         gateway.logger.debug(

@@ -1,0 +1,74 @@
+import Crypto
+import NIOCore
+import NIOHTTP1
+import Wire
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// The opening handshake of a WebSocket (RFC 6455 §4.2).
+///
+/// Ours rather than NIO's because NIO's comes with its decoder, which does not see how a length was written.
+struct WebSocketUpgrade<Result: Sendable>: NIOTypedHTTPServerProtocolUpgrader {
+    let supportedProtocol = "websocket"
+    /// What must be there was looked for by the gate.
+    let requiredUpgradeHeaders: [String] = []
+    let open: @Sendable (any Channel, HTTPRequestHead) throws -> Result
+
+    func buildUpgradeResponse(
+        channel: any Channel, upgradeRequest: HTTPRequestHead, initialResponseHeaders: HTTPHeaders
+    ) -> EventLoopFuture<HTTPHeaders> {
+        var headers = initialResponseHeaders
+        let key = upgradeRequest.headers.first(name: "Sec-WebSocket-Key") ?? ""
+        headers.add(name: "Sec-WebSocket-Accept", value: WebSocketUpgrade<Void>.accept(key))
+        // Socket.IO has none.
+        if SocketIORequest.webSocketID(uri: upgradeRequest.uri) == nil {
+            headers.add(name: "Sec-WebSocket-Protocol", value: GatewayChannel.subprotocol)
+        }
+        return channel.eventLoop.makeSucceededFuture(headers)
+    }
+
+    func upgrade(channel: any Channel, upgradeRequest: HTTPRequestHead) -> EventLoopFuture<Result> {
+        channel.eventLoop.makeCompletedFuture { try open(channel, upgradeRequest) }
+    }
+}
+
+extension WebSocketUpgrade<Void> {
+    /// RFC 6455 §4.2.2, with the number that stands there.
+    static func accept(_ key: String) -> String {
+        let digest = Insecure.SHA1.hash(data: Array((key + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11").utf8))
+        return Data(digest).base64EncodedString()
+    }
+
+    /// Whether this is a proper request for a WebSocket that there is.
+    static func isOurs(_ head: HTTPRequestHead) -> Bool {
+        let path = head.uri.prefix { $0 != "?" }
+        let isSocketIO = SocketIORequest.webSocketID(uri: head.uri) != nil
+        guard head.method == .GET, head.version == .http1_1, path == GatewayChannel.socketPath || isSocketIO else {
+            return false
+        }
+        return head.headers[canonicalForm: "upgrade"].contains { $0.lowercased() == "websocket" }
+            && head.headers[canonicalForm: "connection"].contains { $0.lowercased() == "upgrade" }
+            && head.headers["Sec-WebSocket-Version"] == ["13"]
+            && isKey(head.headers["Sec-WebSocket-Key"])
+            && (isSocketIO
+                || head.headers[canonicalForm: "sec-websocket-protocol"].contains { $0 == GatewayChannel.subprotocol })
+    }
+
+    /// RFC 6455 §4.1: sixteen bytes in base64.
+    private static func isKey(_ values: [String]) -> Bool {
+        guard values.count == 1, let key = values.first else { return false }
+        return key.utf8.count == 24 && key.hasSuffix("==")
+            && key.utf8.dropLast(2).allSatisfy { byte in
+                switch byte {
+                case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                    UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "+"), UInt8(ascii: "/"):
+                    true
+                default: false
+                }
+            }
+    }
+}

@@ -1,0 +1,169 @@
+import Foundation
+import Signaling
+import Testing
+import Wire
+
+extension Person {
+    /// How many wait, as the server counts; by then it has handled whatever this person said before.
+    fileprivate func waiting() throws -> Int {
+        let seq = try say(.count)
+        return try hear("count") { if case .count(let count) = $0, count.re == seq { count.waiting } else { nil } }
+    }
+
+    /// The matches heard of so far.
+    fileprivate var matches: [MatchID] {
+        heard.compactMap { if case .matched(let matched) = $0 { matched.match } else { nil } }
+    }
+}
+
+extension Hostile {
+    @Suite("Case 21: the matcher") struct MatcherAttacks {
+        /// Nothing but identities, addresses and blocks is to keep two apart here.
+        private static let settings = [
+            "CONFAB_LIMITS_HELLO_BURST": "100000", "CONFAB_LIMITS_VERBS_PER_SECOND": "100",
+            "CONFAB_LIMITS_VERB_BURST": "1000",
+            "CONFAB_ROULETTE_REMATCH_WAIT": "0s", "CONFAB_ROULETTE_SKIPS_BEFORE_WAIT": "1000",
+            "CONFAB_ROULETTE_RETRY_INTERVAL": "10ms",
+        ]
+
+        @Test("tabs of one identity never meet each other, however many press Start at once")
+        func tabs() async throws {
+            try await Attack(number: 21, name: "tabs of one identity", settings: Self.settings).run { server in
+                let forging = try await Forging(server)
+                let token = forging.token(forging.userClaims("ada"))
+                let secret = try #require(try Person.arrive(port: server.port).welcome.identity)
+                var tally = Tally()
+                for arrive in [
+                    { try Person.arrive(port: server.port, token: token) },
+                    { try Person.arrive(port: server.port, identity: secret) },
+                ] {
+                    let tabs = try (0..<20).map { _ in try arrive() }
+                    for _ in 0..<5 {
+                        for tab in tabs { try tab.say(.start(Start())) }
+                        for tab in tabs.shuffled() { try tab.say(.next(OfMatch())) }
+                        // Whoever had pressed first stops, and everybody tries again.
+                        #expect(try tabs.map { try $0.waiting() }.allSatisfy { $0 == 1 })
+                        for tab in tabs { try tab.say(.stop) }
+                        #expect(try tabs.map { try $0.waiting() }.last == 0)
+                    }
+                    #expect(tabs.allSatisfy { $0.matches.isEmpty })
+                    for tab in tabs { for error in tab.errors { tally.count(error.code.rawValue) } }
+                    for tab in tabs { try tab.say(.start(Start())) }
+                    // Somebody else is met, by one tab of them.
+                    let bob = try Person.arrive(port: server.port)
+                    let match = try bob.meet().match
+                    #expect(try tabs.map { try $0.waiting() }.allSatisfy { $0 == 0 })
+                    #expect(tabs.flatMap { $0.matches } == [match])
+                    for person in tabs + [bob] { try person.say(.bye) }
+                    for person in tabs + [bob] { try person.hearClose() }
+                }
+                #expect(tally["elsewhere"] >= 2 * 5 * 19)
+                return AttackOutcome(sent: "40 tabs, 440 × Start", cameBack: tally.text + ", 2 matches with others")
+            }
+        }
+
+        @Test("bots of one address fill its places in the queue and no more, and ordinary people meet")
+        func bots() async throws {
+            let settings = Self.settings.merging([
+                "CONFAB_ROULETTE_ENTRIES_PER_ADDRESS": "10", "CONFAB_ROULETTE_INTEREST_WAIT": "1h",
+                "CONFAB_TRUSTED_PROXIES": "127.0.0.1",
+            ]) { $1 }
+            try await Attack(number: 21, name: "bots in the queue", settings: settings).run { server in
+                var (tally, all) = (Tally(), [[Person]]())
+                let networks: [@Sendable (Int) -> String] = [
+                    // What a bot writes itself stands on the left; the proxy appends whom it saw.
+                    { "198.51.100.\($0), 203.0.113.7" },
+                    // A customer's IPv6 network is one address, however many it has.
+                    { "2001:db8:1:2:\($0)::1" },
+                ]
+                for network in networks {
+                    all.append(try Self.fillQueue(server, from: network, &tally))
+                    for _ in 0..<10 { try Self.letTwoMeet(server) }
+                    // They go on waiting while the next come.
+                    for bot in all.joined() { #expect(try bot.waiting() == tally["waits"]) }
+                    #expect(all.joined().allSatisfy { $0.matches.isEmpty })
+                }
+                return AttackOutcome(sent: "80 bots from 2 networks", cameBack: tally.text + "; 20 pairs met")
+            }
+        }
+
+        /// Forty bots, of whom ten may wait; each wants to talk of what nobody else does, so that it waits for long.
+        private static func fillQueue(
+            _ server: ServerProcess, from network: (Int) -> String, _ tally: inout Tally
+        ) throws -> [Person] {
+            let bots = try (0..<40).map { index in
+                try Person.arrive(port: server.port, headers: [("X-Forwarded-For", network(index))])
+            }
+            for (index, bot) in bots.enumerated() {
+                try bot.say(.start(Start(interests: [network(index)])))
+                _ = try bot.waiting()
+                let full = bot.errors.filter { $0.code == .queueFull }
+                tally.count(full.isEmpty ? "waits" : "queue_full")
+                #expect(full.isEmpty == (index < 10))
+                #expect(full.allSatisfy { $0.retryable && $0.retryAfter != nil })
+            }
+            // A place that is left can be taken.
+            try bots[0].say(.stop)
+            #expect(try bots[0].waiting() == tally["waits"] - 1)
+            try bots[39].say(.start(Start(interests: [network(39)])))
+            #expect(try bots[39].waiting() == tally["waits"])
+            return bots
+        }
+
+        private static func letTwoMeet(_ server: ServerProcess) throws {
+            let people = try (0..<2).map { _ in try Person.arrive(port: server.port) }
+            try people[0].say(.start(Start()))
+            let met = try people[1].meet()
+            #expect(try people[0].hearMatched().match == met.match)
+            for person in people { try person.say(.bye) }
+            for person in people { try person.hearClose() }
+        }
+
+        @Test("somebody blocked is never met again: not by Next, not in a new tab, not after kill -9")
+        func blocked() async throws {
+            try await ServerProcess.run(Self.settings) { server in
+                let secrets = try (0..<2).map { _ in try #require(try Person.arrive(port: server.port).welcome.identity)
+                }
+                var people = try secrets.map { try Person.arrive(port: server.port, identity: $0) }
+                for person in people { try person.say(.start(Start())) }
+                let first = try people.map { try $0.hearMatched().match }
+                #expect(first[0] == first[1])
+                // Without a block they are together again at once: the settings keep nobody apart.
+                try people[0].say(.next(OfMatch()))
+                for person in people { _ = try person.hearMatched().match }
+                #expect(try people[0].hearAnswer(to: people[0].say(.block(OfMatch()))) == nil)
+                try Self.stayApart(people)
+                for _ in 0..<5 {
+                    for person in people { try person.say(.bye) }
+                    for person in people { try person.hearClose() }
+                    people = try secrets.map { try Person.arrive(port: server.port, identity: $0) }
+                    for person in people { try person.say(.start(Start())) }
+                    try Self.stayApart(people)
+                }
+                server.kill()
+                try server.restart()
+                people = try secrets.reversed().map { try Person.arrive(port: server.port, identity: $0) }
+                for person in people { try person.say(.start(Start(mode: .text))) }
+                let attack = try UnderAttack(server, case: 21, "a blocked pair")
+                try Self.stayApart(people)
+                // It is they who do not meet: each meets whoever else comes.
+                let others = try (0..<2).map { _ in try Person.arrive(port: server.port) }
+                let matches = try others.map { try $0.meet(Start(mode: .text)).match }
+                #expect(try Set(people.map { try $0.hearMatched().match }) == Set(matches))
+                try attack.finish(sent: "150 × Next and Start in 3 lives", cameBack: "0 matches of the two")
+            }
+        }
+
+        /// Two who wait, press everything there is, and have not met in the end.
+        private static func stayApart(_ people: [Person]) throws {
+            // Each has been heard when it has been answered.
+            for person in people { _ = try person.waiting() }
+            let before = people.map { $0.matches.count }
+            for round in 0..<20 {
+                for person in people { #expect(try person.waiting() == 2, "round \(round)") }
+                try people[round % 2].say(.next(OfMatch()))
+            }
+            #expect(people.map { $0.matches.count } == before)
+        }
+    }
+}

@@ -1,0 +1,118 @@
+import Foundation
+import Signaling
+import Testing
+import Wire
+
+extension Hostile {
+    /// There is no cookie to ride on: whoever connects proves in the hello who he is. What other sites could still try
+    /// is to connect at all, and to read answers that are not theirs.
+    @Suite("Case 10: foreign pages") struct OriginAttacks {
+        private static let allowed = "https://chat.example.org"
+
+        private static let foreign = [
+            "https://evil.example", "http://chat.example.org", "https://chat.example.org:444",
+            "https://chat.example.org.",
+            "https://chat.example.org.evil.example", "https://evil.example/https://chat.example.org",
+            "https://sub.chat.example.org", "https://example.org", "https://chat.example.org/",
+            "https://chat.example.org https://evil.example", "https://evil.example https://chat.example.org",
+            "https://chat.example.org, https://evil.example", "https://chat.example.org@evil.example",
+            "https://evil.example#https://chat.example.org", "https://evil.example\\@chat.example.org", "null", "*",
+            "file://",
+            "chat.example.org", "//chat.example.org", "https://chat.examp1e.org", "https://chаt.example.org",
+        ]
+
+        /// What a socket opened by a page of that origin hears before it has said anything.
+        private static func verdict(_ server: ServerProcess, _ headers: [(String, String)]) throws -> String {
+            let person = try Person.connect(port: server.port, headers: headers)
+            try person.say(.hello(Hello()))
+            return try person.verdict()
+        }
+
+        @Test("where origins are listed, pages from elsewhere and clients without one are closed with 4403")
+        func listed() async throws {
+            let settings = ["CONFAB_ALLOWED_ORIGINS": "\(Self.allowed),https://second.example:8443"]
+            try await ServerProcess.run(settings) { server in
+                // Whoever chats beside it comes from the right page.
+                var tally = Tally()
+                for origin in Self.foreign {
+                    for cookies in [[], [("Cookie", "session=1"), ("Authorization", "Bearer x")]] {
+                        let verdict = try Self.verdict(server, [("Origin", origin)] + cookies)
+                        tally.count(verdict)
+                        #expect(verdict == "forbidden_origin 4403", "\(origin)")
+                    }
+                }
+                for headers in [[], [("Origin", "")], [("Referer", Self.allowed)], [("X-Origin", Self.allowed)]] {
+                    let verdict = try Self.verdict(server, headers)
+                    tally.count(verdict)
+                    #expect(verdict == "forbidden_origin 4403", "\(headers)")
+                }
+                let twice = try Self.verdict(server, [("Origin", "https://evil.example"), ("Origin", Self.allowed)])
+                tally.count(twice)
+                #expect(twice == "forbidden_origin 4403")
+                for origin in [Self.allowed, "HTTPS://Chat.Example.ORG", "https://second.example:8443"] {
+                    #expect(try Self.verdict(server, [("Origin", origin)]) == "welcome", "\(origin)")
+                }
+                print("hostile 10 | foreign origins: \(tally.total) sockets | \(tally.text)")
+                #expect(server.isRunning)
+            }
+        }
+
+        @Test("where none is listed, a page of any origin may connect, and is nobody until it says who it is")
+        func open() async throws {
+            try await Attack(number: 10, name: "any origin, cookies ignored").run { server in
+                let known = try Person.arrive(port: server.port)
+                let secret = try #require(known.welcome.identity)
+                var tally = Tally()
+                for origin in Self.foreign {
+                    // A visitor's browser may send whatever it kept; the server keeps nothing in it.
+                    let cookies = ["identity", "token", "session", "confab", "sid"].map { "\($0)=\(secret)" }
+                    let headers = [
+                        ("Origin", origin), ("Cookie", cookies.joined(separator: "; ")),
+                        ("Authorization", "Bearer \(secret)"),
+                    ]
+                    let guest = try Person.arrive(port: server.port, headers: headers)
+                    let identity = try #require(guest.welcome.identity)
+                    #expect(identity != secret)
+                    tally.count("a newcomer")
+                }
+                return AttackOutcome(sent: "\(Self.foreign.count) sockets with cookies", cameBack: tally.text)
+            }
+        }
+
+        @Test("no answer sets a cookie or lets another site read it with credentials", arguments: [true, false])
+        func answers(isNarrowed: Bool) async throws {
+            try await ServerProcess.run(isNarrowed ? ["CONFAB_ALLOWED_ORIGINS": Self.allowed] : [:]) { server in
+                var tally = Tally()
+                for path in [
+                    "/", "/try", "/health", "/v1/socket", "/lib/client.js", "/app/app.js", "/none", "/metrics",
+                ] {
+                    for method in ["GET", "HEAD", "POST", "OPTIONS", "PUT", "DELETE"] {
+                        for origin in ["https://evil.example", Self.allowed, "null"] {
+                            let socket = try RawSocket(port: server.port)
+                            let answer = try socket.ask(path, method: method, headers: Self.crossSite(origin))
+                            tally.count("\(answer.status)")
+                            #expect(answer["Set-Cookie"] == nil && answer["Set-Cookie2"] == nil)
+                            #expect(answer["Access-Control-Allow-Credentials"] == nil)
+                            #expect(answer["Access-Control-Allow-Origin"] != origin)
+                        }
+                    }
+                }
+                for origin in ["https://evil.example", Self.allowed] {
+                    let line = try RawWebSocket.open(port: server.port, headers: Self.crossSite(origin))
+                    tally.count("\(line.answer.status)")
+                    #expect(line.answer["Set-Cookie"] == nil)
+                    #expect(line.answer["Access-Control-Allow-Credentials"] == nil)
+                }
+                print("hostile 10 | \(tally.total) requests of other sites | \(tally.text), no cookie, no credentials")
+                #expect(server.isRunning)
+            }
+        }
+
+        private static func crossSite(_ origin: String) -> [(String, String)] {
+            [
+                ("Origin", origin), ("Cookie", "session=1"), ("Access-Control-Request-Method", "DELETE"),
+                ("Access-Control-Request-Headers", "authorization"), ("Authorization", "Basic YWRtaW46YWRtaW4="),
+            ]
+        }
+    }
+}

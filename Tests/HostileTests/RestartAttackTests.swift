@@ -1,0 +1,244 @@
+import Foundation
+import Signaling
+import Synchronization
+import Testing
+import Wire
+
+/// What sixty people saw, each in order; judged when all is over.
+private final class Witness: Sendable {
+    enum Event: Sendable {
+        case matched(MatchID)
+        /// The block of the partner of that match was confirmed.
+        case blocked(MatchID)
+    }
+
+    private struct State: Sendable {
+        var members: [MatchID: [Int]] = [:]
+        var histories: [[Event]]
+        var violations: [String] = []
+        var isOver = false
+    }
+
+    private let state: Mutex<State>
+
+    init(people: Int) { state = Mutex(State(histories: Array(repeating: [], count: people))) }
+
+    var isOver: Bool { state.withLock { $0.isOver } }
+    func end() { state.withLock { $0.isOver = true } }
+
+    var matchCount: Int { state.withLock { $0.members.count } }
+    /// Matches of which both members heard: only those show who met whom.
+    var seenByBoth: Int { state.withLock { $0.members.values.count { $0.count == 2 } } }
+    var blockCount: Int {
+        state.withLock { $0.histories.joined().count { if case .blocked = $0 { true } else { false } } }
+    }
+
+    var text: String { "\(matchCount) matches, \(seenByBoth) seen by both, \(blockCount) blocks" }
+
+    func accuse(_ text: String) { state.withLock { $0.violations.append(text) } }
+
+    func note(_ event: Event, by person: Int) {
+        state.withLock { state in
+            state.histories[person].append(event)
+            if case .matched(let match) = event { state.members[match, default: []].append(person) }
+        }
+    }
+
+    /// Everything that must not have happened.
+    func violations() -> [String] {
+        state.withLock { state in
+            var found = state.violations
+            for (match, members) in state.members where members.count > 2 || Set(members).count < members.count {
+                found.append("match \(match) is of \(members)")
+            }
+            for (person, history) in state.histories.enumerated() {
+                var blocked: Set<Int> = []
+                for event in history {
+                    switch event {
+                    case .blocked(let match): blocked.formUnion(Self.partner(of: person, in: match, state))
+                    case .matched(let match):
+                        let met = Self.partner(of: person, in: match, state).intersection(blocked)
+                        if !met.isEmpty { found.append("\(person) met \(met), blocked before") }
+                    }
+                }
+            }
+            return found
+        }
+    }
+
+    /// Nobody when the partner was cut off before hearing of it.
+    private static func partner(of person: Int, in match: MatchID, _ state: State) -> Set<Int> {
+        Set(state.members[match] ?? []).subtracting([person])
+    }
+}
+
+/// Small and the same everywhere for the same seed (xorshift64*).
+private struct Dice: RandomNumberGenerator {
+    private var state: UInt64
+    init(seed: UInt64) { state = seed | 1 }
+    mutating func next() -> UInt64 {
+        state ^= state >> 12
+        state ^= state << 25
+        state ^= state >> 27
+        return state &* 0x2545_F491_4F6C_DD1D
+    }
+}
+
+/// Lets people in while the server is up. Whoever is being connected is waited for, and cut off afterwards with the
+/// others: a connection that is refused shows nothing.
+private final class Door: Sendable {
+    private struct State: Sendable {
+        var isOpen = true
+        var entering = 0
+    }
+
+    private let state = Mutex(State())
+
+    /// Nil while the door is closed.
+    func enter<R>(_ body: () throws -> R) rethrows -> R? {
+        let isOpen = state.withLock { state in
+            if state.isOpen { state.entering += 1 }
+            return state.isOpen
+        }
+        guard isOpen else { return nil }
+        defer { state.withLock { $0.entering -= 1 } }
+        return try body()
+    }
+
+    func close() throws {
+        state.withLock { $0.isOpen = false }
+        try eventually("somebody is being connected") { state.withLock { $0.entering == 0 } }
+    }
+
+    func open() { state.withLock { $0.isOpen = true } }
+}
+
+/// Somebody who presses Start, Next, Stop and Block, and comes back as the same person whenever the line breaks.
+private final class Restless {
+    private let number: Int
+    private let port: Int
+    private let witness: Witness
+    private let door: Door
+    private var dice: Dice
+    private var identity: String?
+    private var resume: Hello.Resume?
+    private var match: MatchID?
+    private var pendingBlock: (seq: UInt64, match: MatchID)?
+
+    init(_ number: Int, port: Int, seed: UInt64, _ door: Door, _ witness: Witness) {
+        (self.number, self.port, self.door, self.witness) = (number, port, door, witness)
+        dice = Dice(seed: seed &+ UInt64(number) &* 0x9E37_79B9_7F4A_7C15)
+    }
+
+    func live() {
+        while !witness.isOver {
+            do {
+                try visit()
+            } catch {
+                // The server was killed. What it did to those it had is seen by whoever comes back.
+            }
+            pause(.milliseconds(10))
+        }
+    }
+
+    private func visit() throws {
+        guard let person = try door.enter({ try Person.connect(port: port) }) else { return }
+        var hello = Hello()
+        (hello.identity, hello.resume) = (identity, resume)
+        try person.greet(hello)
+        identity = identity ?? person.welcome.identity
+        if person.welcome.resumed { return witness.accuse("\(number) resumed what a killed server cannot know") }
+        if person.welcome.state.roulette.state != .idle || person.welcome.state.sessions != [] {
+            witness.accuse("\(number) is believed to be in \(person.welcome.state)")
+        }
+        resume = Hello.Resume(secret: person.welcome.resume.secret, received: person.received)
+        (match, pendingBlock) = (nil, nil)
+        try person.say(.start(Start(mode: .text)))
+        while !witness.isOver {
+            let deadline = ContinuousClock.now + .milliseconds(Int.random(in: 20...150, using: &dice))
+            while person.line.socket.isReadable(until: deadline) {
+                guard let message = try person.next(until: .now + .seconds(20)) else { return }
+                hear(message)
+                person.forget()
+            }
+            try act(person)
+        }
+        try person.say(.bye)
+    }
+
+    private func hear(_ message: ServerMessage) {
+        switch message {
+        case .matched(let matched):
+            if let match { witness.accuse("\(number) is in \(match) and in \(matched.match)") }
+            match = matched.match
+            witness.note(.matched(matched.match), by: number)
+        case .ended(let ended):
+            if match != ended.match {
+                witness.accuse("\(number) left \(ended.match), being in \(String(describing: match))")
+            }
+            match = nil
+        case .ok(let answer):
+            guard let block = pendingBlock, block.seq == answer.re else { return }
+            witness.note(.blocked(block.match), by: number)
+            pendingBlock = nil
+        default: return
+        }
+    }
+
+    private func act(_ person: Person) throws {
+        guard pendingBlock == nil else { return }
+        switch (Int.random(in: 0..<10, using: &dice), match) {
+        case (0, let match?): pendingBlock = (try person.say(.block(OfMatch(match: match))), match)
+        case (1...6, let match?): try person.say(.next(OfMatch(match: match)))
+        case (7, _):
+            try person.say(.stop)
+            try person.say(.start(Start(mode: .text)))
+        default: try person.say(.start(Start(mode: .text)))
+        }
+    }
+}
+
+extension Hostile {
+    @Suite("Case 21: kill -9") struct RestartAttacks {
+        private static let people = 60
+        private static let kills = 4
+        /// So many new matches are the crowd at work again.
+        private static let matchesBetweenKills = 60
+
+        @Test("nobody is in two matches and no block is lost, however often the server is killed in the middle")
+        func kills() async throws {
+            let settings = [
+                "CONFAB_LIMITS_HELLO_BURST": "100000", "CONFAB_LIMITS_VERBS_PER_SECOND": "100",
+                "CONFAB_LIMITS_VERB_BURST": "1000", "CONFAB_ROULETTE_REMATCH_WAIT": "0s",
+                "CONFAB_ROULETTE_SKIPS_BEFORE_WAIT": "1000", "CONFAB_ROULETTE_RETRY_INTERVAL": "10ms",
+            ]
+            try await ServerProcess.run(settings) { server in
+                let seed = UInt64.random(in: .min ... .max)
+                print("hostile 21 | seed \(seed)")
+                let (witness, door, port) = (Witness(people: Self.people), Door(), server.port)
+                let crowd = (0..<Self.people).map { number in
+                    Background { Restless(number, port: port, seed: seed, door, witness).live() }
+                }
+                for _ in 0..<Self.kills {
+                    let enough = witness.matchCount + Self.matchesBetweenKills
+                    try eventually("the crowd has only \(witness.matchCount) matches") { witness.matchCount >= enough }
+                    try door.close()
+                    server.kill()
+                    try server.restart()
+                    door.open()
+                }
+                // Killing disturbs everybody; what follows must not.
+                let attack = try UnderAttack(server, case: 21, "Start and Next across kill -9")
+                let enough = witness.matchCount + 2 * Self.matchesBetweenKills
+                try eventually("the crowd has only \(witness.matchCount) matches") { witness.matchCount >= enough }
+                try attack.finish(sent: "\(Self.people) people, \(Self.kills) kills", cameBack: witness.text)
+                witness.end()
+                for person in crowd { try person.join() }
+                let violations = witness.violations()
+                #expect(violations.isEmpty, "\(violations.prefix(10))")
+                // What nobody saw proves nothing.
+                #expect(witness.blockCount > 0 && witness.seenByBoth > Self.matchesBetweenKills)
+            }
+        }
+    }
+}

@@ -1,0 +1,161 @@
+import Foundation
+import Testing
+import Wire
+
+extension Hostile {
+    @Suite("Case 6: slow and silent clients") struct SlowAttacks {
+        private static let headerTimeout = ["CONFAB_LIMITS_REQUEST_HEADER_TIMEOUT": "1s"]
+        private static let patience: Duration = .seconds(30)
+
+        @Test("an upgrade request sent byte by byte is cut off by the header timeout")
+        func slowUpgrade() async throws {
+            try await Attack(number: 6, name: "upgrade byte by byte", settings: Self.headerTimeout).run { server in
+                let sockets = try (0..<100).map { _ in try RawSocket(port: server.port) }
+                let request = Array(
+                    RawWebSocket.request(headers: [("X-Padding", String(repeating: "x", count: 2000))]).utf8)
+                var sent = 0
+                // A byte each 20 ms: the request would take a minute.
+                for byte in request.prefix(1500) where !sockets.allSatisfy({ $0.isClosedByPeer(within: .zero) }) {
+                    for socket in sockets { sent += socket.sendWhatGoes([byte], within: .zero) }
+                    pause(.milliseconds(20))
+                }
+                let (open, answered) = (Endings.ends(of: sockets, within: .zero), sockets.count { !$0.pending.isEmpty })
+                #expect(open == 0, "\(open) of 100 are still open")
+                #expect(answered == 0, "\(answered) of 100 were answered")
+                return AttackOutcome(sent: "100 requests, \(sent) bytes in all", cameBack: "\(100 - open) cut off")
+            }
+        }
+
+        @Test("thousands of connections that say nothing are cut off, and nobody notices")
+        func idleConnections() async throws {
+            // Both ends are on this machine.
+            let count = min(2000, raiseDescriptorLimit() / 2 - 200)
+            try await Attack(number: 6, name: "idle TCP", settings: Self.headerTimeout).run { server in
+                let before = server.descriptors
+                let port = server.port
+                // From a few threads: whoever comes while the kernel's queue is full waits a second to be let in.
+                let threads = (0..<8).map { remainder in
+                    Background { try stride(from: remainder, to: count, by: 8).map { _ in try RawSocket(port: port) } }
+                }
+                let sockets = try threads.flatMap { try $0.join() }
+                let open = Endings.ends(of: sockets, within: Self.patience)
+                #expect(open == 0, "\(open) of \(count) are still open")
+                try eventually("the server holds \(server.descriptors) descriptors, \(before) before") {
+                    server.descriptors < before + count / 10
+                }
+                return AttackOutcome(sent: "\(count) connections, no byte", cameBack: "\(count - open) cut off")
+            }
+        }
+
+        @Test("half a request head, and half a second one on a kept connection, are cut off")
+        func halfRequests() async throws {
+            try await Attack(number: 6, name: "half a request head", settings: Self.headerTimeout).run { server in
+                let sockets = try (0..<100).map { index in
+                    let socket = try RawSocket(port: server.port)
+                    if index.isMultiple(of: 2) { #expect(try socket.ask("/health").status == 200) }
+                    try socket.send("GET /v1/socket HTTP/1.1\r\nHost: confab.te")
+                    return socket
+                }
+                let open = Endings.ends(of: sockets, within: Self.patience)
+                #expect(open == 0, "\(open) of 100 are still open")
+                return AttackOutcome(sent: "100 half heads, 50 of them second ones", cameBack: "\(100 - open) cut off")
+            }
+        }
+
+        @Test("whoever never says hello hears 4408")
+        func noHello() async throws {
+            let settings = ["CONFAB_LIMITS_HANDSHAKE_TIMEOUT": "2s"]
+            try await Attack(number: 6, name: "no hello", settings: settings).run { server in
+                let lines = try (0..<200).map { _ in try RawWebSocket.open(port: server.port) }
+                // Half of one is none either, and a ping is no hello.
+                for line in lines { try line.send(frame: .text("{", final: false)) }
+                for line in lines.prefix(100) { try line.send(frame: .ping([1])) }
+                let endings = try Endings.closes(of: lines)
+                #expect(endings["4408"] == 200, "\(endings.text)")
+                return AttackOutcome(sent: "200 sockets without a hello", cameBack: endings.text)
+            }
+        }
+
+        /// Two missed: the pair, whose threads may wait for a busy machine, has seconds to answer.
+        private static let pings = ["CONFAB_CONNECTION_PING_INTERVAL": "1s", "CONFAB_CONNECTION_MISSED_PINGS": "2"]
+
+        @Test("whoever answers no ping is dropped, and a frame that trickles is no answer")
+        func noPong() async throws {
+            try await Attack(number: 6, name: "no answer to pings", settings: Self.pings).run { server in
+                let lines = try (0..<200).map { _ in try RawWebSocket.openWelcomed(port: server.port) }
+                let trickling = lines.suffix(100)
+                let frame = RawFrame.text([UInt8](repeating: 0x20, count: 60_000)).bytes
+                // A byte each 20 ms: the frame would take twenty minutes.
+                for byte in frame.prefix(1500) where !lines.allSatisfy({ $0.socket.isClosedByPeer(within: .zero) }) {
+                    for line in trickling { line.socket.sendWhatGoes([byte], within: .zero) }
+                    pause(.milliseconds(20))
+                }
+                let open = Endings.ends(of: lines.map(\.socket), within: .zero)
+                #expect(open == 0, "\(open) of 200 are still open")
+                return AttackOutcome(
+                    sent: "200 welcomed, 100 of them trickling a frame", cameBack: "\(200 - open) dropped")
+            }
+        }
+
+        @Test("whoever does not read is dropped before what waits for him fills the memory")
+        func slowReader() async throws {
+            let settings = [
+                "CONFAB_LIMITS_SEND_QUEUE": "256KiB", "CONFAB_LIMITS_VERBS_PER_SECOND": "100000",
+                "CONFAB_LIMITS_VERB_BURST": "100000",
+            ]
+            try await Attack(number: 6, name: "a reader who does not read", settings: settings).run { server in
+                let talker = try Person.arrive(port: server.port)
+                let deaf = try Person.arrive(port: server.port)
+                try talker.say(.start(Start()))
+                try deaf.say(.start(Start()))
+                let matched = try talker.hear("match") { if case .matched(let matched) = $0 { matched } else { nil } }
+                let session = try talker.join(matched.publish).session
+                _ = try deaf.hear("match") { if case .matched(let matched) = $0 { matched } else { nil } }
+                _ = try deaf.join(matched.publish)
+                let data = String(repeating: "x", count: 8000)
+                var said = 0
+                var isDropped = false
+                // Far more than the kernel keeps for both ends.
+                while !isDropped, said < 5000 {
+                    let seq = try talker.say(.signal(Signal(session: session, type: "chat", data: data)))
+                    said += 1
+                    try talker.hear("answer") { message in
+                        if case .partner(let partner) = message, partner.state == .reconnecting { isDropped = true }
+                        if case .ok(let answer) = message, answer.re == seq { return true }
+                        return nil
+                    }
+                    talker.forget()
+                }
+                #expect(isDropped, "\(said) signals of 8000 bytes were kept for somebody who does not read")
+                return AttackOutcome(sent: "\(said) signals of 8000 bytes, unread", cameBack: "reader dropped")
+            }
+        }
+
+        @Test("a TLS handshake that is never finished is cut off", .timeLimit(.minutes(3)))
+        func unfinishedTLS() async throws {
+            guard let tunnel = try TLSTunnel() else {
+                print("hostile 6  | TLS never finished: left out, there is no openssl to make a certificate with")
+                return
+            }
+            defer { tunnel.remove() }
+            var attack = Attack(number: 6, name: "TLS never finished")
+            attack.settings = tunnel.settings.merging(Self.headerTimeout) { $1 }
+            attack.connect = { try tunnel.connect(port: $0.port) }
+            try await attack.run { server in
+                let sockets = try (0..<500).map { index in
+                    let socket = try RawSocket(port: server.port)
+                    // Nothing, the head of a record, or the beginning of a ClientHello.
+                    try socket.send(Array(Self.clientHello.prefix([0, 5, 40][index % 3])))
+                    return socket
+                }
+                let open = Endings.ends(of: sockets, within: Self.patience)
+                #expect(open == 0, "\(open) of 500 are still open")
+                return AttackOutcome(sent: "500 unfinished handshakes", cameBack: "\(500 - open) cut off")
+            }
+        }
+
+        /// A record of 512 bytes that holds a ClientHello of TLS 1.2, and only its beginning.
+        private static let clientHello: [UInt8] =
+            [0x16, 3, 1, 2, 0, 1, 0, 1, 0xFC, 3, 3] + [UInt8](repeating: 0x42, count: 32)
+    }
+}

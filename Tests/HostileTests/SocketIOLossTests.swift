@@ -1,0 +1,97 @@
+import Foundation
+import Synchronization
+import Testing
+
+extension Hostile {
+    /// A polling client has only its polls: what the server writes into one that was given up must come again.
+    @Suite("Polls that are given up") struct SocketIOLoss {
+        /// Budgets out of the way: what is looked at is what arrives.
+        private static let settings = [
+            "CONFAB_LIMITS_VERBS_PER_SECOND": "100000", "CONFAB_LIMITS_VERB_BURST": "100000",
+        ]
+
+        /// Has the server say something to this client, again and again: each message that asks for an acknowledgement
+        /// gets one.
+        private static func talk(_ client: RawSocketIO, count: Int, seed: UInt64) -> Background<Void> {
+            Background {
+                var random = Random(seed: seed)
+                let socket = try RawSocket(port: client.port)
+                for number in 1...count {
+                    try client.post("3:\(number)::x", on: socket)
+                    pause(.microseconds(random.below(6000)))
+                }
+            }
+        }
+
+        /// How a client gives up a poll.
+        enum Abandoning: CaseIterable { case close, reset, closeUnread }
+
+        @Test(
+            "nothing is lost, doubled or out of order, whenever and however polls are given up",
+            arguments: Abandoning.allCases)
+        func abandonedPolls(_ how: Abandoning) async throws {
+            let seed = UInt64.random(in: 1 ... .max)
+            let count = 300
+            try await ServerProcess.run(Self.settings) { server in
+                let client = try RawSocketIO(port: server.port)
+                try client.poll()
+                let talking = Self.talk(client, count: count, seed: seed)
+                var random = Random(seed: ~seed)
+                var heard: [Int] = []
+                var given = 0
+                let deadline = ContinuousClock.now + .seconds(60)
+                while heard.last != count, ContinuousClock.now < deadline {
+                    let socket = try RawSocket(port: client.port)
+                    try socket.send("GET \(client.pollPath) HTTP/1.1\r\nHost: x\r\n\r\n")
+                    if random.below(3) == 0 {
+                        given += 1
+                        pause(.microseconds(random.below(5000)))
+                        switch how {
+                        case .close: socket.close()
+                        case .reset: socket.reset()
+                        case .closeUnread:
+                            // The answer lies there, unread, when the socket is closed.
+                            _ = socket.isReadable(until: .now + .milliseconds(20))
+                            socket.close()
+                        }
+                        continue
+                    }
+                    for packet in RawSocketIO.packets(try socket.readAnswer(within: .seconds(30)).text) {
+                        if packet.hasPrefix("6:::"), let number = Int(packet.dropFirst(4)) { heard.append(number) }
+                    }
+                }
+                try talking.join()
+                print("polls given up by \(how): \(given) of them, \(heard.count) messages heard, seed \(seed)")
+                #expect(heard == Array(1...count), "seed \(seed)")
+                #expect(given > 10)
+            }
+        }
+
+        @Test("a poll given up after 3 s, as Python's client does, loses nothing")
+        func pythonsPatience() async throws {
+            try await ServerProcess.run { server in
+                let client = try RawSocketIO(port: server.port)
+                _ = try client.hear(#"5:::{"name":"initial""#)
+                let socket = try RawSocket(port: server.port)
+                try socket.send("GET \(client.pollPath) HTTP/1.1\r\nHost: x\r\n\r\n")
+                #expect(!socket.isReadable(until: .now + .seconds(3)))
+                socket.close()
+                try client.post(RawSocketIO.event("next"))
+                #expect(try client.poll() == RawSocketIO.event("empty"))
+            }
+        }
+    }
+}
+
+/// Reproducible random numbers (SplitMix64).
+struct Random {
+    private var state: UInt64
+    init(seed: UInt64) { state = seed }
+
+    mutating func below(_ bound: Int) -> Int {
+        state &+= 0x9E37_79B9_7F4A_7C15
+        var mixed = (state ^ (state >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
+        return Int((mixed ^ (mixed >> 31)) % UInt64(bound))
+    }
+}

@@ -1,0 +1,146 @@
+import Foundation
+import Wire
+
+/// A client of our own protocol: says what it is told, remembers what it hears, and waits for a message with a reason why
+/// it has not come yet. Used by one thread at a time, which is why it has no lock.
+final class Person: @unchecked Sendable {
+    let line: RawWebSocket
+    private(set) var welcome = Welcome()
+    /// The highest number received; everything below it came too.
+    private(set) var received: UInt64 = 0
+    private(set) var heard: [ServerMessage] = []
+    private var seq: UInt64 = 0
+
+    private init(_ line: RawWebSocket) { self.line = line }
+
+    /// Opens a socket and says nothing yet.
+    static func connect(
+        port: Int, headers: [(String, String)] = [], from source: String? = nil
+    ) throws -> Person {
+        Person(try RawWebSocket.open(port: port, headers: headers, from: source))
+    }
+
+    /// The same over a connection that is there already.
+    static func connect(on socket: RawSocket) throws -> Person {
+        try socket.send(RawWebSocket.request())
+        return Person(try RawWebSocket.accept(on: socket))
+    }
+
+    /// Opens a socket, says hello and waits for the welcome.
+    static func arrive(
+        port: Int, identity: String? = nil, token: String? = nil, headers: [(String, String)] = [],
+        name: String? = nil, resume: Hello.Resume? = nil, from source: String? = nil
+    ) throws -> Person {
+        let person = try connect(port: port, headers: headers, from: source)
+        var hello = Hello()
+        (hello.identity, hello.token, hello.name, hello.resume) = (identity, token, name, resume)
+        try person.greet(hello)
+        return person
+    }
+
+    @discardableResult
+    func greet(_ hello: Hello = Hello()) throws -> Welcome {
+        try say(.hello(hello))
+        welcome = try hear("welcome") { if case .welcome(let welcome) = $0 { welcome } else { nil } }
+        return welcome
+    }
+
+    /// The code the server closed with, or 1006 when the line just ended; nil while it is open.
+    var closeCode: UInt16? { line.closeCode }
+    /// Errors heard so far.
+    var errors: [WireError] { heard.compactMap { if case .error(let message) = $0 { message.error } else { nil } } }
+
+    // MARK: Saying
+
+    /// Says a message with the next number, or unnumbered; returns the number.
+    @discardableResult
+    func say(_ message: ClientMessage) throws -> UInt64 {
+        guard !message.isUnnumbered else {
+            let ack: UInt64? = if case .ack = message { received } else { nil }
+            try line.send(text: Envelope(ack: ack, message: message).encode())
+            return 0
+        }
+        seq += 1
+        try line.send(text: Envelope(seq: seq, ack: received, message: message).encode())
+        return seq
+    }
+
+    // MARK: Hearing
+
+    /// The next message for which `pick` returns something; the others are kept in `heard`.
+    @discardableResult
+    func hear<T>(
+        _ what: String, within limit: Duration = .seconds(20), _ pick: (ServerMessage) throws -> T?
+    ) throws -> T {
+        let deadline = ContinuousClock.now + limit
+        do {
+            while let message = try next(until: deadline) {
+                if let picked = try pick(message) { return picked }
+            }
+        } catch let late as TimedOut {
+            throw TimedOut("no \(what): \(late); heard \(heard.suffix(20).map(\.type))")
+        }
+        throw TimedOut("no \(what): closed with \(closeCode ?? 1006) after \(heard.suffix(20)) ")
+    }
+
+    /// The next message, answering pings; nil when the server closes instead.
+    func next(until deadline: ContinuousClock.Instant) throws -> ServerMessage? {
+        guard let text = try line.readText(within: max(.zero, deadline - ContinuousClock.now)) else { return nil }
+        let envelope: Envelope<ServerMessage>
+        do {
+            envelope = try Envelope<ServerMessage>.decode(Array(text.utf8))
+        } catch {
+            throw TimedOut("the server said what is not ours: \(text.prefix(200))")
+        }
+        if let number = envelope.seq {
+            guard number == received + 1 else { throw TimedOut("number \(number) came after \(received)") }
+            received = number
+        }
+        heard.append(envelope.message)
+        return envelope.message
+    }
+
+    /// Forgets what was heard; for those who listen long.
+    func forget() { heard.removeAll(keepingCapacity: true) }
+
+    /// Waits until the server has closed, and says with which code; 1006 when the line just ended.
+    @discardableResult
+    func hearClose(within limit: Duration = .seconds(20)) throws -> UInt16 {
+        let deadline = ContinuousClock.now + limit
+        while closeCode == nil, try next(until: deadline) != nil {}
+        return closeCode ?? 1006
+    }
+
+    /// Waits for the answer to that request: nil for `ok`, else the error.
+    func hearAnswer(to seq: UInt64, within limit: Duration = .seconds(20)) throws -> WireError? {
+        try hear("answer to \(seq)", within: limit) { message -> WireError?? in
+            switch message {
+            case .ok(let answer) where answer.re == seq: .some(nil)
+            case .error(let error) where error.re == seq: .some(error.error)
+            default: nil
+            }
+        }
+    }
+
+    // MARK: Meeting
+
+    /// Presses Start and waits for a match.
+    func meet(_ start: Start = Start(), within limit: Duration = .seconds(20)) throws -> Matched {
+        try say(.start(start))
+        return try hear("match", within: limit) { if case .matched(let matched) = $0 { matched } else { nil } }
+    }
+
+    /// Joins the session that a match named.
+    func join(_ admission: Admission) throws -> Joined {
+        try say(.join(Join(session: admission.session, token: admission.token)))
+        return try hear("session.joined") { if case .joined(let joined) = $0 { joined } else { nil } }
+    }
+
+    // MARK: Going
+
+    /// Closes with a close frame: leaving.
+    func close(_ code: UInt16 = 1000) throws { try line.close(code) }
+
+    /// Cuts the line: a drop.
+    func drop() { line.socket.close() }
+}

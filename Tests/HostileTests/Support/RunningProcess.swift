@@ -1,0 +1,118 @@
+import Foundation
+
+/// A child process whose output goes to files, so that no pipe can fill up and stop it.
+final class RunningProcess: @unchecked Sendable {
+    // Foundation's Process guards its own state; nothing else here changes.
+    private let process = Process()
+
+    init(
+        _ executable: String, _ arguments: [String], environment: [String: String], logFile: String,
+        errorFile: String? = nil
+    ) throws {
+        process.executableURL = URL(fileURLWithPath: executable)
+        process.arguments = arguments
+        process.environment = environment
+        process.standardInput = FileHandle.nullDevice
+        process.standardOutput = try Self.handle(logFile)
+        process.standardError = try errorFile.map(Self.handle) ?? process.standardOutput
+        try process.run()
+    }
+
+    private static func handle(_ path: String) throws -> FileHandle {
+        if !FileManager.default.fileExists(atPath: path) {
+            _ = FileManager.default.createFile(atPath: path, contents: nil)
+        }
+        let handle = try FileHandle(forWritingTo: URL(fileURLWithPath: path))
+        try handle.seekToEnd()
+        return handle
+    }
+
+    var id: Int32 { process.processIdentifier }
+    var isRunning: Bool { process.isRunning }
+    /// Once it has ended.
+    var status: Int32 { process.isRunning ? 0 : process.terminationStatus }
+
+    /// How it ended, when not by itself and well: "status 1", "signal 5".
+    var misfortune: String? {
+        guard !process.isRunning else { return nil }
+        if process.terminationReason == .uncaughtSignal { return "signal \(process.terminationStatus)" }
+        return process.terminationStatus == 0 ? nil : "status \(process.terminationStatus)"
+    }
+
+    func send(_ signal: Int32) { if process.isRunning { kill(id, signal) } }
+
+    /// Whether it ends in that time.
+    func waits(within limit: Duration) -> Bool {
+        (try? eventually("the process runs", within: limit) { !process.isRunning }) != nil
+    }
+}
+
+enum Executable {
+    /// The server to attack: what CONFAB_BINARY names, else the one built beside the tests.
+    static func confab() throws -> String {
+        let environment = ProcessInfo.processInfo.environment
+        if let named = environment["CONFAB_BINARY"], !named.isEmpty {
+            guard FileManager.default.isExecutableFile(atPath: named) else {
+                throw TimedOut("CONFAB_BINARY names \(named), which is not an executable file.")
+            }
+            return named
+        }
+        var folder = testExecutable.deletingLastPathComponent()
+        while folder.path != "/" {
+            let candidate = folder.appendingPathComponent("confab").path
+            var isFolder: ObjCBool = false
+            if FileManager.default.fileExists(atPath: candidate, isDirectory: &isFolder), !isFolder.boolValue,
+                FileManager.default.isExecutableFile(atPath: candidate)
+            {
+                return candidate
+            }
+            folder.deleteLastPathComponent()
+        }
+        throw TimedOut(
+            "There is no \"confab\" beside \(testExecutable.path). Build it with \"swift build --product confab\", or "
+                + "name one in the variable CONFAB_BINARY."
+        )
+    }
+
+    private static var testExecutable: URL {
+        let own = "/proc/self/exe"
+        if let path = try? FileManager.default.destinationOfSymbolicLink(atPath: own) {
+            return URL(fileURLWithPath: path)
+        }
+        // Elsewhere the test runner is the toolchain's, and names the bundle as an argument.
+        let bundle = CommandLine.arguments.first { $0.contains(".xctest") } ?? CommandLine.arguments[0]
+        return URL(fileURLWithPath: bundle)
+    }
+}
+
+/// What the system knows of a process.
+enum ProcessFigures {
+    static func memory(_ id: Int32) -> Int { status(id, "VmRSS") ?? residentByCommand(id) }
+
+    /// Where the system keeps no highest value, the present one.
+    static func peakMemory(_ id: Int32) -> Int { status(id, "VmHWM") ?? residentByCommand(id) }
+
+    static func descriptors(_ id: Int32) -> Int {
+        (try? FileManager.default.contentsOfDirectory(atPath: "/proc/\(id)/fd").count) ?? 0
+    }
+
+    private static func status(_ id: Int32, _ field: String) -> Int? {
+        // Files in /proc say they are empty; only reading to the end tells.
+        guard let handle = FileHandle(forReadingAtPath: "/proc/\(id)/status") else { return nil }
+        defer { try? handle.close() }
+        let text = String(decoding: (try? handle.readToEnd()) ?? Data(), as: UTF8.self)
+        guard let line = text.split(separator: "\n").first(where: { $0.hasPrefix(field + ":") }) else { return nil }
+        return line.split(whereSeparator: \.isWhitespace).dropFirst().first.flatMap { Int($0) }.map { $0 * 1024 }
+    }
+
+    private static func residentByCommand(_ id: Int32) -> Int {
+        let process = Process()
+        let pipe = Pipe()
+        process.executableURL = URL(fileURLWithPath: "/bin/ps")
+        process.arguments = ["-o", "rss=", "-p", "\(id)"]
+        process.standardOutput = pipe
+        guard (try? process.run()) != nil else { return 0 }
+        let text = String(decoding: pipe.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
+        return (Int(text.trimmingCharacters(in: .whitespacesAndNewlines)) ?? 0) * 1024
+    }
+}

@@ -1,0 +1,188 @@
+import Foundation
+import Signaling
+import Synchronization
+import Testing
+
+/// What a command of the executable did.
+struct CommandResult: Sendable {
+    var status: Int32
+    var output: String
+    var errors: String
+}
+
+/// `confab serve` in a process of its own: its memory can be measured, and a trap in it is seen rather than shared.
+final class ServerProcess: Sendable {
+    private struct State: Sendable {
+        var process: RunningProcess?
+        var port = 0
+        var wasKilled = false
+    }
+
+    /// What the server is given besides what the test asks for.
+    private static let defaults = ["CONFAB_MEDIA_PORT": "0", "CONFAB_METRICS_ENABLED": "false"]
+    private static let patience: Duration = .seconds(30)
+    private static let stoppingPatience: Duration = .seconds(10)
+
+    let dataDirectory: String
+    /// The test's own variables, without the defaults.
+    let settings: [String: String]
+    private let flags: [String]
+    private let directory: String
+    private let state = Mutex(State())
+
+    private init(_ settings: [String: String], _ flags: [String]) throws {
+        self.settings = settings
+        self.flags = flags
+        directory = NSTemporaryDirectory() + "confab-hostile-\(UUID().uuidString)"
+        dataDirectory = directory + "/data"
+        try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
+    }
+
+    /// Runs `body` beside a server that is ready, where blocking is allowed, and stops the server.
+    ///
+    /// - Parameters:
+    ///   - settings: variables such as `CONFAB_LIMITS_HANDSHAKE_TIMEOUT`.
+    ///   - flags: further arguments of `confab serve`.
+    static func run<R>(
+        _ settings: [String: String] = [:], flags: [String] = [], _ body: (ServerProcess) async throws -> R
+    ) async throws -> R {
+        try await blocking {
+            let server = try ServerProcess(settings, flags)
+            defer { try? FileManager.default.removeItem(atPath: server.directory) }
+            let result: R
+            do {
+                try server.start(port: 0)
+                result = try await body(server)
+            } catch {
+                server.stop()
+                throw error
+            }
+            server.stop()
+            return result
+        }
+    }
+
+    // MARK: Starting and stopping
+
+    private func start(port: Int) throws {
+        raiseDescriptorLimit()
+        let process = try RunningProcess(
+            try Executable.confab(),
+            ["serve", "--port", "\(port)", "--data-dir", dataDirectory] + flags,
+            environment: environment, logFile: directory + "/log"
+        )
+        state.withLock { ($0.process, $0.wasKilled) = (process, false) }
+        let linesBefore = log.components(separatedBy: Self.readyMark).count
+        try eventually("the server is not ready: \(log)", within: Self.patience) {
+            log.components(separatedBy: Self.readyMark).count > linesBefore || !process.isRunning
+        }
+        guard let port = Self.port(in: log) else { throw TimedOut("the server did not start: \(log)") }
+        state.withLock { $0.port = port }
+    }
+
+    private static let readyMark = "Confab is ready: "
+
+    private static func port(in log: String) -> Int? {
+        guard let line = log.components(separatedBy: "\n").last(where: { $0.contains(readyMark) }) else { return nil }
+        let url = line.components(separatedBy: readyMark).last?.prefix { !$0.isWhitespace } ?? ""
+        return url.split(separator: ":").last.flatMap { Int($0) }
+    }
+
+    private var environment: [String: String] {
+        ProcessInfo.processInfo.environment.filter { !$0.key.hasPrefix("CONFAB_") }
+            .merging(Self.defaults) { $1 }
+            .merging(settings) { $1 }
+    }
+
+    /// Ends it as an operator does, and judges how it lived.
+    private func stop() {
+        let (process, wasKilled) = state.withLock { ($0.process, $0.wasKilled) }
+        guard let process, !wasKilled else { return judge() }
+        let hasDied = !process.isRunning
+        process.send(SIGTERM)
+        if !process.waits(within: Self.stoppingPatience) {
+            Issue.record("The server did not stop within \(Self.stoppingPatience) of SIGTERM.")
+            process.send(SIGKILL)
+            _ = process.waits(within: Self.stoppingPatience)
+        } else if hasDied || process.misfortune != nil {
+            // A trap may be busy writing its report when it is asked to stop.
+            Issue.record("The server died, with \(process.misfortune ?? "status 0"): \(log.suffix(20000))")
+        }
+        judge()
+    }
+
+    private func judge() {
+        // What Swift's runtime says, and what its backtracer does even where a signal alone was the end.
+        let log = log
+        if log.contains("Fatal error") || log.contains("*** Signal ") {
+            Issue.record("The server trapped: \(log.suffix(20000))")
+        }
+    }
+
+    /// SIGKILL: what a crash or a power cut is to the data.
+    func kill() {
+        let process = state.withLock {
+            $0.wasKilled = true
+            return $0.process
+        }
+        process?.send(SIGKILL)
+        _ = process?.waits(within: Self.stoppingPatience)
+    }
+
+    /// Starts it again on the same port and the same data; stops it first if it still runs.
+    func restart() throws {
+        if isRunning {
+            state.withLock { $0.process }?.send(SIGTERM)
+            if state.withLock({ $0.process })?.waits(within: Self.stoppingPatience) != true { kill() }
+        }
+        try start(port: port)
+    }
+
+    // MARK: Looking at it
+
+    var port: Int { state.withLock { $0.port } }
+    var processID: Int32 { state.withLock { $0.process?.id ?? 0 } }
+    var isRunning: Bool { state.withLock { $0.process?.isRunning ?? false } }
+
+    /// All it has written so far, on both outputs.
+    var log: String {
+        String(decoding: FileManager.default.contents(atPath: directory + "/log") ?? Data(), as: UTF8.self)
+    }
+
+    /// Physical memory in bytes, now and at the highest.
+    var memory: Int { ProcessFigures.memory(processID) }
+    var peakMemory: Int { ProcessFigures.peakMemory(processID) }
+    /// Open descriptors: sockets, files and what the loop needs.
+    var descriptors: Int { ProcessFigures.descriptors(processID) }
+
+    /// Runs another command of the executable on the same data.
+    func command(_ arguments: [String]) async throws -> CommandResult {
+        let log = directory + "/command-\(UUID().uuidString)"
+        let (environment, dataDirectory) = (environment, dataDirectory)
+        return try await onThread {
+            let process = try RunningProcess(
+                try Executable.confab(), arguments + ["--data-dir", dataDirectory], environment: environment,
+                logFile: log, errorFile: log + ".errors"
+            )
+            guard process.waits(within: Self.patience) else {
+                process.send(SIGKILL)
+                throw TimedOut("confab \(arguments) still runs after \(Self.patience)")
+            }
+            func text(_ path: String) -> String {
+                String(decoding: FileManager.default.contents(atPath: path) ?? Data(), as: UTF8.self)
+            }
+            return CommandResult(status: process.status, output: text(log), errors: text(log + ".errors"))
+        }
+    }
+
+    /// The project that the server's sessions and tokens are signed by.
+    func project() throws -> Project {
+        struct File: Decodable { var apiKey: String, apiSecret: String }
+        let path = dataDirectory + "/project.json"
+        let file = try JSONDecoder().decode(File.self, from: FileManager.default.contents(atPath: path) ?? Data())
+        guard let project = Project(apiKey: file.apiKey, secret: file.apiSecret) else {
+            throw TimedOut("\(path) holds no project")
+        }
+        return project
+    }
+}

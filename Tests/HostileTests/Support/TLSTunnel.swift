@@ -1,0 +1,62 @@
+import Foundation
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+/// OpenSSL's command: makes a server's certificate, and is the client that these tests have no library for.
+struct TLSTunnel: Sendable {
+    private let openssl: String
+    private let directory: String
+
+    /// Makes a key and a certificate in a new folder; nil where there is no `openssl`.
+    init?() throws {
+        let folders = (ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin").split(separator: ":")
+        let candidates = folders.map { "\($0)/openssl" }
+        guard let openssl = candidates.first(where: FileManager.default.isExecutableFile) else { return nil }
+        self.openssl = openssl
+        directory = NSTemporaryDirectory() + "confab-tls-\(UUID().uuidString)"
+        try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
+        let process = try RunningProcess(
+            openssl,
+            [
+                "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
+                "-subj", "/CN=localhost", "-keyout", directory + "/key.pem", "-out", directory + "/certificate.pem",
+            ], environment: [:], logFile: directory + "/log"
+        )
+        guard process.waits(within: .seconds(20)), process.status == 0 else {
+            throw TimedOut("openssl made no certificate; see \(directory)/log")
+        }
+    }
+
+    func remove() { try? FileManager.default.removeItem(atPath: directory) }
+
+    var settings: [String: String] {
+        [
+            "CONFAB_TLS_CERTIFICATE": directory + "/certificate.pem",
+            "CONFAB_TLS_PRIVATE_KEY": directory + "/key.pem",
+        ]
+    }
+
+    /// A connection to a port that speaks TLS: what goes in here comes out there. The process ends with the connection.
+    func connect(port: Int) throws -> RawSocket {
+        var ends: [Int32] = [0, 0]
+        guard socketpair(AF_UNIX, streamSocket, 0, &ends) == 0 else { throw SocketError("socketpair", errno) }
+        // Inherited by a process started meanwhile, our own end would never be seen to close.
+        _ = fcntl(ends[0], F_SETFD, FD_CLOEXEC)
+        let inner = FileHandle(fileDescriptor: ends[1], closeOnDealloc: true)
+        let process = Process()
+        process.executableURL = URL(fileURLWithPath: openssl)
+        process.arguments = ["s_client", "-quiet", "-connect", "127.0.0.1:\(port)"]
+        process.standardInput = inner
+        process.standardOutput = inner
+        process.standardError = FileHandle.nullDevice
+        try process.run()
+        try inner.close()
+        return RawSocket(descriptor: ends[0])
+    }
+}

@@ -1,0 +1,161 @@
+import Foundation
+import Wire
+
+/// How two people fared beside an attack.
+struct PairReport: Sendable {
+    /// How many messages arrived, both ways together.
+    var messages: Int
+    /// From saying to being heard by the partner.
+    var p50: Duration
+    var p99: Duration
+    var longest: Duration
+}
+
+/// Two people who met through the roulette and chat while somebody attacks their server. Each line is numbered; each
+/// waits for the answer to a line before saying the next, so a stall of the server is seen as one long wait.
+final class UndisturbedPair: Sendable {
+    /// Merge these into a server's settings to let the pair write a hundred lines a second each.
+    static let settings = ["CONFAB_LIMITS_VERBS_PER_SECOND": "500", "CONFAB_LIMITS_VERB_BURST": "1000"]
+    private static let fastest: Double = 100
+    /// What is allowed is not used up: the refill is counted in whole milliseconds.
+    private static let shareOfBudget = 0.8
+    /// A line unanswered for so long is lost.
+    private static let patience: Duration = .seconds(30)
+
+    private let first: Background<Side>
+    private let second: Background<Side>
+    private let isEnding: Flag
+
+    /// What one of them said and heard.
+    fileprivate struct Side: Sendable {
+        var said = 0
+        var heard = 0
+        var latencies: [Duration] = []
+    }
+
+    private init(_ first: Chatter, _ second: Chatter, _ isEnding: Flag) {
+        self.isEnding = isEnding
+        self.first = Background { try first.chat(until: { isEnding.isSet }) }
+        self.second = Background { try second.chat(until: { isEnding.isSet }) }
+    }
+
+    /// Lets two people meet and begin to chat.
+    ///
+    /// - Parameter connect: how each reaches the server, when not over plain TCP.
+    static func start(
+        _ server: ServerProcess, connect: (ServerProcess) throws -> RawSocket = { try RawSocket(port: $0.port) }
+    ) throws -> UndisturbedPair {
+        let allowed = Double(server.settings["CONFAB_LIMITS_VERBS_PER_SECOND"] ?? "20") ?? 20
+        let interval = Duration.seconds(1 / min(fastest, allowed * shareOfBudget))
+        let ann = try Person.connect(on: connect(server))
+        try ann.greet()
+        let bob = try Person.connect(on: connect(server))
+        try bob.greet()
+        try ann.say(.start(Start()))
+        try bob.say(.start(Start()))
+        let matches = try [ann, bob].map { person in
+            try person.hear("match") { if case .matched(let matched) = $0 { matched } else { nil } }
+        }
+        guard matches[0].match == matches[1].match else { throw TimedOut("the pair met somebody else") }
+        let joined = try zip([ann, bob], matches).map { try $0.join($1.publish) }
+        return UndisturbedPair(
+            Chatter(ann, joined[0].session, interval, partner: joined[1].connection.id),
+            Chatter(bob, joined[1].session, interval, partner: joined[0].connection.id), Flag()
+        )
+    }
+
+    /// Whether both still chat; a test that attacks for long may look.
+    var isChatting: Bool { !first.isFinished && !second.isFinished }
+
+    /// Lets both finish, and fails when any line was lost, repeated or out of order, or when either was disconnected.
+    func finish() throws -> PairReport {
+        isEnding.set()
+        let sides = try [first.join(), second.join()]
+        guard sides[0].said == sides[1].heard, sides[1].said == sides[0].heard else {
+            throw TimedOut("of \(sides.map(\.said)) lines said, \(sides.reversed().map(\.heard)) were heard")
+        }
+        let latencies = sides.flatMap(\.latencies).sorted()
+        guard let longest = latencies.last else { throw TimedOut("the pair had no time to say anything") }
+        return PairReport(
+            messages: latencies.count, p50: latencies[latencies.count / 2],
+            p99: latencies[latencies.count * 99 / 100], longest: longest
+        )
+    }
+
+    /// One of the two, on a thread of its own.
+    private final class Chatter: Sendable {
+        private let person: Person
+        private let session: SessionID
+        private let interval: Duration
+        private let partner: ConnectionID
+        private static let goodbye = "goodbye"
+
+        init(_ person: Person, _ session: SessionID, _ interval: Duration, partner: ConnectionID) {
+            (self.person, self.session, self.interval, self.partner) = (person, session, interval, partner)
+        }
+
+        /// Says a line each interval until told to end, then a goodbye, and listens until the partner's.
+        func chat(until isEnding: () -> Bool) throws -> Side {
+            var side = Side()
+            var unanswered: UInt64?
+            var hasSaidGoodbye = false
+            var partnerIsDone = false
+            var due = ContinuousClock.now
+            while !(hasSaidGoodbye && partnerIsDone && unanswered == nil) {
+                if unanswered == nil, !hasSaidGoodbye, ContinuousClock.now >= due {
+                    hasSaidGoodbye = isEnding()
+                    if !hasSaidGoodbye { side.said += 1 }
+                    unanswered = try say(hasSaidGoodbye ? Self.goodbye : "\(side.said)")
+                    due = .now + interval
+                }
+                let isWaiting = unanswered != nil || hasSaidGoodbye
+                let deadline = isWaiting ? .now + UndisturbedPair.patience : due
+                guard person.line.socket.isReadable(until: deadline) else {
+                    if isWaiting { throw TimedOut("line \(side.said) is unanswered, \(side.heard) were heard") }
+                    continue
+                }
+                guard let message = try person.next(until: .now + UndisturbedPair.patience) else {
+                    throw TimedOut("the pair was disconnected with \(person.closeCode ?? 1006): \(person.errors)")
+                }
+                person.forget()
+                switch message {
+                case .ok(let answer) where answer.re == unanswered: unanswered = nil
+                case .signal(let signal) where signal.from == partner:
+                    if try hear(signal.data, &side) { partnerIsDone = true }
+                case .ack, .connectionCreated: break
+                default: throw TimedOut("the pair was disturbed by \(message)")
+                }
+            }
+            return side
+        }
+
+        private func say(_ text: String) throws -> UInt64 {
+            let now = "\(Self.nanoseconds)"
+            return try person.say(
+                .signal(Signal(session: session, type: "chat", data: "\(text) \(now)", to: partner))
+            )
+        }
+
+        /// Takes the partner's next line; true for its goodbye.
+        private func hear(_ data: String?, _ side: inout Side) throws -> Bool {
+            let parts = (data ?? "").split(separator: " ")
+            guard parts.count == 2, let said = Int64(parts[1]) else {
+                throw TimedOut("a line was changed: \(data ?? "")")
+            }
+            if parts[0] == Self.goodbye { return true }
+            guard Int(parts[0]) == side.heard + 1 else {
+                throw TimedOut("line \(parts[0]) came after \(side.heard): lost, repeated or out of order")
+            }
+            side.heard += 1
+            side.latencies.append(.nanoseconds(Self.nanoseconds - said))
+            return false
+        }
+
+        /// One clock for both threads.
+        private static let origin = ContinuousClock.now
+        private static var nanoseconds: Int64 {
+            let (seconds, attoseconds) = (ContinuousClock.now - origin).components
+            return seconds * 1_000_000_000 + attoseconds / 1_000_000_000
+        }
+    }
+}

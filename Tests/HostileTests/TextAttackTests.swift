@@ -1,0 +1,173 @@
+import Foundation
+import Signaling
+import Testing
+import Wire
+
+extension Hostile {
+    /// Text that one member of a session sends to the others, and that a report keeps for the operator.
+    @Suite("Case 12: signals, streams and reports") struct TextAttacks {
+        private static let settings = [
+            "CONFAB_LIMITS_HELLO_BURST": "100000", "CONFAB_LIMITS_VERBS_PER_SECOND": "1000",
+            "CONFAB_LIMITS_VERB_BURST": "10000",
+        ]
+
+        private static func bytes(_ text: String?) -> [UInt8]? { text.map { Array($0.utf8) } }
+
+        @Test("a signal is passed on exactly as it was said, or refused with a code")
+        func signals() async throws {
+            try await Attack(number: 12, name: "signals", settings: Self.settings).run { server in
+                let (ann, bob, session) = try await Self.together(server)
+                var tally = Tally()
+                let texts =
+                    HostileText.short + [String(repeating: "<", count: 8192), String(repeating: "\u{0}", count: 8192)]
+                for text in texts {
+                    #expect(
+                        try ann.hearAnswer(to: ann.say(.signal(Signal(session: session, type: "chat", data: text))))
+                            == nil)
+                    let heard = try bob.hear("signal") { if case .signal(let signal) = $0 { signal } else { nil } }
+                    #expect(Self.bytes(heard.data) == Self.bytes(text) && heard.type == "chat")
+                    tally.count("passed on")
+                }
+                for type in HostileText.short + HostileText.long {
+                    let isPlain = type.utf8.count <= 128 && type.utf8.allSatisfy { Self.typeBytes.contains($0) }
+                    let answer = try ann.hearAnswer(
+                        to: ann.say(.signal(Signal(session: session, type: type, data: "x"))))
+                    tally.count(answer?.code.rawValue ?? "passed on")
+                    #expect(answer?.code == (isPlain ? nil : .signalInvalid), "\(type.debugDescription)")
+                    guard isPlain else { continue }
+                    let heard = try bob.hear("signal") { if case .signal(let signal) = $0 { signal } else { nil } }
+                    #expect(heard.type == type && heard.data == "x")
+                }
+                let long = Signal(session: session, type: "chat", data: String(repeating: "x", count: 8193))
+                #expect(try ann.hearAnswer(to: ann.say(.signal(long)))?.code == .signalTooLarge)
+                return AttackOutcome(sent: "\(tally.total) signals", cameBack: tally.text)
+            }
+        }
+
+        private static let typeBytes = Set("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_~".utf8)
+
+        @Test("stream names and connection data are passed on exactly, or refused with a code")
+        func streams() async throws {
+            try await Attack(number: 12, name: "streams, connection data", settings: Self.settings).run { server in
+                let forging = try await Forging(server)
+                let (ann, bob, session) = try await Self.together(server)
+                var tally = Tally()
+                for text in HostileText.short {
+                    #expect(try Self.bytes(Self.streamName(text, ann, bob, session)) == Self.bytes(text))
+                    tally.count("passed on")
+                    let data = Self.json(text)
+                    let token = forging.token(forging.sessionClaims(session.text, ["connection_data": data]))
+                    let cat = try Person.arrive(port: server.port)
+                    let joined = try cat.join(Admission(session: session, token: token))
+                    let told = try bob.hear("connection") {
+                        if case .connectionCreated(let told) = $0 { told.connection } else { nil }
+                    }
+                    #expect(Self.bytes(joined.connection.data) == Self.bytes(text))
+                    #expect(Self.bytes(told.data) == Self.bytes(text))
+                    try cat.line.close()
+                    tally.count("passed on")
+                }
+                for name in HostileText.long {
+                    var publish = Publish()
+                    (publish.session, publish.name) = (session, name)
+                    let answer = try ann.hearAnswer(to: ann.say(.publish(publish)))
+                    tally.count(answer?.code.rawValue ?? "ok")
+                    #expect(answer?.code == .malformed)
+                }
+                return AttackOutcome(sent: "\(tally.total) texts", cameBack: tally.text)
+            }
+        }
+
+        private static func json(_ text: String) -> String {
+            var writer = JSONWriter()
+            writer.string(text)
+            return String(decoding: writer.bytes, as: UTF8.self)
+        }
+
+        /// The first publishes a stream of that name and takes it back; what the second was told that it is called.
+        private static func streamName(
+            _ name: String, _ first: Person, _ second: Person, _ session: SessionID
+        ) throws -> String {
+            var publish = Publish()
+            (publish.session, publish.name) = (session, name)
+            let seq = try first.say(.publish(publish))
+            let own = try first.hear("published") { message -> StreamID? in
+                if case .published(let own) = message, own.re == seq { own.stream.id } else { nil }
+            }
+            let seen = try second.hear("stream") { if case .streamCreated(let seen) = $0 { seen.stream } else { nil } }
+            #expect(seen.id == own)
+            var gone = OfStream()
+            (gone.session, gone.stream) = (session, own)
+            #expect(try first.hearAnswer(to: first.say(.unpublish(gone))) == nil)
+            return seen.name
+        }
+
+        @Test("what a report keeps cannot steer the operator's terminal or forge a line of the list")
+        func reports() async throws {
+            try await Attack(number: 12, name: "reports with hostile text", settings: Self.settings).run { server in
+                let texts = HostileText.short.filter { !$0.isEmpty }
+                // The first reports carry all texts as chat as well, twenty at a time.
+                let chats = stride(from: 0, to: texts.count, by: 20).map {
+                    Array(texts[$0..<min($0 + 20, texts.count)])
+                }
+                for (index, text) in texts.enumerated() {
+                    try Self.report(text, chat: index < chats.count ? chats[index] : [], server)
+                }
+                let list = try await server.command(["report", "list"])
+                #expect(list.status == 0)
+                let lines = list.output.split(separator: "\n")
+                #expect(lines.count == texts.count)
+                #expect(lines.allSatisfy { $0.contains("  against ") && $0.first?.isNumber == true })
+                Self.isInert(list.output)
+                for (index, chat) in chats.enumerated() {
+                    let shown = try await server.command(["report", "show", "\(index + 1)"]).output
+                    // Heading, both identities, match, reason, and what to do.
+                    #expect(shown.split(separator: "\n").count == 6 + chat.count, "\(shown)")
+                    Self.isInert(shown)
+                }
+                return AttackOutcome(
+                    sent: "\(texts.count) reports", cameBack: "\(lines.count) lines of the list, all inert")
+            }
+        }
+
+        /// Nothing but text and line feeds: no control or invisible character, no line or paragraph separator.
+        private static func isInert(_ text: String) {
+            let active = text.unicodeScalars.filter { scalar in
+                switch scalar.properties.generalCategory {
+                case .control: scalar != "\n"
+                case .format, .lineSeparator, .paragraphSeparator: true
+                default: false
+                }
+            }
+            #expect(active.isEmpty, "\(active.map { String($0.value, radix: 16) })")
+        }
+
+        /// Two meet, one is called the text and says the chat, the other complains with the text.
+        private static func report(_ text: String, chat: [String], _ server: ServerProcess) throws {
+            let (ann, bob) = (try Person.arrive(port: server.port, name: text), try Person.arrive(port: server.port))
+            try ann.say(.start(Start()))
+            let second = try bob.meet()
+            let first = try ann.hear("match") { if case .matched(let matched) = $0 { matched } else { nil } }
+            let session = try ann.join(first.publish).session
+            _ = try bob.join(second.publish)
+            for line in chat {
+                #expect(
+                    try ann.hearAnswer(to: ann.say(.signal(Signal(session: session, type: "chat", data: line)))) == nil)
+            }
+            #expect(try bob.hearAnswer(to: bob.say(.report(ReportMatch(reason: text)))) == nil)
+            for person in [ann, bob] { try person.say(.bye) }
+            for person in [ann, bob] { try person.hearClose() }
+        }
+
+        /// Two in an ordinary session, who have heard of each other.
+        private static func together(_ server: ServerProcess) async throws -> (Person, Person, SessionID) {
+            let (forging, session) = (try await Forging(server), try await server.makeSession())
+            let admission = Admission(session: session, token: forging.token(forging.sessionClaims(session.text)))
+            let (ann, bob) = (try Person.arrive(port: server.port), try Person.arrive(port: server.port))
+            _ = try bob.join(admission)
+            _ = try ann.join(admission)
+            _ = try bob.hear("the other") { if case .connectionCreated = $0 { true } else { nil } }
+            return (ann, bob, session)
+        }
+    }
+}

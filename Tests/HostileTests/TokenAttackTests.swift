@@ -1,0 +1,215 @@
+import Foundation
+import Signaling
+import Testing
+import Wire
+
+extension Forging {
+    init(_ server: ServerProcess) async throws {
+        self = try Forging(printed: try await server.command(["project", "show"]).output)
+    }
+}
+
+extension ServerProcess {
+    /// The id of a new session, as the command prints it.
+    func makeSession() async throws -> SessionID {
+        let printed = try await command(["session", "create"]).output.trimmingCharacters(in: .whitespacesAndNewlines)
+        guard let session = SessionID(printed) else { throw TimedOut("no session id: \(printed)") }
+        return session
+    }
+
+    /// What becomes of a hello with this token, on a socket of its own.
+    func verdict(helloToken token: String) throws -> String {
+        var hello = Hello()
+        hello.token = token
+        return try verdict(hello)
+    }
+
+    func verdict(_ hello: Hello) throws -> String {
+        let person = try Person.connect(port: port)
+        try person.say(.hello(hello))
+        return try person.verdict()
+    }
+
+    /// What becomes of somebody anonymous who joins with this token.
+    func verdict(join session: SessionID, _ token: String) throws -> String {
+        let person = try Person.arrive(port: port)
+        return try person.verdict(on: person.say(.join(Join(session: session, token: token))))
+    }
+}
+
+extension Hostile {
+    @Suite("Case 9: forged tokens") struct TokenAttacks {
+        /// Hundreds of tries from one address are the point here, not what is attacked.
+        private static let settings = ["CONFAB_LIMITS_HELLO_BURST": "100000"]
+
+        /// Every forgery must be answered with a code of its own set, and by closing with 4401.
+        private func check(_ forgery: Forgery, _ verdict: String, _ tally: inout Tally) {
+            tally.count(verdict)
+            let expected = forgery.codes.map { "\($0) 4401" }
+            #expect(expected.contains(verdict), "\(forgery.name)")
+        }
+
+        @Test("a forged session token is refused with its code and 4401, in the hello and in a join")
+        func sessionTokens() async throws {
+            try await Attack(number: 9, name: "forged session tokens", settings: Self.settings).run { server in
+                let (forging, session) = (try await Forging(server), try await server.makeSession())
+                let claims = forging.sessionClaims(session.text)
+                let forgeries =
+                    forging.headers(claims) + forging.signatures(claims) + forging.shapes(claims)
+                    + forging.dates({ forging.sessionClaims(session.text, $0) }, longest: 30 * 86_400)
+                    + forging.contents { forging.sessionClaims(session.text, $0) }
+                var tally = Tally()
+                for forgery in forgeries {
+                    check(forgery, try server.verdict(helloToken: forgery.token), &tally)
+                    check(forgery, try server.verdict(join: session, forgery.token), &tally)
+                }
+                for (name, token) in forging.good({ forging.sessionClaims(session.text, $0) }) {
+                    #expect(try server.verdict(helloToken: token) == "welcome", "\(name)")
+                    #expect(try server.verdict(join: session, token) == "joined", "\(name)")
+                }
+                return AttackOutcome(sent: "\(2 * forgeries.count) tokens", cameBack: tally.text)
+            }
+        }
+
+        @Test("a forged user token is refused with its code and 4401")
+        func userTokens() async throws {
+            try await Attack(number: 9, name: "forged user tokens", settings: Self.settings).run { server in
+                let forging = try await Forging(server)
+                let claims = forging.userClaims()
+                func changed(_ changes: [String: String?]) -> String { forging.userClaims("ada", changes) }
+                func named(_ name: String, _ changes: [String: String?]) -> Forgery {
+                    Forgery(name, forging.token(changed(changes)), "token_malformed")
+                }
+                let long = "\"" + String(repeating: "x", count: 257) + "\""
+                let forgeries =
+                    forging.headers(claims) + forging.signatures(claims) + forging.shapes(claims)
+                    + forging.dates(changed, longest: 86_400) + [
+                        named("sub missing", ["sub": nil]), named("sub empty", ["sub": "\"\""]),
+                        named("sub a number", ["sub": "7"]), named("sub too long", ["sub": long]),
+                        named("name too long", ["name": long]),
+                        Forgery("another project", forging.token(changed(["iss": "\"45000002\""])), "token_project"),
+                        Forgery("of an account", forging.token(changed(["ist": "\"account\""])), "token_scope"),
+                        Forgery(
+                            "two scopes", forging.token(changed(["scope": "\"user.connect session.connect\""])),
+                            "token_scope"),
+                    ]
+                var tally = Tally()
+                for forgery in forgeries { check(forgery, try server.verdict(helloToken: forgery.token), &tally) }
+                for (name, token) in forging.good(changed) {
+                    #expect(try server.verdict(helloToken: token) == "welcome", "\(name)")
+                }
+                return AttackOutcome(sent: "\(forgeries.count) tokens", cameBack: tally.text)
+            }
+        }
+
+        @Test("a token lets in only where it was made for: its session, its scope, its server")
+        func elsewhere() async throws {
+            try await Attack(number: 9, name: "tokens for elsewhere", settings: Self.settings).run { server in
+                let forging = try await Forging(server)
+                let (first, second) = (try await server.makeSession(), try await server.makeSession())
+                let printed = try await server.command(["token", "create", "--session", first.text]).output
+                let token = printed.trimmingCharacters(in: .whitespacesAndNewlines)
+                let user = try await server.command(["token", "create", "--user", "ada"]).output
+                    .trimmingCharacters(in: .whitespacesAndNewlines)
+                let stranger = try #require(Project(apiKey: forging.apiKey, secret: String(forging.secret.reversed())))
+                var generator = SystemRandomNumberGenerator()
+                let foreign = stranger.makeSessionToken(
+                    session: first, role: .moderator, now: Timestamp(milliseconds: forging.now * 1000),
+                    lifetime: .seconds(60), using: &generator
+                )
+                var tally = Tally()
+                let wrong = [
+                    (second, token, "token_session 4401"), (first, user, "token_scope 4401"),
+                    (first, foreign, "token_signature 4401"),
+                    (first, forging.token(forging.sessionClaims(second.text)), "token_session 4401"),
+                    (first, forging.token(forging.sessionClaims(first.text + "AA")), "token_session 4401"),
+                ]
+                for (session, token, expected) in wrong {
+                    let verdict = try server.verdict(join: session, token)
+                    tally.count(verdict)
+                    #expect(verdict == expected)
+                }
+                #expect(try server.verdict(helloToken: foreign) == "token_signature 4401")
+                #expect(try server.verdict(join: first, token) == "joined")
+                // A session token proves nobody: whoever says hello with it is a newcomer with an identity of his own.
+                let guest = try Person.arrive(port: server.port, token: token)
+                #expect(guest.welcome.identity?.hasPrefix("a_") == true)
+                let known = try Person.arrive(port: server.port, token: user)
+                #expect(known.welcome.identity == nil)
+                return AttackOutcome(sent: "\(wrong.count + 1) tokens", cameBack: tally.text)
+            }
+        }
+
+        @Test("a token of a mebibyte costs its sender the line and the server nothing")
+        func enormous() async throws {
+            try await Attack(number: 9, name: "tokens of up to 1 MiB", settings: Self.settings).run { server in
+                let session = try await server.makeSession()
+                func text(_ size: Int) -> String { "eyJ" + String(repeating: "A", count: size - 3) }
+                var tally = Tally()
+                let sizes = [
+                    8193: "token_malformed 4401", 60_000: "token_malformed 4401", 100_000: "message_too_large 4413",
+                ]
+                for (size, expected) in sizes {
+                    for verdict in [
+                        try server.verdict(helloToken: text(size)), try server.verdict(join: session, text(size)),
+                    ] {
+                        tally.count(verdict)
+                        #expect(verdict == expected, "\(size) bytes")
+                    }
+                }
+                var hello = Hello()
+                hello.token = text(1 << 20)
+                let enormous = RawFrame.text(Envelope(message: ClientMessage.hello(hello)).encode()).bytes
+                for _ in 0..<20 {
+                    let person = try Person.connect(port: server.port)
+                    person.line.socket.sendWhatGoes(enormous)
+                    let code = try person.hearClose()
+                    tally.count("\(code)")
+                    #expect(code == 1009)
+                }
+                return AttackOutcome(sent: "8 KiB to 20 × 1 MiB", cameBack: tally.text)
+            }
+        }
+    }
+}
+
+extension Forging {
+    /// Claims that a session token must not have, each signed with the right secret.
+    func contents(_ claims: (_ changes: [String: String?]) -> String) -> [Forgery] {
+        func forged(_ name: String, _ changes: [String: String?], _ code: String) -> Forgery {
+            Forgery(name, token(claims(changes)), code)
+        }
+        let data = "\"" + String(repeating: "x", count: 1001) + "\""
+        return [
+            forged("another project", ["iss": "\"45000002\""], "token_project"),
+            forged("a number for the project", ["iss": apiKey], "token_project"),
+            forged("no project", ["iss": nil], "token_project"),
+            forged("of an account", ["ist": "\"account\""], "token_scope"),
+            forged("two scopes", ["scope": "\"session.connect user.connect\""], "token_scope"),
+            forged("a list of scopes", ["scope": "[\"session.connect\"]"], "token_scope"),
+            forged("no scope", ["scope": nil], "token_scope"),
+            forged("no session", ["session_id": nil], "token_session"),
+            forged("a number for a session", ["session_id": "1"], "token_session"),
+            forged("a path for a session", ["session_id": "\"../../project.json\""], "token_session"),
+            forged("a role nobody has", ["role": "\"admin\""], "token_role"),
+            forged("a role in capitals", ["role": "\"Moderator\""], "token_role"),
+            forged("a list of roles", ["role": "[\"moderator\"]"], "token_role"),
+            forged("1001 characters of data", ["connection_data": data], "token_malformed"),
+            forged("a match that is no id", ["match": "\"../x\""], "token_malformed"),
+            forged("a match that is a number", ["match": "5"], "token_malformed"),
+        ]
+    }
+
+    /// Tokens that must be let in, so that a server that refuses everything does not pass.
+    func good(_ claims: (_ changes: [String: String?]) -> String) -> [(String, String)] {
+        [
+            ("plain", token(claims([:]))), ("no iat", token(claims(["iat": nil]))),
+            ("a fraction", token(claims(["exp": "\(now + 60).5"]))),
+            ("iat of a clock that is ahead", token(claims(["iat": "\(now + 50)"]))),
+            ("nbf past", token(claims(["nbf": "\(now - 60)"]))),
+            ("unknown claims", token(claims(["jti": "\"x\"", "aud": "[\"a\",\"b\"]", "nested": "{\"a\":[{}]}"]))),
+            // The header chooses no key: what is signed by the one there is counts, whatever it is called.
+            ("a key's name", token(claims([:]), header: #"{"kid":"../../x","alg":"HS256"}"#)),
+        ]
+    }
+}

@@ -1,0 +1,105 @@
+import Testing
+import Wire
+
+/// Two people who chat beside an attack, and the server's memory before and after it, where `Attack` does not fit: they
+/// come only when the server has been killed and started again, or their figures are compared with others.
+struct UnderAttack {
+    private let server: ServerProcess
+    private let number: Int
+    private let name: String
+    private let pair: UndisturbedPair
+    private let memory: Int
+
+    init(_ server: ServerProcess, case number: Int, _ name: String) throws {
+        (self.server, self.number, self.name) = (server, number, name)
+        pair = try UndisturbedPair.start(server)
+        memory = server.memory
+    }
+
+    /// Lets the pair finish, which fails when anything of theirs was lost, and prints the line of the table.
+    @discardableResult
+    func finish(sent: String, cameBack: String) throws -> PairReport {
+        let report = try pair.finish()
+        let peak = server.peakMemory
+        AttackReport.print(
+            case: number, name: name, sent: sent, cameBack: cameBack, peakMemory: peak, grewBy: peak - memory,
+            pair: report
+        )
+        #expect(server.isRunning)
+        #expect(report.messages > 0)
+        #expect(peak - memory < Attack.mostGrowth, "the server's memory grew by \(mebibytes(peak - memory))")
+        return report
+    }
+}
+
+/// How often each answer came, for the table: `4401 ×12, welcome ×3`.
+struct Tally {
+    private var counts: [String: Int] = [:]
+
+    mutating func count(_ answer: String) { counts[answer, default: 0] += 1 }
+
+    subscript(_ answer: String) -> Int { counts[answer] ?? 0 }
+
+    var total: Int { counts.values.reduce(0, +) }
+
+    var text: String {
+        counts.sorted { ($1.value, $0.key) < ($0.value, $1.key) }.map { "\($0.key) ×\($0.value)" }
+            .joined(separator: ", ")
+    }
+}
+
+extension Person {
+    /// The next match.
+    func hearMatched() throws -> Matched {
+        try hear("match") { if case .matched(let matched) = $0 { matched } else { nil } }
+    }
+
+    /// What became of a hello or a join: `welcome`, `joined`, or an error's code and the close's, `-` for none.
+    ///
+    /// - Parameter seq: the join's number; nil when the hello is meant.
+    func verdict(on seq: UInt64? = nil) throws -> String {
+        let deadline = ContinuousClock.now + .seconds(20)
+        while let message = try next(until: deadline) {
+            switch message {
+            case .welcome where seq == nil: return "welcome"
+            case .joined(let joined) where joined.re == seq: return "joined"
+            case .error(let error) where error.re == nil || error.re == seq:
+                // Whoever stays connected gets an answer to a ping; whoever does not hears the close first.
+                line.socket.sendWhatGoes(RawFrame.text(Envelope(message: ClientMessage.ping).encode()).bytes)
+                return try "\(error.error.code.rawValue) \(closeOrPong(until: deadline))"
+            default: continue
+            }
+        }
+        return "closed \(closeCode ?? 1006)"
+    }
+
+    private func closeOrPong(until deadline: ContinuousClock.Instant) throws -> String {
+        while let message = try next(until: deadline) {
+            if case .pong = message { return "-" }
+        }
+        return "\(closeCode ?? 1006)"
+    }
+}
+
+extension Hostile {
+    @Suite("Without an attack") struct Peace {
+        @Test("two people chat undisturbed when nobody attacks: the other lines' measure")
+        func baseline() async throws {
+            try await ServerProcess.run { server in
+                let peace = try UnderAttack(server, case: 0, "no attack")
+                let visitor = try Person.arrive(port: server.port)
+                let end = ContinuousClock.now + .seconds(1)
+                var asked = 0
+                while ContinuousClock.now < end {
+                    let seq = try visitor.say(.count)
+                    let count = try visitor.hear("count") { if case .count(let count) = $0 { count } else { nil } }
+                    #expect((count.re, count.online, count.waiting) == (seq, 3, 0))
+                    asked += 1
+                    // Within everybody's budget: fifteen a second of twenty.
+                    pause(.milliseconds(66))
+                }
+                try peace.finish(sent: "\(asked) counts", cameBack: "\(asked) answers")
+            }
+        }
+    }
+}

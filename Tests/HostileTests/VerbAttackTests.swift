@@ -1,0 +1,142 @@
+import Foundation
+import Signaling
+import Testing
+import Wire
+
+/// What stops somebody who says one thing over and over.
+private enum Brake {
+    /// Refused with `rate_limited` beyond so many, then closed with 4429.
+    case budget(burst: Int)
+    /// Not a request: only counted, then closed with 4429.
+    case messages
+    /// A fault each time: closed with 4400.
+    case faults
+    /// It ends the connection by itself.
+    case leaves
+
+    /// How many are enough to be stopped: the burst, the refusals answered on top of it, and the refill meanwhile.
+    var enough: Int {
+        switch self {
+        case .budget(let burst): burst + 350
+        case .messages: 1500
+        case .faults, .leaves: 50
+        }
+    }
+}
+
+extension ClientMessage {
+    /// No verb is without one: a new verb does not compile here until somebody has decided.
+    fileprivate var brake: Brake {
+        switch self {
+        case .join, .leave, .publish, .unpublish, .update, .subscribe, .unsubscribe, .signal, .forceDisconnect,
+            .forceUnpublish, .forceMute, .start, .next, .stop, .report, .block, .count, .iceServers:
+            .budget(burst: 100)
+        case .negotiate: .budget(burst: 500)
+        case .ack, .ping: .messages
+        case .hello: .faults
+        case .bye: .leaves
+        }
+    }
+
+    /// The same verb, aimed at a session and a stream that exist: an example's do not.
+    fileprivate func aimed(at place: FloodedSession) -> ClientMessage {
+        switch self {
+        case .hello, .ack, .ping, .bye, .start, .next, .stop, .report, .block, .count, .iceServers: return self
+        case .join: return .join(Join(session: place.session, token: place.token))
+        case .leave: return .leave(InSession(session: place.session))
+        case .publish(var verb):
+            verb.session = place.session
+            return .publish(verb)
+        case .unpublish: return .unpublish(place.ofStream)
+        case .unsubscribe: return .unsubscribe(place.ofStream)
+        // Of a stream that is not there: the victim's has to outlast it.
+        case .forceUnpublish: return .forceUnpublish(place.ofNoStream)
+        case .update(var verb):
+            (verb.session, verb.stream) = (place.session, place.stream)
+            return .update(verb)
+        case .subscribe(var verb):
+            (verb.session, verb.stream) = (place.session, place.stream)
+            return .subscribe(verb)
+        case .negotiate(var verb):
+            (verb.session, verb.to) = (place.session, place.connection)
+            return .negotiate(verb)
+        case .signal(var verb):
+            (verb.session, verb.to) = (place.session, nil)
+            return .signal(verb)
+        case .forceDisconnect(var verb):
+            verb.session = place.session
+            return .forceDisconnect(verb)
+        case .forceMute(var verb):
+            (verb.session, verb.stream) = (place.session, nil)
+            return .forceMute(verb)
+        }
+    }
+}
+
+extension FloodedSession {
+    fileprivate var ofStream: OfStream {
+        var verb = OfStream()
+        (verb.session, verb.stream) = (session, stream)
+        return verb
+    }
+
+    fileprivate var ofNoStream: OfStream {
+        var verb = OfStream()
+        verb.session = session
+        return verb
+    }
+}
+
+extension Hostile {
+    @Suite("Case 11: every verb") struct VerbAttacks {
+        /// The defaults, but for the hellos: each verb gets an attacker of its own.
+        private static let settings = [
+            "CONFAB_LIMITS_VERBS_PER_SECOND": "20", "CONFAB_LIMITS_VERB_BURST": "100",
+            "CONFAB_LIMITS_HELLO_BURST": "100000",
+        ]
+
+        /// The protocol's examples: what is in no example, the protocol's own tests miss.
+        private static func verbs() throws -> [ClientMessage] {
+            let folder = URL(fileURLWithPath: #filePath).resolvingSymlinksInPath().deletingLastPathComponent()
+                .appendingPathComponent("../../protocol/examples").standardizedFileURL
+            let files = try FileManager.default.contentsOfDirectory(at: folder, includingPropertiesForKeys: nil)
+            return try files.filter { $0.lastPathComponent.hasPrefix("client-") }
+                .sorted { $0.path < $1.path }
+                .map { try Envelope<ClientMessage>.decode(Array(try Data(contentsOf: $0))).message }
+        }
+
+        @Test("there is nothing a client can say that it can say for ever: each verb has a budget")
+        func everyVerb() async throws {
+            try await Attack(number: 11, name: "every verb, over and over", settings: Self.settings).run { server in
+                let place = try await FloodedSession(server)
+                var (seen, sent, refusals) = (Set<String>(), 0, 0)
+                for verb in try Self.verbs() where seen.insert(verb.type).inserted {
+                    let message = verb.aimed(at: place)
+                    let flooder = try place.attacker()
+                    let numbers = UInt64(3)..<UInt64(3 + message.brake.enough)
+                    try flooder.flood(Flooder.frames([message], numbers: numbers), pace: 500)
+                    Self.judge(flooder.flooding, of: message)
+                    (sent, refusals) = (sent + flooder.flooding.sent, refusals + flooder.flooding.refusals)
+                }
+                #expect(seen.count >= 23, "\(seen.sorted())")
+                return AttackOutcome(
+                    sent: "\(sent) messages of \(seen.count) verbs", cameBack: "\(refusals) × rate_limited, each closed"
+                )
+            }
+        }
+
+        private static func judge(_ flooding: Flooding, of message: ClientMessage) {
+            let what: Comment = "\(message.type): \(flooding)"
+            switch message.brake {
+            case .budget(let burst):
+                #expect(flooding.close == 4429, what)
+                #expect(flooding.refusals >= 200, what)
+                // The refill of seconds, and announcements: far from what was sent.
+                #expect(flooding.answers < burst + 150, what)
+            case .messages: #expect(flooding.close == 4429, what)
+            case .faults: #expect(flooding.close == 4400, what)
+            case .leaves: #expect(flooding.close == 1000, what)
+            }
+        }
+    }
+}

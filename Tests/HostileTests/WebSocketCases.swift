@@ -1,0 +1,174 @@
+import Foundation
+import Testing
+
+/// One line of the table: what is sent after the upgrade, and everything that must come back.
+struct WebSocketCase: Sendable, CustomTestStringConvertible {
+    /// What the server does, in order. Its pings are answered and left out.
+    enum Event: Equatable, Sendable {
+        case pong([UInt8])
+        /// A message of our protocol, by its type.
+        case message(String)
+        case closed(UInt16)
+        /// The connection ended without a close frame.
+        case ended
+    }
+
+    let name: String
+    /// Each element is sent by itself.
+    var sends: [[UInt8]]
+    /// One of these must be what comes back. Whatever does not end in a close must leave the connection open.
+    var accepted: [[Event]]
+    /// Whether the first bytes travel in one segment with the upgrade request.
+    var joinsUpgrade = false
+
+    var testDescription: String { name }
+
+    init(_ name: String, _ frames: RawFrame..., is events: [Event]) {
+        (self.name, sends, accepted) = (name, [frames.flatMap(\.bytes)], [events])
+    }
+
+    init(_ name: String, sends: [[UInt8]], isOneOf accepted: [[Event]], joinsUpgrade: Bool = false) {
+        (self.name, self.sends, self.accepted, self.joinsUpgrade) = (name, sends, accepted, joinsUpgrade)
+    }
+
+    /// Frames that end the connection, with one of these codes.
+    init(_ name: String, _ frames: RawFrame..., closes codes: UInt16...) {
+        (self.name, sends, accepted) = (name, [frames.flatMap(\.bytes)], codes.map { [.closed($0)] })
+    }
+
+    /// The whole table. Add a line to whichever part it belongs to.
+    static let all = framing + fragments + control + closing + text + lengths + segments
+}
+
+extension WebSocketCase {
+    /// The last thing sent where the connection must stay open: its echo shows that it did.
+    static let probe = Array("still there?".utf8)
+    private static let patience: Duration = .seconds(20)
+
+    /// Plays the case; returns what is wrong, or nil.
+    func fault(port: Int) throws -> String? {
+        let line = try open(port: port)
+        let endsOpen = !accepted.contains { events in events.contains { $0.isEnd } }
+        // The server may have closed in the middle of what it has to take: what it said is what counts.
+        for bytes in sends.dropFirst(joinsUpgrade ? 1 : 0) { line.socket.sendWhatGoes(bytes) }
+        if endsOpen { line.socket.sendWhatGoes(RawFrame.ping(Self.probe).bytes) }
+        let events = try Self.events(line, until: endsOpen ? .pong(Self.probe) : nil)
+        let expected = endsOpen ? accepted.map { $0 + [.pong(Self.probe)] } : accepted
+        guard expected.contains(events) else {
+            return "expected \(expected.map(Self.text).joined(separator: " or ")), got \(Self.text(events))"
+        }
+        // RFC 6455 §7.1.1: the server ends the TCP connection first.
+        if !endsOpen, !line.socket.isClosedByPeer(within: Self.patience) { return "closed, but the line is still up" }
+        return nil
+    }
+
+    private func open(port: Int) throws -> RawWebSocket {
+        guard joinsUpgrade, let first = sends.first else { return try RawWebSocket.open(port: port) }
+        let socket = try RawSocket(port: port)
+        try socket.send(Array(RawWebSocket.request().utf8) + first)
+        return try RawWebSocket.accept(on: socket)
+    }
+
+    private static func events(_ line: RawWebSocket, until last: Event?) throws -> [Event] {
+        let deadline = ContinuousClock.now + patience
+        var events: [Event] = []
+        while events.last?.isEnd != true, last == nil || events.last != last {
+            let frame: ServerFrame?
+            do {
+                frame = try line.read(within: max(.zero, deadline - ContinuousClock.now))
+            } catch let late as TimedOut {
+                throw TimedOut("\(late), after \(text(events))")
+            }
+            guard let frame else { return events + [.ended] }
+            switch frame.opcode {
+            case 1: events.append(.message(type(of: frame.text)))
+            case 8:
+                events.append(.closed(frame.closeCode ?? 1005))
+                line.socket.sendWhatGoes(RawFrame(opcode: 8, payload: frame.payload).bytes)
+            case 9: line.socket.sendWhatGoes(RawFrame.pong(frame.payload).bytes)
+            case 10: events.append(.pong(frame.payload))
+            default: throw TimedOut("the server sent a frame with opcode \(frame.opcode)")
+            }
+        }
+        return events
+    }
+
+    /// A message's type and, of an error, its code.
+    private static func type(of message: String) -> String {
+        struct Head: Decodable { var type: String, code: String? }
+        guard let head = try? JSONDecoder().decode(Head.self, from: Data(message.utf8)) else { return message }
+        return head.code ?? head.type
+    }
+
+    private static func text(_ events: [Event]) -> String {
+        let words = events.map { event in
+            switch event {
+            case .pong(let payload): "pong of \(payload.count) bytes"
+            case .message(let type): type
+            case .closed(let code): "close \(code)"
+            case .ended: "end without a close"
+            }
+        }
+        return "[\(words.joined(separator: ", "))]"
+    }
+}
+
+extension WebSocketCase.Event {
+    var isEnd: Bool {
+        switch self {
+        case .closed, .ended: true
+        case .pong, .message: false
+        }
+    }
+}
+
+extension Hostile {
+    @Suite("RFC 6455 from raw sockets")
+    struct WebSocketTests {
+        /// Pings come often, because the server gives a client that does not answer its close one ping interval; and many
+        /// may be missed, because a busy machine answers late.
+        private static let settings = [
+            "CONFAB_CONNECTION_PING_INTERVAL": "250ms", "CONFAB_CONNECTION_MISSED_PINGS": "40",
+        ]
+        private static let atOnce = 8
+
+        @Test("every case of the table of frames ends as the standard says")
+        func frames() async throws {
+            try await ServerProcess.run(Self.settings) { server in
+                let port = server.port
+                let faults = try Self.inParallel(WebSocketCase.all) { try $0.fault(port: port) }
+                for (item, fault) in faults { Issue.record("\(item.name): \(fault)") }
+                print("hostile    | RFC 6455 | \(WebSocketCase.all.count) cases of frames, \(faults.count) faults")
+            }
+        }
+
+        @Test("every case of the table of upgrade requests is answered as the standard says")
+        func handshakes() async throws {
+            try await ServerProcess.run(Self.settings) { server in
+                let port = server.port
+                let faults = try Self.inParallel(HandshakeCase.all) { try $0.fault(port: port) }
+                for (item, fault) in faults { Issue.record("\(item.name): \(fault)") }
+                print("hostile    | RFC 6455 | \(HandshakeCase.all.count) cases of upgrades, \(faults.count) faults")
+            }
+        }
+
+        /// Plays cases on a few threads; returns those with a fault, in the table's order.
+        private static func inParallel<Case: Sendable>(
+            _ cases: [Case], _ play: @escaping @Sendable (Case) throws -> String?
+        ) throws -> [(Case, String)] {
+            let threads = (0..<atOnce).map { remainder in
+                Background {
+                    stride(from: remainder, to: cases.count, by: atOnce).compactMap { index in
+                        do {
+                            return try play(cases[index]).map { (index, $0) }
+                        } catch {
+                            return (index, "\(error)")
+                        }
+                    }
+                }
+            }
+            let faults = try threads.flatMap { try $0.join(within: .seconds(240)) }
+            return faults.sorted { $0.0 < $1.0 }.map { (cases[$0.0], $0.1) }
+        }
+    }
+}

@@ -1,0 +1,148 @@
+import Foundation
+
+// What RFC 6455 says about frames, in the order of its sections.
+
+extension WebSocketCase {
+    /// The first message of our protocol; answered `welcome`.
+    static let hello = #"{"type":"hello","version":1}"#
+
+    /// A hello of exactly so many bytes: members that nobody knows are ignored.
+    static func hello(bytes count: Int) -> [UInt8] {
+        let (start, end) = (#"{"type":"hello","version":1,"padding":""#, #""}"#)
+        return Array((start + String(repeating: "x", count: count - start.utf8.count - end.utf8.count) + end).utf8)
+    }
+
+    /// A hello whose name is these bytes.
+    static func hello(name: [UInt8]) -> [UInt8] {
+        Array(#"{"type":"hello","version":1,"name":""#.utf8) + name + Array(#""}"#.utf8)
+    }
+
+    /// §5.1 and §5.2: the mask, the reserved bits, the opcodes.
+    static let framing: [WebSocketCase] =
+        [
+            WebSocketCase("a masked text is taken", .text(hello), is: [.message("welcome")]),
+            WebSocketCase(
+                "an unmasked text is refused", RawFrame(opcode: 1, payload: Array(hello.utf8), masked: false),
+                closes: 1002),
+            WebSocketCase(
+                "an unmasked ping is refused", RawFrame(opcode: 9, payload: [1], masked: false), closes: 1002),
+            WebSocketCase("an unmasked close is refused", RawFrame(opcode: 8, masked: false), closes: 1002),
+            WebSocketCase("an unmasked empty text is refused", RawFrame(opcode: 1, masked: false), closes: 1002),
+            WebSocketCase("a mask of zeros is a mask", zeroMask, is: [.message("welcome")]),
+            WebSocketCase("binary is not spoken here", RawFrame(opcode: 2, payload: [1, 2, 3]), closes: 1003),
+            WebSocketCase("empty binary is not spoken here", RawFrame(opcode: 2), closes: 1003),
+        ]
+        + [1, 2, 4, 3, 5, 6, 7].flatMap { (bits: UInt8) in
+            [
+                WebSocketCase(
+                    "reserved bits \(bits) on a text are refused",
+                    RawFrame(opcode: 1, payload: Array(hello.utf8), rsv: bits), closes: 1002),
+                WebSocketCase(
+                    "reserved bits \(bits) on a ping are refused", RawFrame(opcode: 9, payload: [1], rsv: bits),
+                    closes: 1002),
+            ]
+        }
+        + [3, 4, 5, 6, 7, 11, 12, 13, 14, 15].flatMap { (opcode: UInt8) in
+            [
+                WebSocketCase("opcode \(opcode) is refused", RawFrame(opcode: opcode), closes: 1002),
+                WebSocketCase(
+                    "opcode \(opcode) with a payload is refused", RawFrame(opcode: opcode, payload: [1, 2, 3]),
+                    closes: 1002),
+                WebSocketCase(
+                    "opcode \(opcode) between fragments is refused", .text("{", final: false), RawFrame(opcode: opcode),
+                    closes: 1002),
+            ]
+        }
+
+    private static var zeroMask: RawFrame {
+        var frame = RawFrame.text(hello)
+        frame.mask = [0, 0, 0, 0]
+        return frame
+    }
+
+    /// §5.4: fragments.
+    static let fragments: [WebSocketCase] = [
+        WebSocketCase(
+            "two fragments are one message", .text(#"{"type":"hello","#, final: false),
+            .continuation(#""version":1}"#, final: true), is: [.message("welcome")]),
+        WebSocketCase(
+            "empty fragments add nothing", .text("", final: false), .continuation("", final: false),
+            .continuation(hello, final: false), .continuation("", final: false), .continuation("", final: true),
+            is: [.message("welcome")]),
+        WebSocketCase(
+            "a message of one-byte fragments is one message",
+            sends: [
+                [RawFrame.text([], final: false)]
+                    .map(\.bytes).joined() + hello.utf8.flatMap { RawFrame.continuation([$0], final: false).bytes }
+                    + RawFrame.continuation([], final: true).bytes
+            ], isOneOf: [[.message("welcome")]]),
+        WebSocketCase("a final continuation of nothing is refused", .continuation(hello, final: true), closes: 1002),
+        WebSocketCase("a continuation of nothing is refused", .continuation(hello, final: false), closes: 1002),
+        WebSocketCase(
+            "a continuation after a whole message is refused", .text(hello), .continuation("x", final: true),
+            is: [.message("welcome"), .message("malformed"), .closed(1002)]),
+        WebSocketCase(
+            "a text inside a text is refused", .text("{", final: false), .text(hello), closes: 1002),
+        WebSocketCase(
+            "a fragment that begins a text inside a text is refused", .text("{", final: false),
+            .text("{", final: false), closes: 1002),
+        WebSocketCase(
+            "binary inside a text is refused", .text("{", final: false), RawFrame(opcode: 2, payload: [1]),
+            closes: 1002, 1003),
+        WebSocketCase(
+            "binary in fragments is not spoken here", RawFrame(opcode: 2, payload: [1], final: false), closes: 1003),
+        WebSocketCase(
+            "pings between fragments are answered before the message is", .text(#"{"type":"#, final: false),
+            .ping([1, 2]), .continuation(#""hello","#, final: false), .ping([]),
+            .continuation(#""version":1}"#, final: true),
+            is: [.pong([1, 2]), .pong([]), .message("welcome")]),
+        WebSocketCase(
+            "a pong between fragments changes nothing", .text(#"{"type":"hello","#, final: false), .pong([9]),
+            .continuation(#""version":1}"#, final: true), is: [.message("welcome")]),
+        WebSocketCase(
+            "a close between fragments is answered", .text("{", final: false), .close(1000), closes: 1000),
+        WebSocketCase("an unfinished message leaves the line open", .text("{", final: false), is: []),
+        WebSocketCase(
+            "fragments without end are refused", sends: endlessFragments, isOneOf: [[.closed(1009)]]),
+    ]
+
+    /// 20 times 16 KiB: past every limit, in frames below it.
+    private static var endlessFragments: [[UInt8]] {
+        let part = [UInt8](repeating: 0x20, count: 16 * 1024)
+        return [RawFrame.text(part, final: false).bytes]
+            + (0..<20).map { _ in RawFrame.continuation(part, final: false).bytes }
+    }
+
+    /// §5.5: control frames.
+    static let control: [WebSocketCase] =
+        [
+            WebSocketCase("an empty ping is echoed", .ping([]), is: [.pong([])]),
+            WebSocketCase("a ping of one byte is echoed", .ping([0xFF]), is: [.pong([0xFF])]),
+            WebSocketCase("a ping of 125 bytes is echoed", .ping(full), is: [.pong(full)]),
+            WebSocketCase(
+                "three pings are echoed in order", .ping([1]), .ping([2]), .ping([3]),
+                is: [.pong([1]), .pong([2]), .pong([3])]),
+            WebSocketCase("an unasked pong is ignored", .pong([1, 2, 3]), is: []),
+            WebSocketCase("an unasked empty pong is ignored", .pong([]), is: []),
+            WebSocketCase("an unasked pong of 125 bytes is ignored", .pong(full), .ping([1]), is: [.pong([1])]),
+        ]
+        + [(8, "close"), (9, "ping"), (10, "pong")].flatMap { (opcode: UInt8, name: String) in
+            [
+                WebSocketCase(
+                    "a \(name) in fragments is refused", RawFrame(opcode: opcode, final: false), closes: 1002),
+                WebSocketCase(
+                    "a \(name) in fragments between fragments is refused", .text("{", final: false),
+                    RawFrame(opcode: opcode, final: false), closes: 1002),
+                WebSocketCase(
+                    "a \(name) of 126 bytes is refused",
+                    RawFrame(opcode: opcode, payload: [3, 232] + [UInt8](repeating: 0x61, count: 124)),
+                    closes: 1002),
+                WebSocketCase(
+                    "a \(name) of 64 KiB is refused",
+                    RawFrame(opcode: opcode, payload: [3, 232] + [UInt8](repeating: 0x61, count: 65536)),
+                    closes: 1002),
+            ]
+        }
+
+    private static let full = [UInt8]((0..<125).map { UInt8($0) })
+}
