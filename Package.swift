@@ -119,6 +119,8 @@ let package = Package(
             ],
             swiftSettings: settings
         ),
+        // What the fuzzer keeps, replayed through the same functions: `Targets` is a link to them.
+        .testTarget(name: "FuzzTests", dependencies: ["Server", "Signaling", "Wire"], swiftSettings: settings),
         // Attacks on the executable, from raw sockets: without the server's own code, which could be wrong in the same way.
         .testTarget(
             name: "HostileTests",

@@ -81,6 +81,20 @@ extension Hostile {
             }
         }
 
+        @Test("a poll that waits is answered when too much is to be said")
+        func overflowing() async throws {
+            let settings = ["CONFAB_LIMITS_VERBS_PER_SECOND": "1000000", "CONFAB_LIMITS_VERB_BURST": "1000000"]
+            try await ServerProcess.run(settings) { server in
+                let client = try RawSocketIO(port: server.port)
+                _ = try client.hear(#"5:::{"name":"initial""#)
+                let waiting = try RawSocket(port: server.port)
+                try waiting.send("GET \(client.pollPath) HTTP/1.1\r\nHost: x\r\n\r\n")
+                try client.post((0..<200).map { _ in "\u{FFFD}6\u{FFFD}3:1::x" }.joined())
+                #expect(try waiting.readAnswer().status == 200)
+                #expect(try client.poll() == "7:::1+0")
+            }
+        }
+
         @Test("who never polls is kept waiting for in bounded memory, and then is gone")
         func neverPolling() async throws {
             let settings = [

@@ -180,6 +180,50 @@ extension Hostile {
             }
         }
 
+        @Test(
+            "an upgrade after other requests is answered as a plain one, and the line ends",
+            arguments: ["/", "/v1/socket", "/socket.io/1/websocket/nobody"])
+        func lateUpgrade(path: String) async throws {
+            try await ServerProcess.run { server in
+                for before in ["/socket.io/1/", "/health"] {
+                    let socket = try RawSocket(port: server.port)
+                    #expect(try socket.ask(before).status == 200)
+                    let upgrade = [
+                        ("Connection", "Upgrade"), ("Upgrade", "websocket"), ("Sec-WebSocket-Version", "13"),
+                    ]
+                    let answer = try socket.ask(
+                        path, headers: upgrade + [("Sec-WebSocket-Key", "dGhlIHNhbXBsZSBub25jZQ==")])
+                    #expect(answer.status != 101 && answer["Connection"] == "close", "\(before), then \(path)")
+                    socket.sendWhatGoes([0x81, 0x80, 0, 0, 0, 0], within: .seconds(1))
+                    #expect(socket.isClosedByPeer(within: .seconds(10)))
+                }
+            }
+        }
+
+        @Test("a HEAD is answered without a body, and what follows a bad request is the end")
+        func heads() async throws {
+            try await ServerProcess.run { server in
+                let socket = try RawSocket(port: server.port)
+                #expect(try socket.ask("/socket.io/1/", method: "HEAD").status == 405)
+                #expect(try socket.ask("/socket.io").status == 200)
+                let health = "GET /health HTTP/1.1\r\nHost: x\r\n\r\n"
+                try socket.send(health + health + "nonsense\r\n\r\n")
+                #expect(try [200, 200, 400].map { _ in try socket.readAnswer().status } == [200, 200, 400])
+                #expect(socket.isClosedByPeer(within: .seconds(10)))
+            }
+        }
+
+        @Test("what changed its transport before it was heard has missed nothing")
+        func changingTransports() async throws {
+            try await ServerProcess.run { server in
+                let client = try RawSocketIO(port: server.port)
+                #expect(try client.poll() == "1::")
+                let line = try client.openWebSocket()
+                #expect(try line.readText() == "1::")
+                #expect(try line.readText()?.contains("initial") == true)
+            }
+        }
+
         @Test("a poll outlives the time that an idle connection is kept; an idle connection does not")
         func idleness() async throws {
             let settings = ["CONFAB_LIMITS_REQUEST_HEADER_TIMEOUT": "100ms", "CONFAB_SOCKET_IO_POLL_DURATION": "2s"]

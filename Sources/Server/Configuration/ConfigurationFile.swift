@@ -14,6 +14,14 @@ struct ConfigurationFile {
             case .list(let items): items
             }
         }
+
+        /// As one value, whose commas are its own: a path may have one.
+        var single: String {
+            switch self {
+            case .text(let text): trimmed(text[...])
+            case .list(let items): items.joined(separator: ",")
+            }
+        }
     }
 
     /// Of known keys only.

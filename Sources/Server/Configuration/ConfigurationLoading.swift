@@ -88,7 +88,7 @@ extension ConfabConfiguration {
         for setting in Setting.all {
             guard let value = values[setting.key.name] else { continue }
             let content: ConfigContent =
-                setting.isList ? .stringArray(value.elements) : .string(value.elements.joined(separator: ","))
+                setting.isList ? .stringArray(value.elements) : .string(value.single)
             found[AbsoluteConfigKey(ConfigKey(setting.key.name))] = ConfigValue(content, isSecret: setting.key.isSecret)
         }
         return found

@@ -66,22 +66,12 @@ public struct ForwardedAddress: Equatable, Sendable {
         return client
     }
 
-    /// Splits at a separator outside double quotes, trimming blanks; empty elements are dropped (RFC 9110 §5.6.1).
+    /// Splits at a separator, trimming blanks; empty elements are dropped (RFC 9110 §5.6.1).
+    ///
+    /// Also within double quotes, against the letter: a client that leaves a quote open would swallow what the trusted proxy
+    /// wrote behind it. Addresses and schemes have neither commas nor semicolons, so nothing of use is torn apart.
     private static func elements(_ value: String, separator: Character) -> [String] {
-        var found: [String] = []
-        var current = ""
-        var quoted = false
-        for character in value {
-            if character == "\"" { quoted.toggle() }
-            if character == separator, !quoted {
-                found.append(current)
-                current = ""
-            } else {
-                current.append(character)
-            }
-        }
-        found.append(current)
-        return found.map(trimmed).filter { !$0.isEmpty }
+        value.split(separator: separator).map { trimmed($0) }.filter { !$0.isEmpty }
     }
 
     /// The parameters of one `Forwarded` element, names in lower case, quotes removed.

@@ -34,7 +34,7 @@ final class HTTPGate: ChannelDuplexHandler, RemovableChannelHandler {
         /// The router's request.
         case routed(Routed)
         /// Socket.IO's, whose body is not complete.
-        case reading(HTTPRequestHead, SocketIORequest, body: [UInt8])
+        case reading(HTTPRequestHead, SocketIORequest)
         case answering(HTTPRequestHead)
         /// The last answer was given; whatever comes now is thrown away.
         case closing
@@ -45,8 +45,6 @@ final class HTTPGate: ChannelDuplexHandler, RemovableChannelHandler {
         var requestEnded = false
         var responseStarted = false
         var responseEnded = false
-        /// What follows this request cannot be read: it is refused when this one has its answer.
-        var refusal: HTTPReply?
     }
 
     /// Of an API's request; what is said over Socket.IO is smaller.
@@ -59,12 +57,18 @@ final class HTTPGate: ChannelDuplexHandler, RemovableChannelHandler {
     private let idleTimeout: Duration
     private var endpoint: SocketIOEndpoint?
     private var state = State.idle
-    /// What came before its turn: at most what one read held.
+    /// Of the request being read; apart from the state, which would copy it for each part.
+    private var body: [UInt8] = []
+    /// What came before its turn.
     private var waiting: Deque<HTTPServerRequestPart> = []
     private var isTaking = false
     private var isResting = false
     private var isReadHeld = false
     private var isFirst = true
+    /// It asked for an upgrade, which ends the parser's work: what follows is never read.
+    private var isLast = false
+    /// What followed cannot be read: refused when all before it has its answer.
+    private var refusal: HTTPReply?
     private var isQuiescing = false
     private var context: ChannelHandlerContext?
     private var lastActive: NIODeadline = .now()
@@ -101,9 +105,19 @@ final class HTTPGate: ChannelDuplexHandler, RemovableChannelHandler {
             endpoint?.lineBroke()
             return context.fireErrorCaught(error)
         }
-        refuse(
+        let reply: HTTPReply =
             error == .headerOverflow
-                ? .refusal(431, "Send fewer or shorter headers.") : .refusal(400, "This is not HTTP/1.1."))
+            ? .refusal(431, "Send fewer or shorter headers.") : .refusal(400, "This is not HTTP/1.1.")
+        if waiting.isEmpty, isBetweenAnswers { refuse(reply) } else { refusal = reply }
+    }
+
+    /// Whether what is read now is the next to be answered.
+    private var isBetweenAnswers: Bool {
+        switch state {
+        case .idle, .reading, .closing: true
+        case .routed(let routed): !routed.requestEnded
+        case .answering: false
+        }
     }
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
@@ -113,6 +127,7 @@ final class HTTPGate: ChannelDuplexHandler, RemovableChannelHandler {
         default: break
         }
         context.fireUserInboundEventTriggered(event)
+        if isQuiescing, case .idle = state, waiting.isEmpty { context.close(promise: nil) }
     }
 
     // MARK: Requests
@@ -124,7 +139,9 @@ final class HTTPGate: ChannelDuplexHandler, RemovableChannelHandler {
     }
 
     /// A client that does not read its answers is not asked for more requests.
-    private func mustWait(_ context: ChannelHandlerContext) -> Bool { !waiting.isEmpty || !context.channel.isWritable }
+    private func mustWait(_ context: ChannelHandlerContext) -> Bool {
+        !waiting.isEmpty || isLast || !context.channel.isWritable
+    }
 
     func read(context: ChannelHandlerContext) {
         if mustWait(context) { isReadHeld = true } else { context.read() }
@@ -142,12 +159,13 @@ final class HTTPGate: ChannelDuplexHandler, RemovableChannelHandler {
             guard context.channel.isWritable, !isResting else { return false }
             begin(head, context)
         case (_, .routed(let routed)) where !routed.requestEnded: pass(part, routed, context)
-        case (.body(var buffer), .reading(let head, let request, var body)):
-            body += buffer.readBytes(length: buffer.readableBytes) ?? []
-            state = .reading(head, request, body: body)
+        case (.body(let buffer), .reading):
+            body += buffer.readableBytesView
             if body.count > gateway.settings.messageSize { refuse(tooLarge(gateway.settings.messageSize)) }
-        case (.end, .reading(let head, let request, let body)):
+        case (.end, .reading(let head, let request)):
             state = .answering(head)
+            let body = body
+            self.body = []
             let endpoint = endpoint ?? SocketIOEndpoint(gateway: gateway, gate: self, peer: context.remoteAddress)
             self.endpoint = endpoint
             endpoint.perform(request, head, body)
@@ -169,22 +187,25 @@ final class HTTPGate: ChannelDuplexHandler, RemovableChannelHandler {
         if let size = head.headers.first(name: "Content-Length").flatMap({ Int($0) }), size > Self.mostBodyBytes {
             return refuse(tooLarge(Self.mostBodyBytes))
         }
-        if let request = SocketIORequest(method: head.method, uri: head.uri),
-            !(wasFirst && WebSocketUpgrade.isOurs(head))
-        {
-            state = .reading(head, request, body: [])
+        if wasFirst, WebSocketUpgrade.isOurs(head) {
+            state = .routed(Routed())
+            context.fireChannelRead(wrapInboundOut(.head(head)))
+            return context.pipeline.syncOperations.removeHandler(self, promise: nil)
+        }
+        isLast = head.method == .CONNECT || head.headers.contains(name: "Upgrade")
+        if let request = SocketIORequest(method: head.method, uri: head.uri) {
+            state = .reading(head, request)
+            if head.headers[canonicalForm: "expect"].contains("100-continue") {
+                let head = HTTPResponseHead(version: head.version, status: .continue)
+                context.writeAndFlush(wrapOutboundOut(.head(head)), promise: nil)
+            }
             return
         }
         state = .routed(Routed())
-        guard wasFirst else { return context.fireChannelRead(wrapInboundOut(.head(head))) }
-        // What NIO's upgrader refuses it swallows, so it sees nothing that it would refuse.
-        guard WebSocketUpgrade.isOurs(head) else {
-            var plain = head
-            plain.headers.remove(name: "Upgrade")
-            return context.fireChannelRead(wrapInboundOut(.head(plain)))
-        }
-        context.fireChannelRead(wrapInboundOut(.head(head)))
-        context.pipeline.syncOperations.removeHandler(self, promise: nil)
+        // What NIO's upgrader refuses it swallows, and what it does not refuse it upgrades: it sees nothing of either kind.
+        var plain = head
+        plain.headers.remove(name: "Upgrade")
+        context.fireChannelRead(wrapInboundOut(.head(plain)))
     }
 
     private func pass(_ part: HTTPServerRequestPart, _ before: Routed, _ context: ChannelHandlerContext) {
@@ -219,6 +240,10 @@ final class HTTPGate: ChannelDuplexHandler, RemovableChannelHandler {
             isTaking = false
             context?.fireChannelReadComplete()
         }
+        if waiting.isEmpty, case .idle = state, let reply = refusal {
+            refusal = nil
+            return refuse(reply)
+        }
         guard isReadHeld, let context, !mustWait(context) else { return }
         isReadHeld = false
         context.read()
@@ -235,26 +260,26 @@ final class HTTPGate: ChannelDuplexHandler, RemovableChannelHandler {
         }
         lastActive = .now()
         routed.responseStarted = true
-        if case .end = unwrapOutboundIn(data) { routed.responseEnded = true }
-        state = .routed(routed)
-        context.write(data, promise: promise)
-        guard routed.responseEnded else { return }
-        if let refusal = routed.refusal {
-            state = .idle
-            refuse(refusal)
-        } else if routed.requestEnded {
-            state = .idle
-            rest()
+        var part = unwrapOutboundIn(data)
+        if case .head(var head) = part, isLast {
+            head.headers.replaceOrAdd(name: "Connection", value: "close")
+            part = .head(head)
         }
+        if case .end = part { routed.responseEnded = true }
+        state = .routed(routed)
+        context.write(wrapOutboundOut(part), promise: promise)
+        guard routed.responseEnded, routed.requestEnded else { return }
+        state = .idle
+        if isLast { linger() } else { rest() }
     }
 
     /// The endpoint's, to the request it was last given.
     func answer(_ reply: HTTPReply) {
         guard case .answering(let request) = state else { return }
-        state = .idle
-        let keepsAlive = request.isKeepAlive && !isQuiescing
-        send(reply, version: request.version, keepsAlive: keepsAlive)
-        if keepsAlive { rest() } else { context?.close(promise: nil) }
+        let keepsAlive = request.isKeepAlive && !isQuiescing && !isLast
+        state = keepsAlive ? .idle : .closing
+        send(reply, to: request, keepsAlive: keepsAlive)
+        if keepsAlive { rest() }
     }
 
     /// Refuses what was just read, as soon as what came before it has its answer, and closes.
@@ -263,15 +288,11 @@ final class HTTPGate: ChannelDuplexHandler, RemovableChannelHandler {
         case .closing: return
         // The answer to this very request is under way: there is no other.
         case .routed(let routed) where routed.responseStarted && !routed.requestEnded: return linger()
-        case .routed(var routed) where routed.requestEnded:
-            routed.refusal = reply
-            return state = .routed(routed)
-        // A poll that waits hears nothing any more.
-        case .answering: return linger()
-        case .idle, .routed, .reading: break
+        case .idle, .routed, .reading, .answering: break
         }
         state = .closing
-        send(reply, version: .http1_1, keepsAlive: false)
+        body = []
+        send(reply, to: nil, keepsAlive: false)
         linger()
     }
 
@@ -288,19 +309,29 @@ final class HTTPGate: ChannelDuplexHandler, RemovableChannelHandler {
         .refusal(413, "message_too_large: Send at most \(most) bytes.")
     }
 
-    private func send(_ reply: HTTPReply, version: HTTPVersion, keepsAlive: Bool) {
+    /// - Parameter request: nil where it could not be read.
+    private func send(_ reply: HTTPReply, to request: HTTPRequestHead?, keepsAlive: Bool) {
         guard let context else { return }
         lastActive = .now()
         var headers = reply.headers
         headers.add(name: "Content-Length", value: "\(reply.body.count)")
         headers.add(name: "Connection", value: keepsAlive ? "keep-alive" : "close")
-        let head = HTTPResponseHead(version: version, status: .init(statusCode: reply.status), headers: headers)
+        let head = HTTPResponseHead(
+            version: request?.version ?? .http1_1, status: .init(statusCode: reply.status), headers: headers)
         context.write(wrapOutboundOut(.head(head)), promise: nil)
-        let body = context.channel.allocator.buffer(bytes: reply.body)
-        context.write(wrapOutboundOut(.body(.byteBuffer(body))), promise: nil)
+        if request?.method != .HEAD {
+            let body = context.channel.allocator.buffer(bytes: reply.body)
+            context.write(wrapOutboundOut(.body(.byteBuffer(body))), promise: nil)
+        }
         let gate = NIOLoopBound(self, eventLoop: context.eventLoop)
         let sent = context.eventLoop.makePromise(of: Void.self)
-        sent.futureResult.whenFailure { _ in gate.value.endpoint?.lineBroke() }
+        let channel = context.channel
+        let isLastAnswer = !keepsAlive && request != nil
+        sent.futureResult.whenComplete { result in
+            if case .failure = result { gate.value.endpoint?.lineBroke() }
+            // Not before: closing throws away what the kernel has not taken.
+            if isLastAnswer { channel.close(promise: nil) }
+        }
         context.writeAndFlush(wrapOutboundOut(.end(nil)), promise: sent)
     }
 

@@ -37,7 +37,7 @@ final class WebSocketHandler: ChannelDuplexHandler, PausedReader {
     /// Until the line is gone.
     private var user: (any WebSocketUser)?
     private var reader: FrameReader
-    /// The beginning of a frame whose end has not come.
+    /// The beginning of a frame whose end has not come, and frames that wait for the next turn.
     private var unread: ByteBuffer?
     /// The bytes cannot be told apart into frames any more.
     private var isLost = false
@@ -45,6 +45,7 @@ final class WebSocketHandler: ChannelDuplexHandler, PausedReader {
     /// More frames are here and wait for the next turn of the loop.
     private var isYielding = false
     private var isReadHeld = false
+    private var hasInputEnded = false
     private var context: ChannelHandlerContext?
     private var unanswered = 0
     private var idleFrames = 0
@@ -83,9 +84,10 @@ final class WebSocketHandler: ChannelDuplexHandler, PausedReader {
         guard !isLost else { return }
         var bytes = unwrapInboundIn(data)
         if var earlier = unread {
+            // First, or writing would copy it.
+            unread = nil
             earlier.writeBuffer(&bytes)
             bytes = earlier
-            unread = nil
         }
         var frames = 0
         while !isLost, frames < Self.framesPerTurn, let frame = readFrame(&bytes) {
@@ -110,7 +112,8 @@ final class WebSocketHandler: ChannelDuplexHandler, PausedReader {
         isYielding = false
         channelRead(context: context, data: wrapInboundOut(ByteBuffer()))
         channelReadComplete(context: context)
-        if !isYielding, isReadHeld { resumeReading() }
+        if isYielding { return }
+        if hasInputEnded { context.close(promise: nil) } else if isReadHeld { resumeReading() }
     }
 
     /// A frame if all of it is here.
@@ -198,7 +201,10 @@ final class WebSocketHandler: ChannelDuplexHandler, PausedReader {
 
     /// The other end sent its last byte without a close frame: nothing more will come, so this is a drop.
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
-        if case ChannelEvent.inputClosed = event { context.close(promise: nil) }
+        if case ChannelEvent.inputClosed = event {
+            hasInputEnded = true
+            if !isYielding { context.close(promise: nil) }
+        }
         context.fireUserInboundEventTriggered(event)
     }
 

@@ -198,15 +198,14 @@ public struct Client: Equatable, Sendable {
             let missing = link.replay(after: claim.received)
         else {
             // A right secret with a buffer that overran ends this client: its state cannot be told any more.
-            if let claim = arrival.resume, matches(claim.secret) { depart(.networkDisconnected, into: &effects) }
+            if let claim = arrival.resume, matches(claim.secret) {
+                if case .live(let old) = presence { replace(old, into: &effects) }
+                depart(.networkDisconnected, into: &effects)
+            }
             return effects.tell(.reception(arrival.withoutResume(failed: true, into: &effects)))
         }
         let wasDropped = if case .dropped = presence { true } else { false }
-        if case .live(let old) = presence {
-            let error = WireError(.replaced, "This connection went on elsewhere.")
-            effects.append(.transmit(old, ServerMessage.error(ErrorMessage(error)).encode()))
-            effects.append(.close(old, .replaced, error.code.rawValue))
-        }
+        if case .live(let old) = presence { replace(old, into: &effects) }
         previousSecret = secret == claim.secret ? claim.secret : previousSecret
         secret = newSecret()
         presence = .live(arrival.socket)
@@ -217,6 +216,13 @@ public struct Client: Equatable, Sendable {
         guard wasDropped else { return }
         for session in sessions { effects.tell(.session(session, .returned(id))) }
         effects.tell(.person(identity, .returned(id)))
+    }
+
+    /// The same client came on another socket.
+    private func replace(_ old: SocketID, into effects: inout [Effect]) {
+        let error = WireError(.replaced, "This connection went on elsewhere.")
+        effects.append(.transmit(old, ServerMessage.error(ErrorMessage(error)).encode()))
+        effects.append(.close(old, .replaced, error.code.rawValue))
     }
 
     private func matches(_ claim: String) -> Bool {

@@ -207,9 +207,9 @@ struct SocketIOConnection: Sendable {
     private mutating func takeBacklog() -> [[UInt8]] {
         defer {
             queue = []
-            if unheard != nil { unheard = [] }
+            if unheard != nil { (unheard, lastAnswer) = ([], nil) }
         }
-        return unheard ?? queue
+        return (unheard ?? []) + queue
     }
 
     private mutating func remember(_ packet: [UInt8]) -> Output {
@@ -259,7 +259,10 @@ struct SocketIOConnection: Sendable {
         guard let answer = lastAnswer, answer.poll == poll else { return [] }
         lastAnswer = nil
         let noop = SocketIOPacket(.noop).encode()
-        queue = answer.packets.filter { $0 != noop } + queue
+        let packets = answer.packets.filter { $0 != noop }
+        if case .webSocket = state { return packets.map { .frame($0) } }
+        unheard = unheard?.dropLast(answer.packets.count)
+        queue = packets + queue
         return flush(now: now)
     }
 
@@ -271,10 +274,15 @@ struct SocketIOConnection: Sendable {
         case .polling:
             queue.append(packet)
             let bytes = queue.reduce(0) { $0 + $1.count }
-            guard queue.count <= settings.queuedPackets, bytes <= settings.queuedBytes else { return finish() }
+            guard queue.count <= settings.queuedPackets, bytes <= settings.queuedBytes else { return overflow() }
             return []
         case .handshaken, .leaving, .over: return []
         }
+    }
+
+    private mutating func overflow() -> [Output] {
+        guard case .polling(.waiting(let poll, _)) = state else { return finish() }
+        return [.answer(poll, [SocketIOPacket(.noop).encode()])] + finish()
     }
 
     private mutating func flush(now: Timestamp) -> [Output] {
@@ -287,7 +295,8 @@ struct SocketIOConnection: Sendable {
     /// The end, with a last word if there is one to say.
     private mutating func leave(saying last: [[UInt8]], now: Timestamp) -> [Output] {
         switch state {
-        case .handshaken, .over: return finish()
+        case .over: return []
+        case .handshaken: return finish()
         case .webSocket: return last.map { .frame($0) } + [.closeWebSocket(.normal)] + finish()
         case .polling(.waiting(let poll, _)):
             let packets = queue + last

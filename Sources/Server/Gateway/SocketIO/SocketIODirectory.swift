@@ -1,4 +1,4 @@
-import Logging
+import DequeModule
 import Signaling
 import Wire
 
@@ -18,6 +18,8 @@ final class SocketIODirectory {
     private var sessions: [String: SocketIOSession] = [:]
     /// How many of them were never used.
     private var handshakes = 0
+    /// In the order they were made, with some used ones among them.
+    private var order: Deque<String> = []
 
     init(gateway: Gateway) { self.gateway = gateway }
 
@@ -25,12 +27,19 @@ final class SocketIODirectory {
 
     func session(_ id: String) -> SocketIOSession? { sessions[id] }
 
+    private func forgetOldest() {
+        while let id = order.popFirst() {
+            if let session = sessions[id], !session.hasOpened { return session.goAway() }
+        }
+    }
+
     /// It is a handshake no longer.
     func opened(_ session: SocketIOSession) { handshakes -= 1 }
 
     func forget(_ session: SocketIOSession, wasHandshake: Bool) {
         if wasHandshake { handshakes -= 1 }
         sessions[session.id] = nil
+        while let first = order.first, sessions[first]?.hasOpened ?? true { order.removeFirst() }
         gateway.release(session)
     }
 
@@ -46,14 +55,17 @@ final class SocketIODirectory {
             )
             return .refused(503, error)
         }
-        guard gateway.hasRoom(for: address), handshakes < Self.mostHandshakes else {
+        guard gateway.hasRoom(for: address) else {
             return .refused(
                 503, WireError(.tooManyConnections, "Too many connections; close some tabs.", retryable: true))
         }
         var generator = SystemRandomNumberGenerator()
         let id = gateway.reception.socketIOID(using: &generator)
         let session = SocketIOSession(id: id, address: address, gateway: gateway)
+        // Whoever made so many keeps nobody else out: the oldest goes.
+        if handshakes >= Self.mostHandshakes { forgetOldest() }
         sessions[id] = session
+        order.append(id)
         handshakes += 1
         gateway.register(session)
         return .accepted(line(id))

@@ -90,7 +90,7 @@ final class SocketIOEndpoint {
         switch request {
         case .greeting: answer(200, "This is where clients of Socket.IO 0.9 connect.\n")
         case .preflight: answer(204, "")
-        case .wrongMethod: answer(405, "Use GET or POST.\n")
+        case .wrongMethod: answer(405, "Use GET or POST.\n", allow: "GET, POST")
         case .wrongProtocol: answer(500, "Only protocol 1 of Socket.IO (version 0.9) is spoken here.\n")
         // Reason 0, transport not supported.
         case .wrongTransport(let script): answer([SocketIOPacket(.error, data: "0".utf8).encode()], script: script)
@@ -167,11 +167,16 @@ final class SocketIOEndpoint {
         }
     }
 
-    private func answer(_ status: Int, _ text: String) { answer(status, Array(text.utf8), .text) }
+    private func answer(_ status: Int, _ text: String, allow: String? = nil) {
+        answer(status, Array(text.utf8), .text, nil, allow: allow)
+    }
 
-    private func answer(_ status: Int, _ body: [UInt8], _ type: ContentType, _ retryAfter: Duration? = nil) {
+    private func answer(
+        _ status: Int, _ body: [UInt8], _ type: ContentType, _ retryAfter: Duration? = nil, allow: String? = nil
+    ) {
         guard let head else { return }
         var headers = headers(for: head, type)
+        if let allow { headers.add(name: "Allow", value: allow) }
         if let retryAfter { headers.add(name: "Retry-After", value: "\((retryAfter.wholeMilliseconds + 999) / 1000)") }
         gate.answer(HTTPReply(status: status, headers: headers, body: body))
     }

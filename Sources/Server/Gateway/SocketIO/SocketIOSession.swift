@@ -19,7 +19,7 @@ final class SocketIOSession: GatewayConnection, RunnerSocket, WebSocketUser {
     private var webSocket: WebSocketHandler?
     private var polls: [SocketIOConnection.PollID: Responder] = [:]
     private var lastPoll: UInt64 = 0
-    private var hasOpened = false
+    private(set) var hasOpened = false
     private var timer: (at: Timestamp, task: Scheduled<Void>)?
 
     init(id: String, address: IPAddress, gateway: Gateway) {
@@ -59,9 +59,12 @@ final class SocketIOSession: GatewayConnection, RunnerSocket, WebSocketUser {
     // MARK: WebSocket (WebSocketUser)
 
     func opened(_ webSocket: WebSocketHandler) {
-        self.webSocket?.close(.normal, "")
+        // First, so that the end of the old one is no news.
+        let old = self.webSocket
         self.webSocket = webSocket
+        old?.close(.normal, "")
         handle(.webSocketOpened)
+        if connection.isOver { webSocket.close(.normal, "") }
     }
 
     func received(_ bytes: [UInt8], on webSocket: WebSocketHandler) {

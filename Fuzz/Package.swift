@@ -1,0 +1,58 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+// A package of its own, because everything in it is built for libFuzzer: each edge counted, each access checked. It takes
+// the parsers' sources through links in `Sources`, and nothing of the server that needs a network or a disk.
+let watched: [SwiftSetting] = [
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+    .unsafeFlags(["-sanitize=fuzzer,address", "-O", "-assert-config", "Debug"]),
+]
+
+let package = Package(
+    name: "fuzz",
+    platforms: [.macOS(.v15)],
+    dependencies: [
+        .package(url: "https://github.com/apple/swift-collections", from: "1.6.0"),
+        .package(url: "https://github.com/apple/swift-configuration", from: "1.4.0", traits: []),
+        .package(url: "https://github.com/apple/swift-crypto", from: "4.5.0"),
+        .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
+        .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
+        .package(url: "https://github.com/jpsim/Yams", from: "6.2.0"),
+    ],
+    targets: [
+        .target(name: "Wire", swiftSettings: watched),
+        .target(
+            name: "Signaling",
+            dependencies: [
+                "Wire",
+                .product(name: "Crypto", package: "swift-crypto"),
+                .product(name: "DequeModule", package: "swift-collections"),
+                .product(name: "HeapModule", package: "swift-collections"),
+            ],
+            swiftSettings: watched
+        ),
+        // Only what reads text that an operator or a proxy wrote.
+        .target(
+            name: "Server",
+            dependencies: [
+                .product(name: "Configuration", package: "swift-configuration"),
+                .product(name: "HTTPTypes", package: "swift-http-types"),
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "Yams", package: "Yams"),
+            ],
+            swiftSettings: watched
+        ),
+        .target(name: "FuzzTargets", dependencies: ["Wire", "Signaling", "Server"], swiftSettings: watched),
+        .executableTarget(
+            name: "fuzz",
+            dependencies: ["FuzzTargets"],
+            swiftSettings: watched,
+            linkerSettings: [
+                .unsafeFlags(["-sanitize=fuzzer,address", "-O", "-assert-config", "Debug"]),
+                // gold has a warning for each symbol of the sanitizer.
+                .unsafeFlags(["-use-ld=lld"], .when(platforms: [.linux])),
+            ]
+        ),
+    ]
+)

@@ -1,0 +1,63 @@
+@testable import Server
+
+extension FuzzTarget {
+    /// A file, and among its lines variables (`CONFAB_PORT=1`) and flags (`--port=1`).
+    static let configuration = FuzzTarget("configuration", dictionary: "configuration") {
+        input throws(BrokenProperty) in
+        let given = Given(input)
+        let configuration: ConfabConfiguration
+        do throws(ConfigurationError) {
+            configuration = try .load(
+                overrides: given.flags, environment: given.variables, yaml: given.yaml, named: "confab.yaml")
+        } catch {
+            return try require(!error.problems.isEmpty && !error.description.isEmpty, "it was refused without a reason")
+        }
+        try checkWrittenForm(configuration)
+        try checkSecrecy(configuration)
+    }
+
+    private struct Given {
+        var yaml = ""
+        var variables: [String: String] = [:]
+        var flags: [String: String] = [:]
+
+        init(_ input: [UInt8]) {
+            for line in lines(of: input) {
+                let parts = line.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
+                if parts.count == 2, parts[0].hasPrefix("CONFAB_") {
+                    variables[parts[0]] = parts[1]
+                } else if parts.count == 2, parts[0].hasPrefix("--") {
+                    flags[String(parts[0].dropFirst(2))] = parts[1]
+                } else {
+                    yaml += line + "\n"
+                }
+            }
+        }
+    }
+
+    /// Every value, written as the help and the log write it, is read as the same value.
+    private static func checkWrittenForm(_ configuration: ConfabConfiguration) throws(BrokenProperty) {
+        var texts: [String: String] = [:]
+        for setting in Setting.all { texts[setting.key.name] = setting.text(configuration) }
+        let again: ConfabConfiguration
+        do throws(ConfigurationError) {
+            again = try .load(overrides: texts, environment: [:], yaml: nil, named: "")
+        } catch {
+            throw BrokenProperty(description: "what was accepted is refused once written: \(error)")
+        }
+        for setting in Setting.all {
+            let (first, second) = (setting.text(configuration), setting.text(again))
+            try require(first == second, "\(setting.key.name) is \"\(first)\" and was read as \"\(second)\"")
+        }
+        try require(again == configuration, "a configuration is another once written")
+    }
+
+    /// A log that shows the configuration looks the same whatever the secrets are.
+    private static func checkSecrecy(_ configuration: ConfabConfiguration) throws(BrokenProperty) {
+        var other = configuration
+        if other.apiSecret != nil { other.apiSecret = SecretText("another") }
+        if other.ice.turnSecret != nil { other.ice.turnSecret = SecretText("another") }
+        if other.ice.turnPassword != nil { other.ice.turnPassword = SecretText("another") }
+        try require("\(configuration)" == "\(other)", "a secret shows")
+    }
+}

@@ -1,0 +1,258 @@
+import Signaling
+import Wire
+
+/// Eight seats, each with a socket or none, before one hub. It plays the shell's part as the server does: sockets are
+/// numbered, a close ends in `closed`, timers ring when they are due.
+///
+/// What must hold: no letter leaves the hub, what it transmits can be read by the other end and is numbered without gaps,
+/// nobody waits who is not there, timers come to an end, and when everybody has gone nothing is left.
+struct Crowd {
+    struct Seat {
+        var socket: SocketID?
+        /// Speaks RouletteTok's wire; what it was told and has asked for since then.
+        var isOriginal = false
+        var isPaired = false
+        var hasAsked = false
+        var sent: UInt64 = 0
+        var received: UInt64 = 0
+        var secret = ""
+    }
+
+    /// More wake-ups for one stretch of time than any rule asks for.
+    private static let mostWakeUps = 5000
+
+    private var hub: Hub<CountingGenerator>
+    private(set) var now = FuzzProject.now
+    var seats = [Seat](repeating: Seat(), count: 8)
+    private var lastSocket: UInt64 = 0
+    var heard = Hearsay()
+
+    init() {
+        var rules = Rules()
+        // Small, so that a short input meets every bound.
+        rules.replay = Link.Bounds(messages: 8, bytes: 4096)
+        rules.sessionsPerClient = 3
+        rules.connectionsPerSession = 4
+        rules.streamsPerConnection = 2
+        rules.reportLines = 3
+        rules.skipsBeforeWait = 2
+        rules.maxInterests = 3
+        rules.maxBlocks = 2
+        rules.entriesPerAddress = 3
+        rules.candidatesPerAttempt = 2
+        let ice = ICEProvision(
+            stunServers: ["stun:stun.example.org"], turnServers: ["turn:turn.example.org"],
+            credentials: .timeLimited(secret: "turn", lifetime: .seconds(300)))
+        hub = Hub(
+            surroundings: Surroundings(rules: rules, project: FuzzProject.project, ice: ice, version: "fuzz"),
+            generator: CountingGenerator())
+    }
+
+    // MARK: Events
+
+    mutating func event(from input: inout InputReader) throws(BrokenProperty) {
+        let choice = input.byte()
+        let seat = input.index(below: seats.count)
+        switch choice % 16 {
+        case 0: try arrive(seat, from: &input)
+        case 1: try resume(seat, from: &input)
+        case 2:
+            try leave(seat, leaving: true)
+            seats[seat] = Seat(isOriginal: true)
+            let arrival = OriginalArrival(socket: connect(seat), address: Hearsay.address(from: &input))
+            try handle(.originalArrived(arrival))
+        case 3: try leave(seat, leaving: input.byte() & 1 == 0)
+        case 4: try pass(Hearsay.duration(from: &input))
+        case 5: try operate(seat, from: &input)
+        case 6: try sayText(seat, input.bytes(Int(input.byte())))
+        default: try say(seat, from: &input)
+        }
+    }
+
+    private mutating func connect(_ seat: Int) -> SocketID {
+        lastSocket += 1
+        let socket = SocketID(rawValue: lastSocket)
+        seats[seat].socket = socket
+        return socket
+    }
+
+    private mutating func arrive(_ seat: Int, from input: inout InputReader) throws(BrokenProperty) {
+        try leave(seat, leaving: true)
+        seats[seat] = Seat()
+        let who = input.byte()
+        var record = PersonRecord()
+        if who & 0x40 != 0 { record.blocked = [Hearsay.identity(input.byte())] }
+        if who & 0x80 != 0 { record.ban = Hearsay.ban(.identity(Hearsay.identity(who)), at: now, from: &input) }
+        let identity = Identity(id: Hearsay.identity(who), name: who & 0x20 != 0 ? "Vouched" : nil)
+        let arrival = Arrival(
+            socket: connect(seat), identity: identity, newIdentitySecret: who & 0x10 != 0 ? "a_secret" : nil,
+            record: record,
+            address: Hearsay.address(from: &input), name: heard.name(from: &input))
+        try handle(.arrived(arrival))
+    }
+
+    /// Comes back as this seat or as another, having heard everything or not.
+    private mutating func resume(_ seat: Int, from input: inout InputReader) throws(BrokenProperty) {
+        let (claimed, missed) = (input.index(below: seats.count), UInt64(input.byte() % 12))
+        let other = seats[claimed]
+        let received = other.received >= missed ? other.received - missed : other.received + missed
+        try leave(seat, leaving: false)
+        if input.byte() & 1 == 0 { try leave(claimed, leaving: false) }
+        seats[seat] = Seat(sent: other.sent, received: received, secret: other.secret)
+        let arrival = Arrival(
+            socket: connect(seat), identity: Identity(id: Hearsay.identity(input.byte())),
+            resume: Hello.Resume(secret: other.secret, received: received), address: Hearsay.address(from: &input))
+        try handle(.arrived(arrival))
+    }
+
+    private mutating func leave(_ seat: Int, leaving: Bool) throws(BrokenProperty) {
+        guard let socket = seats[seat].socket else { return }
+        seats[seat].socket = nil
+        try handle(.closed(socket, leaving: leaving))
+    }
+
+    private mutating func operate(_ seat: Int, from input: inout InputReader) throws(BrokenProperty) {
+        let identity = Hearsay.identity(input.byte())
+        switch input.byte() % 4 {
+        case 0: try handle(.banned(Hearsay.ban(.identity(identity), at: now, from: &input)))
+        case 1: try handle(.banned(Hearsay.ban(.address("203.0.113.1"), at: now, from: &input)))
+        case 2: try handle(.unbanned(identity))
+        default:
+            guard let socket = seats[seat].socket else { return }
+            try handle(.expel(socket, WireError(.banned, "You were banned from this server."), .forbidden))
+        }
+    }
+
+    private mutating func say(_ seat: Int, from input: inout InputReader) throws(BrokenProperty) {
+        guard let socket = seats[seat].socket else { return }
+        if seats[seat].isOriginal {
+            let request: RouletteTokRequest = input.byte() & 1 == 0 ? .next : .disconnectPartners
+            if request == .next { seats[seat].hasAsked = true }
+            return try handle(.asked(socket, request))
+        }
+        let message = heard.message(from: &input)
+        let seq = message.isUnnumbered ? nil : seats[seat].sent + 1
+        // Through the wire, or it could be longer than anything that comes over it.
+        try sayText(seat, Envelope(seq: seq, ack: seats[seat].received, message: message).encode())
+    }
+
+    /// Whatever a client can put on the wire, numbers included.
+    private mutating func sayText(_ seat: Int, _ text: [UInt8]) throws(BrokenProperty) {
+        guard let socket = seats[seat].socket else { return }
+        let input: Input
+        let seq: UInt64?
+        do throws(UnreadableMessage) {
+            let envelope = try Envelope<ClientMessage>.decode(text)
+            (input, seq) = (.message(socket, envelope), envelope.message.isUnnumbered ? nil : envelope.seq)
+        } catch {
+            (input, seq) = (.unreadable(socket, error), error.seq)
+        }
+        if seq == seats[seat].sent + 1 { seats[seat].sent += 1 }
+        try handle(input)
+    }
+
+    // MARK: What the hub says
+
+    private mutating func handle(_ input: Input) throws(BrokenProperty) {
+        try carryOut(hub.handle(input, now: now))
+        try ring(until: now)
+        try checkFigures()
+    }
+
+    private mutating func pass(_ duration: Duration) throws(BrokenProperty) {
+        try ring(until: now + duration)
+        now = now + duration
+        try checkFigures()
+    }
+
+    private mutating func ring(until end: Timestamp) throws(BrokenProperty) {
+        var wakeUps = 0
+        while let next = hub.nextTimeout, next <= end {
+            now = max(now, next)
+            try carryOut(hub.handleTimeout(now: now))
+            wakeUps += 1
+            try require(wakeUps < Self.mostWakeUps, "\(wakeUps) wake-ups until \(end)")
+        }
+    }
+
+    private func checkFigures() throws(BrokenProperty) {
+        try require(hub.waitingCount <= hub.personCount, "\(hub.waitingCount) of \(hub.personCount) people wait")
+        try require(2 * hub.matchCount <= hub.personCount, "\(hub.matchCount) matches of \(hub.personCount) people")
+        let here = seats.count { $0.socket != nil }
+        try require(hub.clientCount >= here, "\(here) sockets are open, and \(hub.clientCount) clients are there")
+    }
+
+    private mutating func carryOut(_ effects: [Effect]) throws(BrokenProperty) {
+        var closing: [(SocketID, CloseCode)] = []
+        for effect in effects {
+            switch effect {
+            case .letter(let letter): throw BrokenProperty(description: "a letter left the hub: \(letter)")
+            case .persist: break
+            case .transmit(let socket, let bytes):
+                try require(!closing.contains { $0.0 == socket }, "something is sent after the close")
+                if let seat = seats.firstIndex(where: { $0.socket == socket }) { try hear(bytes, at: seat) }
+            case .close(let socket, let code, _): closing.append((socket, code))
+            }
+        }
+        for (socket, code) in closing {
+            guard let seat = seats.firstIndex(where: { $0.socket == socket }) else { continue }
+            seats[seat].socket = nil
+            try carryOut(hub.handle(.closed(socket, leaving: code.isLeaving), now: now))
+        }
+    }
+
+    private mutating func hear(_ bytes: [UInt8], at seat: Int) throws(BrokenProperty) {
+        if seats[seat].isOriginal { return try hearOriginal(bytes, at: seat) }
+        guard let envelope = try? Envelope<ServerMessage>.decode(bytes) else {
+            throw BrokenProperty(description: "this cannot be read: \(String(decoding: bytes, as: UTF8.self))")
+        }
+        if case .welcome(let welcome) = envelope.message {
+            seats[seat].secret = welcome.resume.secret
+            if welcome.resumed {
+                seats[seat].sent = welcome.received
+            } else {
+                (seats[seat].sent, seats[seat].received) = (0, 0)
+            }
+        }
+        if let seq = envelope.seq {
+            let expected = seats[seat].received + 1
+            try require(seq == expected, "\(seq) came instead of \(expected): \(envelope.message)")
+            seats[seat].received = seq
+        }
+        heard.note(envelope.message)
+    }
+
+    /// What the clients of 2012 can take is told at `RouletteTokEvent.packet`, what they may count on at `OriginalClient`.
+    private mutating func hearOriginal(_ bytes: [UInt8], at seat: Int) throws(BrokenProperty) {
+        let text = String(decoding: bytes, as: UTF8.self)
+        guard let packet = try? SocketIOPacket(parsing: bytes) else {
+            throw BrokenProperty(description: "this is no packet: \(text)")
+        }
+        guard packet.kind == .event else { return }
+        guard case .object(let event)? = try? JSONReader.parse(packet.data) else {
+            throw BrokenProperty(description: "this event is not JSON: \(text)")
+        }
+        try require(text.ranges(of: ":::").count == 1, "a client that splits at colons cannot read \(text)")
+        switch event["name"] {
+        case .string("subscribe"):
+            try require(!seats[seat].isPaired || seats[seat].hasAsked, "a second partner comes unasked")
+            (seats[seat].isPaired, seats[seat].hasAsked) = (true, false)
+        case .string("disconnectPartner"):
+            try require(seats[seat].isPaired, "a partner leaves who never came")
+            seats[seat].isPaired = false
+        default: break
+        }
+    }
+
+    // MARK: The end
+
+    /// Everybody leaves or drops, and time goes by.
+    mutating func goHome() throws(BrokenProperty) {
+        for seat in seats.indices { try leave(seat, leaving: seat % 2 == 0) }
+        try ring(until: now + .seconds(7 * 24 * 3600))
+        try require(hub.nextTimeout == nil, "a timer is left for \(String(describing: hub.nextTimeout))")
+        let left = [hub.clientCount, hub.personCount, hub.sessionCount, hub.matchCount, hub.waitingCount]
+        try require(
+            left.allSatisfy { $0 == 0 }, "clients, people, sessions, matches and waiting are left: \(left)")
+    }
+}

@@ -1,0 +1,101 @@
+import Wire
+
+extension FuzzTarget {
+    /// Two ends and a line between them that loses what is on it, in the hands of the input. Beside them a plain list of
+    /// everything sent says what must come out.
+    static let link = FuzzTarget("link", longestInput: 512) { input throws(BrokenProperty) in
+        var line = Line()
+        var input = InputReader(input)
+        while !input.isEmpty {
+            switch input.byte() % 8 {
+            case 0, 1: line.send(Int(input.byte()))
+            case 2, 3: try line.deliver()
+            case 4: line.acknowledge()
+            case 5: try line.breakAndResume()
+            case 6: line.claim(input.number() >> (input.byte() % 64))
+            default: try line.mislead(input.number() >> (input.byte() % 64))
+            }
+        }
+        try line.breakAndResume()
+    }
+
+    private struct Line {
+        private static let bounds = Link.Bounds(messages: 4, bytes: 600)
+        private var sender = Link(bounds: bounds)
+        private var receiver = Link(bounds: bounds)
+        /// Everything sent since both began.
+        private var sent: [[UInt8]] = []
+        private var underWay: [UInt64] = []
+        /// How many arrived, and how many the sender may forget.
+        private var arrived = 0
+        private var acknowledged = 0
+        /// What the sender keeps, as numbers.
+        private var kept: [Int] = []
+
+        private func keptBytes() -> Int { kept.reduce(0) { $0 + sent[$1 - 1].count } }
+
+        mutating func send(_ length: Int) {
+            var number: UInt64 = 0
+            let bytes = sender.send { seq, _ in
+                number = seq
+                return [UInt8](repeating: UInt8(truncatingIfNeeded: seq), count: length)
+            }
+            sent.append(bytes)
+            underWay.append(number)
+            kept.append(sent.count)
+            while kept.count > 1, kept.count > Self.bounds.messages || keptBytes() > Self.bounds.bytes {
+                kept.removeFirst()
+            }
+        }
+
+        mutating func deliver() throws(BrokenProperty) {
+            guard !underWay.isEmpty else { return }
+            let number = underWay.removeFirst()
+            let expected: Link.Receipt = number == arrived + 1 ? .deliver : number <= arrived ? .duplicate : .gap
+            try require(receiver.receive(seq: number) == expected, "\(number) after \(arrived) is not \(expected)")
+            if expected == .deliver { arrived += 1 }
+            try require(receiver.received == arrived, "\(receiver.received) were received, not \(arrived)")
+        }
+
+        mutating func acknowledge() { claim(receiver.acknowledge()) }
+
+        /// The other end says that it has everything up to here, true or not.
+        mutating func claim(_ number: UInt64) {
+            sender.acknowledged(upTo: number)
+            guard number > acknowledged, number <= sent.count else { return }
+            acknowledged = Int(number)
+            kept.removeAll { $0 <= acknowledged }
+        }
+
+        mutating func breakAndResume() throws(BrokenProperty) {
+            underWay = []
+            guard let missing = try replay(after: UInt64(arrived)) else { return self = Line() }
+            underWay = missing.indices.map { UInt64(arrived + 1 + $0) }
+        }
+
+        /// A resume that claims anything, and a message that bears any number.
+        mutating func mislead(_ number: UInt64) throws(BrokenProperty) {
+            var other = self
+            _ = try other.replay(after: number)
+            let expected: Link.Receipt = number == arrived + 1 ? .deliver : number <= arrived ? .duplicate : .gap
+            try require(
+                other.receiver.receive(seq: number) == expected, "\(number) after \(arrived) is not \(expected)")
+        }
+
+        private mutating func replay(after received: UInt64) throws(BrokenProperty) -> [[UInt8]]? {
+            let missing = sender.replay(after: received)
+            guard received <= sent.count, received >= acknowledged else {
+                try require(missing == nil, "what was never sent, or is forgotten, is replayed after \(received)")
+                return nil
+            }
+            claim(received)
+            let lacking = Array(sent[Int(received)...])
+            let isKept = kept.count == lacking.count
+            try require(
+                missing == (isKept ? lacking : nil),
+                "of \(lacking.count) lacking and \(kept.count) kept, \(missing?.count ?? -1) are replayed after \(received)"
+            )
+            return missing
+        }
+    }
+}

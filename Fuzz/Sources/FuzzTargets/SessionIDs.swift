@@ -1,0 +1,38 @@
+import Wire
+
+@testable import Signaling
+
+extension FuzzTarget {
+    /// The input as somebody presents it, and once more as the inside of an id whose code is right: three parts of a
+    /// line each, and what follows the last tilde.
+    static let sessionIDs = FuzzTarget("session-ids", longestInput: 300, dictionary: "tokens") {
+        input throws(BrokenProperty) in
+        try checkSessionID(String(decoding: input, as: UTF8.self))
+        for prefix in ["1_", "2_"] { try checkSessionID(prefix + Base64URL.encode(coded(input))) }
+    }
+
+    private static func checkSessionID(_ text: String) throws(BrokenProperty) {
+        guard let id = SessionID(text) else { return }
+        try require(id.text == text, "an id changes its text")
+        guard let mode = FuzzProject.project.mediaMode(of: id) else { return }
+        try require(text.hasPrefix(mode == .routed ? "2_" : "1_"), "an id's beginning tells another media mode")
+        let plain = Base64URL.decode(text.utf8.dropFirst(2)) ?? []
+        let tail = Array("~~~".utf8)
+        try require(plain.suffix(3).elementsEqual(tail), "an id that verifies has something after its end")
+        let padded = text + "A"
+        try require(
+            SessionID(padded).flatMap { FuzzProject.project.mediaMode(of: $0) } == nil, "one session has two ids")
+    }
+
+    /// `protocol/README.md` §7, by somebody who has the secret.
+    private static func coded(_ input: [UInt8]) -> [UInt8] {
+        let parts = input.split(separator: UInt8(ascii: "\n"), maxSplits: 3, omittingEmptySubsequences: false)
+        let part = { (index: Int) in index < parts.count ? Array(parts[index]) : [] }
+        let tilde = [UInt8(ascii: "~")]
+        let head = Array("1~\(FuzzProject.apiKey)~".utf8) + part(0) + tilde + part(1) + tilde
+        let open = Array((part(2) + [UInt8](repeating: 0, count: 10)).prefix(10))
+        let code = FuzzProject.project.authenticationCode(Array("confab session\n".utf8) + head + open).prefix(8)
+        let tail = parts.count > 3 ? part(3) : Array("~~~".utf8)
+        return head + Array(Base64URL.encode(open + code).utf8) + tail
+    }
+}

@@ -1,0 +1,70 @@
+import Wire
+
+@testable import Signaling
+
+/// The one project of all inputs. Seeds are signed with its secret, so it must not change.
+enum FuzzProject {
+    static let apiKey = "45000001"
+    static let secret = "00112233445566778899aabbccddeeff0011223344556677"
+    static let now = Timestamp(milliseconds: 1_790_000_000_000)
+
+    static let project: Project = {
+        guard let project = Project(apiKey: apiKey, secret: secret) else {
+            fatalError("the key and the secret are fit")
+        }
+        return project
+    }()
+}
+
+extension FuzzTarget {
+    /// Anything that somebody presents as a proof, without knowing the secret.
+    static let tokens = FuzzTarget("tokens", longestInput: 2048, dictionary: "tokens") { input throws(BrokenProperty) in
+        let text = String(decoding: input, as: UTF8.self)
+        let (project, now) = (FuzzProject.project, FuzzProject.now)
+        try checkToken(text)
+        if let identity = try? project.verifyIdentitySecret(text) {
+            try require(project.secret(of: identity.id) == text, "an identity has two secrets")
+        }
+        if let client = ResumeSecret.client(of: text) {
+            try require(
+                text.hasPrefix("r_" + Base64URL.encode(client.bytes).prefix(20)), "a secret names another client")
+        }
+        if let bytes = Base64URL.decode(input) {
+            try require(Array(Base64URL.encode(bytes).utf8) == input, "base64url has two spellings")
+        }
+        _ = try? project.verifySessionToken(text, for: SessionID(text), now: now)
+    }
+
+    /// What is signed with the project's secret and wrong all the same: the input is the claims, or a header, a line break
+    /// and the claims.
+    static let signedTokens = FuzzTarget("signed-tokens", dictionary: "tokens") { input throws(BrokenProperty) in
+        let parts = input.split(separator: UInt8(ascii: "\n"), maxSplits: 1, omittingEmptySubsequences: false)
+        let usual = Array(#"{"alg":"HS256","typ":"JWT"}"#.utf8)
+        let (header, claims) = parts.count == 2 ? (Array(parts[0]), Array(parts[1])) : (usual, input)
+        let signed = Base64URL.encode(header) + "." + Base64URL.encode(claims)
+        let code = FuzzProject.project.authenticationCode(Array(signed.utf8))
+        try checkToken(signed + "." + Base64URL.encode(code))
+    }
+
+    private static func checkToken(_ token: String) throws(BrokenProperty) {
+        let (project, now) = (FuzzProject.project, FuzzProject.now)
+        let skew: Duration = .seconds(60)
+        if let grant = try? project.verifySessionToken(token, for: nil, now: now) {
+            try require(grant.data.unicodeScalars.count <= Limits.connectionData, "connection data is too long")
+            try require(project.mediaMode(of: grant.session) == grant.mediaMode, "the session is not of this project")
+            let same = try? project.verifySessionToken(token, for: grant.session, now: now)
+            try require(same == grant, "the token does not let into the session it names")
+            let end = now + Project.longestSessionToken + skew
+            try require(
+                (try? project.verifySessionToken(token, for: nil, now: end)) == nil,
+                "a session token outlives the limit")
+        }
+        if let identity = try? project.verifyUserToken(token, now: now) {
+            try require(identity.name?.utf8.count ?? 0 <= Limits.name, "the name is too long")
+            let end = now + Project.longestUserToken + skew
+            try require((try? project.verifyUserToken(token, now: end)) == nil, "a user token outlives the limit")
+            try require(
+                (try? project.verifySessionToken(token, for: nil, now: now)) == nil, "one token is of two kinds")
+        }
+    }
+}

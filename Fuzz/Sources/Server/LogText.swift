@@ -1,0 +1,1 @@
+../../../Sources/Server/Observability/LogText.swift

@@ -1,0 +1,69 @@
+import Foundation
+import Testing
+
+/// What the fuzzer begins with and what it found, run through the same functions without it.
+///
+/// Each target is replayed in a process of its own: an input that traps is named, and the other targets are replayed even
+/// so.
+@Suite("Kept inputs")
+struct ReplayTests {
+    @Test("break nothing any more", arguments: FuzzTarget.all.map(\.name))
+    func breakNothing(_ name: String) async {
+        let last = FileManager.default.temporaryDirectory.appending(path: "confab-replay-\(UUID())").path
+        defer { try? FileManager.default.removeItem(atPath: last) }
+        let result = await #expect(processExitsWith: .success) { [name, last = last as String] in
+            guard let target = FuzzTarget.all.first(where: { $0.name == name }) else { exit(1) }
+            for input in KeptInput.all(of: target) {
+                try input.path.write(toFile: last, atomically: false, encoding: .utf8)
+                do throws(BrokenProperty) {
+                    try target.check(input.bytes)
+                } catch {
+                    Issue.record("\(input.path): \(error)")
+                }
+            }
+        }
+        if result == nil {
+            let path = try? String(contentsOfFile: last, encoding: .utf8)
+            Issue.record("\(path ?? "no input"): it ended here")
+        }
+    }
+
+    @Test("are there for every target, in folders that belong to one")
+    func everyTargetHasInputs() throws {
+        let names = Set(FuzzTarget.all.map(\.name))
+        for target in FuzzTarget.all {
+            #expect(!KeptInput.all(of: target).isEmpty, "\(target.name) begins with nothing")
+        }
+        for folder in ["Fuzz/Corpora", "Fuzz/Findings"] {
+            let found = KeptInput.names(in: folder)
+            #expect(names.isSuperset(of: found), "\(folder) has \(found.subtracting(names)), which are no targets")
+        }
+    }
+}
+
+/// A file of `Fuzz/Corpora/<target>`, of `Fuzz/Findings/<target>` or of the folders that the target names.
+struct KeptInput {
+    /// From the root of the checkout.
+    let path: String
+    let bytes: [UInt8]
+
+    private static let root = URL(fileURLWithPath: #filePath)
+        .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+
+    static func all(of target: FuzzTarget) -> [KeptInput] {
+        let folders = ["Fuzz/Findings/\(target.name)", "Fuzz/Corpora/\(target.name)"] + target.seeds
+        return folders.flatMap { folder in
+            names(in: folder).sorted().compactMap { name in
+                let path = "\(folder)/\(name)"
+                guard let data = try? Data(contentsOf: root.appending(path: path)) else { return nil }
+                return KeptInput(path: path, bytes: Array(data))
+            }
+        }
+    }
+
+    /// Of the files or folders in a folder, which need not be there.
+    static func names(in folder: String) -> Set<String> {
+        let names = try? FileManager.default.contentsOfDirectory(atPath: root.appending(path: folder).path)
+        return Set((names ?? []).filter { !$0.hasPrefix(".") })
+    }
+}

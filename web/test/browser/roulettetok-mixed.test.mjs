@@ -1,0 +1,100 @@
+// Original clients that are no browsers meet people in Chromium, at our page and at one as RouletteTok's was. They send
+// no pictures, so what is seen is what the pages say.
+import { test } from 'node:test';
+import { sharedBrowsers } from './browsers.mjs';
+import { kinds, startPeer } from './roulettetok/peer.mjs';
+import { startSite } from './roulettetok/site.mjs';
+import { closeTab, hears, saysNoTextChat, shows, visit, waits } from './roulettetok/visitor.mjs';
+import { arrive, assertNoComplaints, begin, says, serve } from './stranger.mjs';
+import { stopwatch } from './wait.mjs';
+
+const { chromium } = sharedBrowsers();
+
+/** Nobody meets the same one again; pictures are not waited for long. */
+const settings = {
+  CONFAB_ROULETTE_REMATCH_WAIT: '300s', CONFAB_ROULETTE_SKIP_WINDOW: '0s', CONFAB_ROULETTE_STREAM_TIMEOUT: '1s',
+  CONFAB_SOCKET_IO_HEARTBEAT_INTERVAL: '1s', CONFAB_SOCKET_IO_HEARTBEAT_TIMEOUT: '4s',
+  CONFAB_SOCKET_IO_CLOSE_TIMEOUT: '3s', CONFAB_SOCKET_IO_POLL_DURATION: '1s', CONFAB_CONNECTION_PING_INTERVAL: '500ms',
+};
+
+/** Our page shows a partner, of whom nothing comes, and no text chat. */
+async function showsPartner(page) {
+  await page.waitForStatus(/nothing to see or hear/i);
+  await saysNoTextChat(page);
+}
+
+for (const kind of kinds) {
+  test(`${kind} and somebody at our page meet, and each learns that the other left`, async (t) => {
+    const { url, port } = await serve(t, settings);
+    const green = await arrive(t, await chromium(), url, { colour: 'green' });
+    await begin(green);
+    await green.waitForStatus(says.looking);
+    const meetPeer = async (label) => {
+      const peer = await startPeer(t, port, kind, { label });
+      await peer.hears('initial');
+      peer.next();
+      await peer.hears('subscribe');
+      await showsPartner(green);
+      return peer;
+    };
+
+    const first = await meetPeer('the first');
+    await green.click('button', 'Next');
+    await first.hears('disconnectPartner');
+    first.kill();
+
+    const second = await meetPeer('the second');
+    second.part();
+    await green.waitForStatus(says.movedOn);
+    await second.hears('disconnectPartner');
+    second.kill();
+
+    const third = await meetPeer('the third');
+    const time = stopwatch();
+    third.kill();
+    await green.waitForStatus(says.left);
+    t.diagnostic(`a killed partner was missed after ${time()}`);
+
+    const fourth = await meetPeer('the fourth');
+    await green.close();
+    await fourth.hears('disconnectPartner');
+    assertNoComplaints(green);
+  });
+
+  test(`${kind} and somebody at RouletteTok's page meet, and each learns that the other left`, async (t) => {
+    const { port } = await serve(t, settings);
+    const red = await visit(t, await chromium(), await startSite(t, port), { colour: 'red' });
+    await waits(red);
+    const meetPeer = async (label) => {
+      const peer = await startPeer(t, port, kind, { label });
+      await peer.hears('initial');
+      peer.next();
+      await peer.hears('subscribe');
+      await red.waitForStatus(shows.fun);
+      return peer;
+    };
+
+    const first = await meetPeer('the first');
+    await red.waitFor('it is in the partner\'s session', () => window.isWatching());
+    await red.click('button', 'Next');
+    await first.hears('disconnectPartner');
+    await waits(red);
+    first.kill();
+
+    const second = await meetPeer('the second');
+    second.part();
+    await Promise.all([second.hears('disconnectPartner'), hears(red, 'disconnectPartner', 2)]);
+    await waits(red);
+    second.kill();
+
+    const third = await meetPeer('the third');
+    third.kill();
+    await hears(red, 'disconnectPartner', 3);
+    await waits(red);
+
+    const fourth = await meetPeer('the fourth');
+    await closeTab(t, red);
+    await fourth.hears('disconnectPartner');
+    assertNoComplaints(red);
+  });
+}

@@ -1,0 +1,126 @@
+// RouletteTok's page where something is in the way: another origin, a network without WebSockets, a server that dies, a
+// line that goes silent; and what it cannot do with a token that is over.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { sharedBrowsers } from './browsers.mjs';
+import { source } from './in-page.mjs';
+import { framesRise } from './media.mjs';
+import { startProxy } from './proxy.mjs';
+import { startSite } from './roulettetok/site.mjs';
+import { expectHeard, hears, meets, rejoin, visit, waits } from './roulettetok/visitor.mjs';
+import { arrive, assertNoComplaints, assertNothingThrown, begin, says, see, seesNobody, serve } from './stranger.mjs';
+import { stopwatch } from './wait.mjs';
+
+const { chromium } = sharedBrowsers();
+
+const settings = { CONFAB_ROULETTE_REMATCH_WAIT: '300s', CONFAB_ROULETTE_SKIP_WINDOW: '0s' };
+
+/** Silence is noticed in seconds; those who parted meet again. */
+const impatient = {
+  CONFAB_ROULETTE_REMATCH_WAIT: '1s', CONFAB_ROULETTE_SKIP_WINDOW: '0s',
+  CONFAB_SOCKET_IO_HEARTBEAT_INTERVAL: '1s', CONFAB_SOCKET_IO_HEARTBEAT_TIMEOUT: '4s',
+  CONFAB_SOCKET_IO_CLOSE_TIMEOUT: '3s', CONFAB_SOCKET_IO_POLL_DURATION: '1s',
+};
+
+const transports = ['websocket', 'xhr-polling', 'jsonp-polling'];
+
+/** Runs in a page: a network that lets no WebSocket of Socket.IO's through. */
+function hinderSocketIO() {
+  window.WebSocket = new Proxy(window.WebSocket, {
+    construct(target, [url, ...more], newTarget) {
+      const isHindered = String(url).includes('/socket.io/');
+      return Reflect.construct(target, [isHindered ? 'ws://127.0.0.1:9/' : url, ...more], newTarget);
+    },
+  });
+}
+
+/** The visitor waits, and somebody at our page comes and meets them. */
+async function meetGreen(t, server, red) {
+  await waits(red);
+  const green = await arrive(t, await chromium(), server.url, { colour: 'green' });
+  await begin(green);
+  await Promise.all([meets(red, 'green'), see(green, 'red')]);
+  return green;
+}
+
+for (const transport of transports) {
+  test(`a page of another origin meets people too, over ${transport}`, async (t) => {
+    const server = await serve(t, settings);
+    const site = await startSite(t, server.port);
+    const options = { transports: [transport] };
+    const red = await visit(t, await chromium(), site, { colour: 'red', server: server.url, options });
+    const green = await meetGreen(t, server, red);
+    await red.click('button', 'Next');
+    await Promise.all([waits(red), green.waitForStatus(says.movedOn)]);
+    assertNoComplaints(red, green);
+  });
+}
+
+test('where no WebSocket gets through, polling does', async (t) => {
+  const server = await serve(t, settings);
+  const site = await startSite(t, server.port);
+  const red = await visit(t, await chromium(), site, { colour: 'red', scripts: [source(hinderSocketIO)] });
+  const green = await meetGreen(t, server, red);
+  await expectHeard(red, 'connecting websocket', 'connecting xhr-polling', 'connect', 'initial', 'empty', 'subscribe');
+  assertNothingThrown(red, green);
+});
+
+test('a page whose server is killed comes back to the next one by itself, and meets somebody', async (t) => {
+  const server = await serve(t, settings);
+  const site = await startSite(t, server.port);
+  const red = await visit(t, await chromium(), site, { colour: 'red' });
+  const green = await meetGreen(t, server, red);
+  await server.kill('SIGKILL');
+  await Promise.all([hears(red, 'disconnect transport closed'), green.waitForStatus(says.dropped)]);
+  const time = stopwatch();
+  await server.start();
+  await Promise.all([hears(red, 'connect', 2), hears(red, 'initial', 2), hears(red, 'subscribe', 2)]);
+  await Promise.all([meets(red, 'green'), see(green, 'red')]);
+  t.diagnostic(`both were in a chat again ${time()} after the server was started`);
+  await Promise.all([red, green].map((page) => framesRise(page)));
+  assertNothingThrown(red, green);
+});
+
+for (const transport of ['websocket', 'xhr-polling']) {
+  test(`a line that goes silent is noticed at both ends, and healed, over ${transport}`, async (t) => {
+    const server = await serve(t, impatient);
+    const proxy = await startProxy(server.port);
+    t.after(() => proxy.close());
+    const site = await startSite(t, proxy.port);
+    const red = await visit(t, await chromium(), site, { colour: 'red', options: { transports: [transport] } });
+    const green = await meetGreen(t, server, red);
+    const time = stopwatch();
+    proxy.stall();
+    await Promise.all([green.waitForStatus(says.left), hears(red, 'disconnect heartbeat timeout')]);
+    t.diagnostic(`both ends had noticed after ${time()}`);
+    await seesNobody(green);
+    await proxy.heal();
+    await Promise.all([meets(red, 'green'), see(green, 'red')]);
+    assertNothingThrown(red, green);
+  });
+}
+
+test('a page that stays quiet for several heartbeats stays in its chat', async (t) => {
+  const server = await serve(t, { ...impatient, CONFAB_SOCKET_IO_HEARTBEAT_TIMEOUT: '2s' });
+  const site = await startSite(t, server.port);
+  const red = await visit(t, await chromium(), site, { colour: 'red' });
+  const green = await meetGreen(t, server, red);
+  // Fifteen frames a second: more than three times the patience of either end.
+  await framesRise(red, { by: 105 });
+  await Promise.all([meets(red, 'green'), see(green, 'red')]);
+  await expectHeard(red, 'connecting websocket', 'connect', 'initial', 'empty', 'subscribe');
+});
+
+test('who has been left cannot watch on, whether the page minds it or not', async (t) => {
+  const server = await serve(t, settings);
+  const site = await startSite(t, server.port);
+  // It is told to leave the partner's session, and stays.
+  const red = await visit(t, await chromium(), site, { colour: 'red', deafTo: 'disconnectPartner' });
+  const green = await meetGreen(t, server, red);
+  assert.equal(await rejoin(red), 'OT_CONNECTION_LIMIT_EXCEEDED', 'a token is for one who watches');
+  await green.click('button', 'Next');
+  await hears(red, 'disconnectPartner');
+  await waits(red);
+  assert.equal(await rejoin(red), 'OT_AUTHENTICATION_ERROR', 'the token is dead');
+  assertNothingThrown(red, green);
+});

@@ -1,0 +1,76 @@
+// Python's polling client gives every poll 3 s and then hangs up, whatever is on its way. Nothing may be lost by that,
+// and nothing come twice: here polls are given up far more often, at every moment around what the server has to say.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { startPeer } from './roulettetok/peer.mjs';
+import { Poller } from './roulettetok/poller.mjs';
+import { serve } from './stranger.mjs';
+import { NotYet, stopwatch, until } from './wait.mjs';
+
+/** Two who part are given to each other again at once, as often as they like. */
+const settings = {
+  CONFAB_ROULETTE_REMATCH_WAIT: '1ms', CONFAB_ROULETTE_RETRY_INTERVAL: '10ms', CONFAB_ROULETTE_SKIP_WINDOW: '0s',
+  CONFAB_LIMITS_VERBS_PER_SECOND: '1000',
+};
+
+/** What alternates; `empty` comes between, or not. */
+const chats = (events) => events.filter(({ name }) => ['subscribe', 'disconnectPartner'].includes(name));
+
+function assertEachOnce(events, rounds) {
+  const expected = Array.from({ length: rounds }, () => ['subscribe', 'disconnectPartner']).flat();
+  assert.deepEqual(chats(events).map(({ name }) => name), expected);
+  const tokens = events.filter(({ name }) => name === 'subscribe').map(({ args }) => args[0].token);
+  assert.equal(new Set(tokens).size, rounds, 'no invitation came twice');
+}
+
+/** The partner parts as soon as both are in a chat; then both ask again. It asks by itself, as its kind does. */
+async function chatAndPart(partner, events, ask, rounds) {
+  const arrives = (what, count) => until(`${what} arrives`, () => {
+    if (chats(events).length >= count) return true;
+    throw new NotYet(`the last events were ${events.slice(-4).map(({ name }) => name)}`);
+  }, { why: () => `its partner's:\n${partner.explain()}` });
+  for (let round = 1; round <= rounds; round += 1) {
+    await ask();
+    await Promise.all([arrives(`invitation ${round}`, 2 * round - 1), partner.wrote(/"subscribe"/, round)]);
+    partner.part();
+    await arrives(`the end of chat ${round}`, 2 * round);
+  }
+}
+
+test('polls given up at any moment around an event lose none and double none', async (t) => {
+  const rounds = 60;
+  const { port } = await serve(t, settings);
+  const partner = await startPeer(t, port, 'ios');
+  const poller = await Poller.arrive(port);
+  t.after(() => poller.end());
+  const events = [];
+  // Short against the time from one event to the next, so that most events meet a poll's last moment.
+  const polling = poller.run(() => Math.random() * 8, (event) => events.push(event));
+  partner.next();
+  const time = stopwatch();
+  await chatAndPart(partner, events, () => poller.emit('next', {}), rounds);
+  poller.end();
+  await polling;
+  assertEachOnce(events, rounds);
+  const { answered, givenUp } = poller.polls;
+  t.diagnostic(`${2 * rounds} events in ${time()}; ${answered} polls were answered and ${givenUp} given up`);
+});
+
+for (const transport of ['xhr-polling', 'jsonp-polling']) {
+  test(`Python's client on ${transport} loses nothing when it gives up polls`, async (t) => {
+    const rounds = 40;
+    const { port } = await serve(t, settings);
+    const partner = await startPeer(t, port, 'ios');
+    const peer = await startPeer(t, port, transport, { poll: 0.02 });
+    const events = [];
+    const collect = () => events.push(...peer.news.splice(0).map(({ event: name, args }) => ({ name, args })));
+    await peer.hears('initial');
+    const collecting = setInterval(collect, 1);
+    t.after(() => clearInterval(collecting));
+    partner.next();
+    const time = stopwatch();
+    await chatAndPart(partner, events, () => peer.next(), rounds);
+    assertEachOnce(events, rounds);
+    t.diagnostic(`${2 * rounds} events in ${time()}`);
+  });
+}

@@ -1,0 +1,148 @@
+// Pages as RouletteTok's was, in browsers, through the built server: they meet people at our own page and each other,
+// over each of Socket.IO's transports. Every test has a server of its own, and so an empty queue.
+import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import path from 'node:path';
+import { test } from 'node:test';
+import { sharedBrowsers } from './browsers.mjs';
+import { framesRise } from './media.mjs';
+import { startSite } from './roulettetok/site.mjs';
+import { closeTab, expectHeard, hears, meets, saysNoTextChat, visit, waits } from './roulettetok/visitor.mjs';
+import { repository } from './server.mjs';
+import { arrive, assertNoComplaints, assertNothingThrown, begin, says, see, seesNobody, serve } from './stranger.mjs';
+import { stopwatch } from './wait.mjs';
+
+const { chromium, firefox } = sharedBrowsers();
+
+/** Two who parted are not given to each other again while a test runs, and nobody is punished for parting quickly. */
+const settings = { CONFAB_ROULETTE_REMATCH_WAIT: '300s', CONFAB_ROULETTE_SKIP_WINDOW: '0s' };
+
+/** Far longer than a test: only who says goodbye is gone in time. */
+const patient = {
+  ...settings, CONFAB_SOCKET_IO_CLOSE_TIMEOUT: '300s', CONFAB_SOCKET_IO_HEARTBEAT_TIMEOUT: '300s',
+  CONFAB_CONNECTION_RESUME_GRACE: '300s',
+};
+
+const transports = ['websocket', 'xhr-polling', 'jsonp-polling'];
+
+/** One at RouletteTok's page who waits, and one at ours who comes and meets them. */
+async function meetAcross(t, server, options, theirs = chromium) {
+  const site = await startSite(t, server.port);
+  const browser = await chromium();
+  const red = await visit(t, await theirs(), site, { colour: 'red', options });
+  await waits(red);
+  const green = await arrive(t, browser, server.url, { colour: 'green' });
+  const time = stopwatch();
+  await begin(green);
+  await Promise.all([meets(red, 'green'), see(green, 'red')]);
+  t.diagnostic(`both saw each other after ${time()}`);
+  return { site, browser, red, green };
+}
+
+test('the server has the script that such pages load', async (t) => {
+  const { url } = await serve(t);
+  const response = await fetch(`${url}/socket.io/socket.io.js`);
+  assert.equal(response.status, 200);
+  assert.match(response.headers.get('content-type'), /^text\/javascript/);
+  const file = await readFile(path.join(repository, 'web', 'socket.io', 'socket.io.js'), 'utf8');
+  assert.equal(await response.text(), file);
+});
+
+for (const transport of transports) {
+  test(`over ${transport}, somebody at RouletteTok's page and somebody at ours see each other`, async (t) => {
+    const { red, green } = await meetAcross(t, await serve(t, settings), { transports: [transport] });
+    await saysNoTextChat(green);
+    await Promise.all([red, green].map((page) => framesRise(page)));
+    await expectHeard(red, `connecting ${transport}`, 'connect', 'initial', 'empty', 'subscribe');
+    assertNoComplaints(red, green);
+  });
+
+  test(`over ${transport}, Next at either page parts both, and each meets somebody else`, async (t) => {
+    const server = await serve(t, settings);
+    const { site, browser, red, green } = await meetAcross(t, server, { transports: [transport] });
+
+    const time = stopwatch();
+    await red.click('button', 'Next');
+    await green.waitForStatus(says.movedOn);
+    await Promise.all([seesNobody(green), waits(red)]);
+    t.diagnostic(`both were alone after ${time()}`);
+    const arrived = [`connecting ${transport}`, 'connect', 'initial'];
+    await expectHeard(red, ...arrived, 'empty', 'subscribe', 'disconnectPartner', 'empty');
+
+    // Ours went on searching by itself, and so stands first in the queue.
+    const blue = await visit(t, browser, site, { colour: 'blue', options: { transports: [transport] } });
+    await Promise.all([meets(blue, 'green'), see(green, 'blue')]);
+    const yellow = await arrive(t, browser, server.url, { colour: 'yellow' });
+    await begin(yellow);
+    await Promise.all([meets(red, 'yellow'), see(yellow, 'red')]);
+
+    const again = stopwatch();
+    await green.click('button', 'Next');
+    await waits(blue);
+    t.diagnostic(`both were alone after ${again()}`);
+    await expectHeard(blue, ...arrived, 'subscribe', 'disconnectPartner', 'empty');
+    await framesRise(red);
+    assertNothingThrown(red, green, blue, yellow);
+  });
+
+  test(`over ${transport}, who closes either page has left, and the other is told at once`, async (t) => {
+    const server = await serve(t, patient);
+    const { site, browser, red, green } = await meetAcross(t, server, { transports: [transport] });
+    const time = stopwatch();
+    await closeTab(t, red);
+    await green.waitForStatus(says.left);
+    t.diagnostic(`our page was told after ${time()}`);
+    await seesNobody(green);
+    const blue = await visit(t, browser, site, { colour: 'blue', options: { transports: [transport] } });
+    await Promise.all([meets(blue, 'green'), see(green, 'blue')]);
+    const again = stopwatch();
+    await green.close();
+    await waits(blue);
+    t.diagnostic(`RouletteTok's page was told after ${again()}`);
+    await hears(blue, 'disconnectPartner', 1);
+    assertNothingThrown(blue);
+  });
+
+  test(`over ${transport}, two at RouletteTok's page meet, part and go`, async (t) => {
+    const { port } = await serve(t, { ...patient, CONFAB_ROULETTE_REMATCH_WAIT: '1s' });
+    const site = await startSite(t, port);
+    const browser = await chromium();
+    const [red, blue] = [
+      await visit(t, browser, site, { colour: 'red', options: { transports: [transport] } }),
+      await visit(t, browser, site, { colour: 'blue' }),
+    ];
+    await Promise.all([meets(red, 'blue'), meets(blue, 'red')]);
+    await Promise.all([red, blue].map((page) => framesRise(page)));
+    await blue.click('button', 'Next');
+    // Alone as they are, they are given to each other again.
+    await Promise.all([red, blue].map((page) => hears(page, 'subscribe', 2)));
+    await Promise.all([meets(red, 'blue'), meets(blue, 'red')]);
+    assertNoComplaints(red, blue);
+    await closeTab(t, red);
+    await waits(blue);
+    await hears(blue, 'disconnectPartner', 2);
+    assertNothingThrown(blue);
+  });
+}
+
+test('in Firefox the page works as well, and is missed when it closes', async (t) => {
+  const { red, green } = await meetAcross(t, await serve(t, patient), { transports: ['xhr-polling'] }, firefox);
+  await Promise.all([red, green].map((page) => framesRise(page)));
+  assertNoComplaints(red, green);
+  await closeTab(t, red);
+  await green.waitForStatus(says.left);
+});
+
+test('Next pressed before there is anybody, again and again, pairs nobody twice', async (t) => {
+  const { url, port } = await serve(t, settings);
+  const browser = await chromium();
+  const red = await visit(t, browser, await startSite(t, port), { colour: 'red' });
+  for (let press = 0; press < 3; press += 1) await red.click('button', 'Next');
+  await waits(red);
+  for (let press = 0; press < 3; press += 1) await red.click('button', 'Next');
+  const green = await arrive(t, browser, url, { colour: 'green' });
+  await begin(green);
+  await Promise.all([meets(red, 'green'), see(green, 'red')]);
+  await Promise.all([hears(red, 'initial', 1), hears(red, 'subscribe', 1), hears(red, 'disconnectPartner', 0)]);
+  assertNoComplaints(red, green);
+});
