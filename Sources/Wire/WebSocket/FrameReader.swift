@@ -1,5 +1,5 @@
-/// Judges a client's WebSocket frames and puts fragments together (RFC 6455 §5 and §7), as a value: NIO's decoder checks
-/// lengths and control frames' size, and nothing else.
+/// Judges a client's WebSocket frames and puts fragments together (RFC 6455 §5 and §7), as a value. What stands before a
+/// payload was read and judged by `FrameHeader`.
 public struct FrameReader: Sendable {
     public enum Opcode: Equatable, Sendable {
         case continuation, text, binary, close, ping, pong, reserved
