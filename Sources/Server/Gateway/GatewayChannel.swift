@@ -46,11 +46,11 @@ struct GatewayChannel: HTTPChannelHandler {
             configuration.decoderConfiguration.maxHeaderFieldSize = 16 * 1024
             configuration.decoderConfiguration.maxHeaderListSize = 64 * 1024
             configuration.decoderConfiguration.maxHeaderFieldCount = 100
-            // Whoever sends without end has his turn like everybody else: so much is read, and then others are.
+            // Whoever sends without end has his turn like everybody else: so much is read, and then others are. The buffer of
+            // the last read stays with the line, so it begins small.
             try channel.syncOptions?.setOption(.maxMessagesPerRead, value: 1)
-            try channel.syncOptions?.setOption(
-                .recvAllocator, value: FixedSizeRecvByteBufferAllocator(capacity: Self.bytesPerTurn)
-            )
+            let buffers = AdaptiveRecvByteBufferAllocator(minimum: 1024, initial: 2048, maximum: Self.bytesPerTurn)
+            try channel.syncOptions?.setOption(.recvAllocator, value: buffers)
             let pipeline = channel.pipeline.syncOperations
             let kind = try pipeline.configureUpgradableHTTPServerPipeline(configuration: configuration)
             let switchover = try pipeline.handler(type: NIOTypedHTTPServerUpgradeHandler<Kind>.self)
