@@ -13,8 +13,8 @@ let package = Package(
     platforms: [.macOS(.v15), .iOS(.v17)],
     products: [
         .executable(name: "confab", targets: ["confab"]),
-        // For the benchmarks and fuzzers, which are packages of their own.
-        .library(name: "ConfabServerKit", targets: ["Wire", "Signaling", "Server", "TestSupport"]),
+        // For the benchmarks, which are a package of their own.
+        .library(name: "Measured", targets: ["Wire", "Signaling"]),
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),

@@ -14,7 +14,7 @@ let package = Package(
         .executableTarget(
             name: "Bench",
             dependencies: [
-                .product(name: "ConfabServerKit", package: "confab"),
+                .product(name: "Measured", package: "confab"),
                 // Built with it, and started by `run`.
                 .product(name: "confab", package: "confab"),
                 .product(name: "NIOCore", package: "swift-nio"),

@@ -143,7 +143,6 @@ extension Hostile {
             "CONFAB_LIMITS_VERBS_PER_SECOND": "100", "CONFAB_LIMITS_VERB_BURST": "200",
             "CONFAB_LIMITS_HELLO_BURST": "100000",
         ]
-        private static let peace: Duration = .milliseconds(500)
         private static let attack: Duration = .milliseconds(800)
 
         /// Ways to say too much on a connection that is let in.
@@ -166,7 +165,7 @@ extension Hostile {
         func floods(_ flood: Flood) async throws {
             try await ServerProcess.run(Self.settings) { server in
                 let before = try UndisturbedPair.start(server)
-                pause(Self.peace)
+                try eventually("the pair said only \(before.messages) lines") { before.messages >= 50 }
                 let measure = try before.finish()
                 let place = try await FloodedSession(server)
                 let attack = try UnderAttack(server, case: 11, flood.rawValue)

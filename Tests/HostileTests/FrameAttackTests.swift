@@ -20,9 +20,9 @@ extension Hostile {
                 }
                 let bytes = bytes()
                 for line in lines { line.socket.sendWhatGoes(bytes, within: .seconds(1)) }
-                let endings = try Endings.closes(of: lines)
+                let endings = try Tally.closes(of: lines)
                 #expect(endings["\(code)"] == count, "\(endings.text)")
-                let open = Endings.ends(of: lines.map(\.socket))
+                let open = Tally.ends(of: lines.map(\.socket))
                 #expect(open == 0, "\(open) lines are still up")
                 return AttackOutcome(sent: "\(count) × \(sent)", cameBack: endings.text)
             }
@@ -85,7 +85,7 @@ extension Hostile {
                     #expect(line.answer["Sec-WebSocket-Extensions"] == nil)
                     try line.socket.send(bomb)
                 }
-                let endings = try Endings.closes(of: lines)
+                let endings = try Tally.closes(of: lines)
                 #expect(endings["1002"] == 50, "\(endings.text)")
                 return AttackOutcome(sent: "50 × \(Self.deflatedZeros.count) bytes for 32 MiB", cameBack: endings.text)
             }
@@ -129,7 +129,7 @@ extension Hostile {
                 }
                 let held = server.memory
                 for line in lines { try line.send(frame: .continuation([0x20, 0x20], final: false)) }
-                let endings = try Endings.closes(of: lines)
+                let endings = try Tally.closes(of: lines)
                 #expect(endings["1009"] == count, "\(endings.text)")
                 return AttackOutcome(
                     sent: "\(count) × 256 KiB less one byte",

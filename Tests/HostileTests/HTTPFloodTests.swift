@@ -24,7 +24,7 @@ extension Hostile {
         func headers() async throws {
             let flood = Array((Self.start + String(repeating: "a: b\r\n", count: 200_000)).utf8)
             try await Attack(number: 7, name: "header flood", settings: Self.settings).run { server in
-                var endings = Endings()
+                var endings = Tally()
                 for index in 0..<10 {
                     let socket = try RawSocket(port: server.port)
                     // On a connection's second request as well as on its first.
@@ -49,7 +49,7 @@ extension Hostile {
                 ("chunk extension", upload.dropLast(3) + "1;" + giant, [400, 404, 405, 413, 431]),
             ]
             try await Attack(number: 7, name: "giant parts", settings: Self.settings).run { server in
-                var endings = Endings()
+                var endings = Tally()
                 for flood in floods {
                     let socket = try RawSocket(port: server.port)
                     socket.sendWhatGoes(Array(flood.text.utf8), within: .seconds(2))
@@ -68,7 +68,7 @@ extension Hostile {
                 "POST /nowhere",
             ]
             try await Attack(number: 7, name: "bodies of 100 MB", settings: Self.settings).run { server in
-                var endings = Endings()
+                var endings = Tally()
                 for target in targets {
                     let socket = try RawSocket(port: server.port)
                     try socket.send("\(target) HTTP/1.1\r\nHost: confab.test\r\nContent-Length: \(size)\r\n\r\n")
@@ -98,13 +98,13 @@ extension Hostile {
                 }
                 // A chunk or a byte each 50 ms, for ever if nobody ends it.
                 let deadline = ContinuousClock.now + Self.patience
-                while Endings.ends(of: sockets, within: .zero) > 0, ContinuousClock.now < deadline {
+                while Tally.ends(of: sockets, within: .zero) > 0, ContinuousClock.now < deadline {
                     for (index, socket) in sockets.enumerated() {
                         socket.sendWhatGoes(Array((index.isMultiple(of: 2) ? "1\r\nx\r\n" : "x").utf8), within: .zero)
                     }
                     pause(.milliseconds(50))
                 }
-                let open = Endings.ends(of: sockets, within: .zero)
+                let open = Tally.ends(of: sockets, within: .zero)
                 #expect(open == 0, "\(open) of 40 are still open after \(Self.patience)")
                 return AttackOutcome(sent: "40 bodies, 20 bytes a second", cameBack: "\(40 - open) cut off")
             }
@@ -113,7 +113,7 @@ extension Hostile {
         @Test("what is not HTTP is answered 400 once, and the connection ends")
         func garbage() async throws {
             try await Attack(number: 7, name: "bad HTTP", settings: Self.settings).run { server in
-                var endings = Endings()
+                var endings = Tally()
                 let sockets = try Self.badRequests.map { bytes in
                     let socket = try RawSocket(port: server.port)
                     try socket.send(bytes)
@@ -170,32 +170,31 @@ extension Hostile {
         @Test("pipelined requests without end keep nobody new out")
         func pipelineFlood() async throws {
             try await Attack(number: 7, name: "pipelines without end").run { server in
-                let (isOver, port) = (Flag(), server.port)
+                let (isOver, answered, port) = (Flag(), Counter(), server.port)
                 defer { isOver.set() }
-                let floods = (0..<10).map { _ in Background { try Self.flood(port, until: isOver) } }
-                pause(.seconds(1))
+                let floods = (0..<10).map { _ in Background { try Self.flood(port, answered, until: isOver) } }
+                try eventually("only \(answered.count) bytes of answers have come") { answered.count > 64 * 1024 }
                 do {
                     try Person.arrive(port: port).close()
                 } catch {
                     Issue.record("nobody new is served beside the flood: \(error)")
                 }
                 isOver.set()
-                let received = try floods.map { try $0.join() }.reduce(0, +)
-                return AttackOutcome(sent: "10 pipelines, read", cameBack: "\(mebibytes(received)) of answers")
+                for flood in floods { try flood.join() }
+                return AttackOutcome(sent: "10 pipelines, read", cameBack: "\(mebibytes(answered.count)) of answers")
             }
         }
 
-        /// Sends requests and reads answers as fast as they go; returns how many bytes of answers.
-        private static func flood(_ port: Int, until isOver: Flag) throws -> Int {
+        /// Sends requests and reads answers as fast as they go, and counts the bytes of answers.
+        private static func flood(_ port: Int, _ answered: Counter, until isOver: Flag) throws {
             let requests = Array(String(repeating: "GET /nowhere HTTP/1.1\r\nHost: x\r\n\r\n", count: 2000).utf8)
             let socket = try RawSocket(port: port)
-            var (sent, received) = (0, 0)
+            var sent = 0
             while !isOver.isSet, !socket.isAtEnd {
                 sent += socket.sendWhatGoes(Array(requests[sent...]), within: .milliseconds(1))
                 if sent == requests.count { sent = 0 }
-                if socket.isReadable(until: .now) { received += try socket.receive(within: .zero).count }
+                if socket.isReadable(until: .now) { answered.add(try socket.receive(within: .zero).count) }
             }
-            return received
         }
 
         @Test("whoever does not read the answers is cut off, and costs no memory")

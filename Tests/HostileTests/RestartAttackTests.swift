@@ -72,18 +72,6 @@ private final class Witness: Sendable {
     }
 }
 
-/// Small and the same everywhere for the same seed (xorshift64*).
-private struct Dice: RandomNumberGenerator {
-    private var state: UInt64
-    init(seed: UInt64) { state = seed | 1 }
-    mutating func next() -> UInt64 {
-        state ^= state >> 12
-        state ^= state << 25
-        state ^= state >> 27
-        return state &* 0x2545_F491_4F6C_DD1D
-    }
-}
-
 /// Lets people in while the server is up. Whoever is being connected is waited for, and cut off afterwards with the
 /// others: a connection that is refused shows nothing.
 private final class Door: Sendable {
@@ -119,7 +107,7 @@ private final class Restless {
     private let port: Int
     private let witness: Witness
     private let door: Door
-    private var dice: Dice
+    private var dice: Random
     private var identity: String?
     private var resume: Hello.Resume?
     private var match: MatchID?
@@ -127,7 +115,7 @@ private final class Restless {
 
     init(_ number: Int, port: Int, seed: UInt64, _ door: Door, _ witness: Witness) {
         (self.number, self.port, self.door, self.witness) = (number, port, door, witness)
-        dice = Dice(seed: seed &+ UInt64(number) &* 0x9E37_79B9_7F4A_7C15)
+        dice = Random(seed: seed &+ UInt64(number) &* 0x9E37_79B9_7F4A_7C15)
     }
 
     func live() {

@@ -19,7 +19,7 @@ extension Hostile {
                     for socket in sockets { sent += socket.sendWhatGoes([byte], within: .zero) }
                     pause(.milliseconds(20))
                 }
-                let (open, answered) = (Endings.ends(of: sockets, within: .zero), sockets.count { !$0.pending.isEmpty })
+                let (open, answered) = (Tally.ends(of: sockets, within: .zero), sockets.count { !$0.pending.isEmpty })
                 #expect(open == 0, "\(open) of 100 are still open")
                 #expect(answered == 0, "\(answered) of 100 were answered")
                 return AttackOutcome(sent: "100 requests, \(sent) bytes in all", cameBack: "\(100 - open) cut off")
@@ -38,7 +38,7 @@ extension Hostile {
                     Background { try stride(from: remainder, to: count, by: 8).map { _ in try RawSocket(port: port) } }
                 }
                 let sockets = try threads.flatMap { try $0.join() }
-                let open = Endings.ends(of: sockets, within: Self.patience)
+                let open = Tally.ends(of: sockets, within: Self.patience)
                 #expect(open == 0, "\(open) of \(count) are still open")
                 try eventually("the server holds \(server.descriptors) descriptors, \(before) before") {
                     server.descriptors < before + count / 10
@@ -56,7 +56,7 @@ extension Hostile {
                     try socket.send("GET /v1/socket HTTP/1.1\r\nHost: confab.te")
                     return socket
                 }
-                let open = Endings.ends(of: sockets, within: Self.patience)
+                let open = Tally.ends(of: sockets, within: Self.patience)
                 #expect(open == 0, "\(open) of 100 are still open")
                 return AttackOutcome(sent: "100 half heads, 50 of them second ones", cameBack: "\(100 - open) cut off")
             }
@@ -70,7 +70,7 @@ extension Hostile {
                 // Half of one is none either, and a ping is no hello.
                 for line in lines { try line.send(frame: .text("{", final: false)) }
                 for line in lines.prefix(100) { try line.send(frame: .ping([1])) }
-                let endings = try Endings.closes(of: lines)
+                let endings = try Tally.closes(of: lines)
                 #expect(endings["4408"] == 200, "\(endings.text)")
                 return AttackOutcome(sent: "200 sockets without a hello", cameBack: endings.text)
             }
@@ -90,7 +90,7 @@ extension Hostile {
                     for line in trickling { line.socket.sendWhatGoes([byte], within: .zero) }
                     pause(.milliseconds(20))
                 }
-                let open = Endings.ends(of: lines.map(\.socket), within: .zero)
+                let open = Tally.ends(of: lines.map(\.socket), within: .zero)
                 #expect(open == 0, "\(open) of 200 are still open")
                 return AttackOutcome(
                     sent: "200 welcomed, 100 of them trickling a frame", cameBack: "\(200 - open) dropped")
@@ -148,7 +148,7 @@ extension Hostile {
                     try socket.send(Array(Self.clientHello.prefix([0, 5, 40][index % 3])))
                     return socket
                 }
-                let open = Endings.ends(of: sockets, within: Self.patience)
+                let open = Tally.ends(of: sockets, within: Self.patience)
                 #expect(open == 0, "\(open) of 500 are still open")
                 return AttackOutcome(sent: "500 unfinished handshakes", cameBack: "\(500 - open) cut off")
             }

@@ -7,7 +7,7 @@ extension Hostile {
         func handshakes() async throws {
             let settings = ["CONFAB_SOCKET_IO_HANDSHAKE_TIMEOUT": "1s", "CONFAB_LIMITS_SOCKETS_PER_ADDRESS": "200"]
             try await Attack(number: 11, name: "handshake storm", settings: settings).run { server in
-                var statuses = Endings()
+                var statuses = Tally()
                 let socket = try RawSocket(port: server.port, from: "127.0.0.7")
                 for _ in 0..<3000 { statuses.count("\(try socket.ask("/socket.io/1/").status)") }
                 #expect(statuses["200"] + statuses["503"] == 3000)
@@ -20,7 +20,7 @@ extension Hostile {
         @Test("events without end are refused, and then the client is put out")
         func events() async throws {
             try await Attack(number: 11, name: "next spam, WebSocket").run { server in
-                var endings = Endings()
+                var endings = Tally()
                 for _ in 0..<5 {
                     let line = try RawSocketIO(port: server.port).openWebSocket()
                     let next = RawFrame.text(RawSocketIO.event("next")).bytes
@@ -39,7 +39,7 @@ extension Hostile {
         @Test("posts without end are refused, and then the client is put out")
         func posts() async throws {
             try await Attack(number: 11, name: "next spam, polling").run { server in
-                var endings = Endings()
+                var endings = Tally()
                 let client = try RawSocketIO(port: server.port)
                 try client.poll()
                 let socket = try RawSocket(port: server.port)
@@ -102,7 +102,7 @@ extension Hostile {
                 "CONFAB_LIMITS_SOCKETS_PER_ADDRESS": "1000",
             ]
             try await Attack(number: 11, name: "never polls", settings: settings).run { server in
-                var endings = Endings()
+                var endings = Tally()
                 let spam = (0..<200).map { _ in "\u{FFFD}6\u{FFFD}3:1::x" }.joined()
                 let socket = try RawSocket(port: server.port)
                 for _ in 0..<100 {

@@ -18,7 +18,7 @@ extension Hostile {
                 let socket = try RawSocket(port: client.port)
                 for number in 1...count {
                     try client.post("3:\(number)::x", on: socket)
-                    pause(.microseconds(random.below(6000)))
+                    pause(.microseconds(.random(in: 0..<6000, using: &random)))
                 }
             }
         }
@@ -43,9 +43,9 @@ extension Hostile {
                 while heard.last != count, ContinuousClock.now < deadline {
                     let socket = try RawSocket(port: client.port)
                     try socket.send("GET \(client.pollPath) HTTP/1.1\r\nHost: x\r\n\r\n")
-                    if random.below(3) == 0 {
+                    if Int.random(in: 0..<3, using: &random) == 0 {
                         given += 1
-                        pause(.microseconds(random.below(5000)))
+                        pause(.microseconds(.random(in: 0..<5000, using: &random)))
                         switch how {
                         case .close: socket.close()
                         case .reset: socket.reset()
@@ -80,18 +80,5 @@ extension Hostile {
                 #expect(try client.poll() == RawSocketIO.event("empty"))
             }
         }
-    }
-}
-
-/// Reproducible random numbers (SplitMix64).
-struct Random {
-    private var state: UInt64
-    init(seed: UInt64) { state = seed }
-
-    mutating func below(_ bound: Int) -> Int {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var mixed = (state ^ (state >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
-        return Int((mixed ^ (mixed >> 31)) % UInt64(bound))
     }
 }

@@ -118,28 +118,16 @@ extension Hostile {
                 let lines = list.output.split(separator: "\n")
                 #expect(lines.count == texts.count)
                 #expect(lines.allSatisfy { $0.contains("  against ") && $0.first?.isNumber == true })
-                Self.isInert(list.output)
+                expectInert(list.output)
                 for (index, chat) in chats.enumerated() {
                     let shown = try await server.command(["report", "show", "\(index + 1)"]).output
                     // Heading, both identities, match, reason, and what to do.
                     #expect(shown.split(separator: "\n").count == 6 + chat.count, "\(shown)")
-                    Self.isInert(shown)
+                    expectInert(shown)
                 }
                 return AttackOutcome(
                     sent: "\(texts.count) reports", cameBack: "\(lines.count) lines of the list, all inert")
             }
-        }
-
-        /// Nothing but text and line feeds: no control or invisible character, no line or paragraph separator.
-        private static func isInert(_ text: String) {
-            let active = text.unicodeScalars.filter { scalar in
-                switch scalar.properties.generalCategory {
-                case .control: scalar != "\n"
-                case .format, .lineSeparator, .paragraphSeparator: true
-                default: false
-                }
-            }
-            #expect(active.isEmpty, "\(active.map { String($0.value, radix: 16) })")
         }
 
         /// Two meet, one is called the text and says the chat, the other complains with the text.
@@ -170,4 +158,16 @@ extension Hostile {
             return (ann, bob, session)
         }
     }
+}
+
+/// Nothing but text and line feeds: no control or invisible character, no line or paragraph separator.
+func expectInert(_ text: String) {
+    let active = text.unicodeScalars.filter { scalar in
+        switch scalar.properties.generalCategory {
+        case .control: scalar != "\n"
+        case .format, .lineSeparator, .paragraphSeparator: true
+        default: false
+        }
+    }
+    #expect(active.isEmpty, "\(active.map { String($0.value, radix: 16) })")
 }

@@ -32,22 +32,6 @@ struct UnderAttack {
     }
 }
 
-/// How often each answer came, for the table: `4401 ×12, welcome ×3`.
-struct Tally {
-    private var counts: [String: Int] = [:]
-
-    mutating func count(_ answer: String) { counts[answer, default: 0] += 1 }
-
-    subscript(_ answer: String) -> Int { counts[answer] ?? 0 }
-
-    var total: Int { counts.values.reduce(0, +) }
-
-    var text: String {
-        counts.sorted { ($1.value, $0.key) < ($0.value, $1.key) }.map { "\($0.key) ×\($0.value)" }
-            .joined(separator: ", ")
-    }
-}
-
 extension Person {
     /// The next match.
     func hearMatched() throws -> Matched {
@@ -85,18 +69,14 @@ extension Hostile {
     @Suite("Without an attack") struct Peace {
         @Test("two people chat undisturbed when nobody attacks: the other lines' measure")
         func baseline() async throws {
-            try await ServerProcess.run { server in
+            try await ServerProcess.run(UndisturbedPair.settings) { server in
                 let peace = try UnderAttack(server, case: 0, "no attack")
                 let visitor = try Person.arrive(port: server.port)
-                let end = ContinuousClock.now + .seconds(1)
-                var asked = 0
-                while ContinuousClock.now < end {
+                let asked = 200
+                for _ in 0..<asked {
                     let seq = try visitor.say(.count)
                     let count = try visitor.hear("count") { if case .count(let count) = $0 { count } else { nil } }
                     #expect((count.re, count.online, count.waiting) == (seq, 3, 0))
-                    asked += 1
-                    // Within everybody's budget: fifteen a second of twenty.
-                    pause(.milliseconds(66))
                 }
                 try peace.finish(sent: "\(asked) counts", cameBack: "\(asked) answers")
             }

@@ -33,6 +33,8 @@ struct Attack: Sendable {
             } catch {
                 Issue.record("\(name): after the attack somebody new is not served: \(error)")
             }
+            // An attack may be over in a moment; what it did to others shows only when they have had time to speak.
+            try eventually("the pair said only \(pair.messages) lines") { pair.messages >= 20 || !pair.isChatting }
             let report = try pair.finish()
             let growth = server.peakMemory - before
             AttackReport.print(
@@ -44,19 +46,21 @@ struct Attack: Sendable {
     }
 }
 
-/// Ends of connections, counted for the table.
-struct Endings {
+/// Answers, or ends of connections, counted for the table.
+struct Tally {
     private var counts: [String: Int] = [:]
 
-    mutating func count(_ ending: String) { counts[ending, default: 0] += 1 }
+    mutating func count(_ answer: String) { counts[answer, default: 0] += 1 }
 
-    subscript(_ ending: String) -> Int { counts[ending] ?? 0 }
+    subscript(_ answer: String) -> Int { counts[answer] ?? 0 }
+
+    var total: Int { counts.values.reduce(0, +) }
 
     var text: String { counts.sorted { $0.key < $1.key }.map { "\($0.value) × \($0.key)" }.joined(separator: ", ") }
 
     /// Waits until each line is closed by the server, and counts with which code; 1006 when it just ended.
-    static func closes(of lines: [RawWebSocket], within limit: Duration = .seconds(30)) throws -> Endings {
-        var endings = Endings()
+    static func closes(of lines: [RawWebSocket], within limit: Duration = .seconds(30)) throws -> Tally {
+        var endings = Tally()
         let deadline = ContinuousClock.now + limit
         for line in lines {
             let code = try line.readClose(within: max(.milliseconds(1), deadline - ContinuousClock.now))

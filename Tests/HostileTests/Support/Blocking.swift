@@ -1,6 +1,13 @@
 import Foundation
 import Synchronization
 
+/// Counts on many threads.
+final class Counter: Sendable {
+    private let value = Mutex(0)
+    var count: Int { value.withLock { $0 } }
+    func add(_ more: Int = 1) { value.withLock { $0 += more } }
+}
+
 /// Runs tasks on threads of their own: they may block on sockets there, which in Swift's own pool would keep other tests
 /// from running at all.
 final class BlockingExecutor: TaskExecutor {

@@ -25,6 +25,7 @@ final class UndisturbedPair: Sendable {
     private let first: Background<Side>
     private let second: Background<Side>
     private let isEnding: Flag
+    private let answered: Counter
 
     /// What one of them said and heard.
     fileprivate struct Side: Sendable {
@@ -34,9 +35,10 @@ final class UndisturbedPair: Sendable {
     }
 
     private init(_ first: Chatter, _ second: Chatter, _ isEnding: Flag) {
-        self.isEnding = isEnding
-        self.first = Background { try first.chat(until: { isEnding.isSet }) }
-        self.second = Background { try second.chat(until: { isEnding.isSet }) }
+        let answered = Counter()
+        (self.isEnding, self.answered) = (isEnding, answered)
+        self.first = Background { try first.chat(counting: answered) { isEnding.isSet } }
+        self.second = Background { try second.chat(counting: answered) { isEnding.isSet } }
     }
 
     /// Lets two people meet and begin to chat.
@@ -63,6 +65,9 @@ final class UndisturbedPair: Sendable {
             Chatter(bob, joined[1].session, interval, partner: joined[0].connection.id), Flag()
         )
     }
+
+    /// Lines said and answered so far.
+    var messages: Int { answered.count }
 
     /// Whether both still chat; a test that attacks for long may look.
     var isChatting: Bool { !first.isFinished && !second.isFinished }
@@ -95,7 +100,7 @@ final class UndisturbedPair: Sendable {
         }
 
         /// Says a line each interval until told to end, then a goodbye, and listens until the partner's.
-        func chat(until isEnding: () -> Bool) throws -> Side {
+        func chat(counting answered: Counter, until isEnding: () -> Bool) throws -> Side {
             var side = Side()
             var unanswered: UInt64?
             var hasSaidGoodbye = false
@@ -119,7 +124,9 @@ final class UndisturbedPair: Sendable {
                 }
                 person.forget()
                 switch message {
-                case .ok(let answer) where answer.re == unanswered: unanswered = nil
+                case .ok(let answer) where answer.re == unanswered:
+                    unanswered = nil
+                    answered.add()
                 case .signal(let signal) where signal.from == partner:
                     if try hear(signal.data, &side) { partnerIsDone = true }
                 case .ack, .connectionCreated: break

@@ -23,8 +23,6 @@ final class SocketIODirectory {
 
     init(gateway: Gateway) { self.gateway = gateway }
 
-    var count: Int { sessions.count }
-
     func session(_ id: String) -> SocketIOSession? { sessions[id] }
 
     private func forgetOldest() {
