@@ -47,10 +47,16 @@ let package = Package(
             ],
             swiftSettings: settings
         ),
+        // DTLS and the ciphers of SRTP; only `RTC` uses it.
+        .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
+        .target(name: "RTC", dependencies: ["COpenSSL"], swiftSettings: settings),
+        .target(name: "SFU", dependencies: ["RTC"], swiftSettings: settings),
+        // What Linux has for many datagrams at once and Swift's own module does not show.
+        .target(name: "CSockets"),
         .target(
             name: "Server",
             dependencies: [
-                "Wire", "Signaling",
+                "CSockets", "RTC", "SFU", "Signaling", "Wire",
                 .product(name: "Configuration", package: "swift-configuration"),
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "GRDB", package: "GRDB.swift"),
@@ -107,10 +113,17 @@ let package = Package(
             dependencies: ["Signaling", "Wire", "TestSupport", .product(name: "Crypto", package: "swift-crypto")],
             swiftSettings: settings
         ),
+        // Another implementation of SRTP, to compare ours with.
+        .systemLibrary(name: "CSRTP", path: "Tests/CSRTP", providers: [.apt(["libsrtp2-dev"])]),
+        .testTarget(
+            name: "RTCTests", dependencies: ["COpenSSL", "CSRTP", "RTC", "TestSupport"], exclude: ["Offers"],
+            swiftSettings: settings
+        ),
+        .testTarget(name: "SFUTests", dependencies: ["RTC", "SFU", "TestSupport"], swiftSettings: settings),
         .testTarget(
             name: "ServerTests",
             dependencies: [
-                "Server", "Signaling", "Wire", "TestSupport",
+                "RTC", "SFU", "Server", "Signaling", "Wire", "TestSupport",
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "Metrics", package: "swift-metrics"),
                 .product(name: "CoreMetrics", package: "swift-metrics"),
@@ -120,7 +133,7 @@ let package = Package(
             swiftSettings: settings
         ),
         // What the fuzzer keeps, replayed through the same functions: `Targets` is a link to them.
-        .testTarget(name: "FuzzTests", dependencies: ["Server", "Signaling", "Wire"], swiftSettings: settings),
+        .testTarget(name: "FuzzTests", dependencies: ["RTC", "Server", "Signaling", "Wire"], swiftSettings: settings),
         // Attacks on the executable, from raw sockets: without the server's own code, which could be wrong in the same way.
         .testTarget(
             name: "HostileTests",

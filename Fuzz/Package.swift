@@ -43,7 +43,9 @@ let package = Package(
             ],
             swiftSettings: watched
         ),
-        .target(name: "FuzzTargets", dependencies: ["Wire", "Signaling", "Server"], swiftSettings: watched),
+        .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
+        .target(name: "RTC", dependencies: ["COpenSSL"], swiftSettings: watched),
+        .target(name: "FuzzTargets", dependencies: ["RTC", "Server", "Signaling", "Wire"], swiftSettings: watched),
         .executableTarget(
             name: "fuzz",
             dependencies: ["FuzzTargets"],

@@ -27,6 +27,8 @@ extension Rules {
         retryInterval = roulette.retryInterval
         streamTimeout = roulette.streamTimeout
         rouletteMediaMode = roulette.mediaMode == .routed ? .routed : .relayed
+        routesMedia = configuration.media.isEnabled
+        relayedFallback = configuration.media.relayedFallback
     }
 }
 

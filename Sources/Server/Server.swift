@@ -60,7 +60,10 @@ public struct ConfabServer: Sendable {
         // thousands of messages a second. Media has loops of its own.
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         let clock = ServerClock()
-        let gateway = try await makeGateway(on: group.next(), clock: clock)
+        let media = configuration.media.isEnabled ? try startMedia(on: group.next()) : nil
+        defer { media?.plane.stop() }
+        let gateway = try await makeGateway(on: group.next(), clock: clock, media: media?.plane)
+        media?.deliver(to: gateway)
         let lan = configuration.lan ? try LocalNetwork(configuration) : nil
         let application = try application(gateway, lan, group)
         var services: [any Service] = [
@@ -102,7 +105,17 @@ public struct ConfabServer: Sendable {
 
     // MARK: Parts
 
-    private func makeGateway(on eventLoop: any EventLoop, clock: ServerClock) async throws -> NIOLoopBound<Gateway> {
+    /// Opens the media's sockets, and says what does not fit.
+    private func startMedia(on eventLoop: any EventLoop) throws -> RunningMedia {
+        let media = try RunningMedia(MediaPlane.Settings(configuration), eventLoop: eventLoop)
+        for note in media.plane.notes { logger.warning("\(note)") }
+        logger.info("Media", metadata: ["port": "\(media.plane.port)", "addresses": "\(media.plane.addresses)"])
+        return media
+    }
+
+    private func makeGateway(
+        on eventLoop: any EventLoop, clock: ServerClock, media: MediaPlane?
+    ) async throws -> NIOLoopBound<Gateway> {
         guard let keys = Project(apiKey: project.apiKey, secret: project.apiSecret.revealed) else {
             throw DataDirectoryError("The API key must be numeric and the secret at least 32 bytes long.")
         }
@@ -113,8 +126,8 @@ public struct ConfabServer: Sendable {
         return try await eventLoop.submit {
             let metrics = GatewayMetrics()
             let runner = HubRunner(
-                surroundings: surroundings, storage: storage, clock: clock, logger: logger, metrics: metrics,
-                eventLoop: eventLoop
+                surroundings: surroundings, storage: storage, media: media, clock: clock, logger: logger,
+                metrics: metrics, eventLoop: eventLoop
             )
             let gateway = Gateway(
                 runner: runner, reception: Reception(project: keys), storage: storage, settings: settings,

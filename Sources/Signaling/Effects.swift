@@ -13,6 +13,8 @@ public enum Effect: Equatable, Sendable {
     case letter(Letter)
     case persist(Change)
     case transmit(SocketID, [UInt8])
+    /// To the media plane, which carries commands out in order.
+    case media(MediaCommand)
     /// Sends the close frame; whatever was transmitted before goes out first.
     case close(SocketID, CloseCode, String)
 }
@@ -26,6 +28,8 @@ public enum Letter: Equatable, Sendable {
     case match(MatchID, MatchEvent)
     /// Somebody at the door who needs a new client connection, because he is new or could not resume.
     case reception(Arrival)
+    /// To the media plane, after whatever the letters before this one cause.
+    case media(MediaCommand)
 }
 
 /// A verified hello: everything needed to let somebody in.

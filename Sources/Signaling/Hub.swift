@@ -13,6 +13,8 @@ public enum Input: Equatable, Sendable {
     case banned(Ban)
     /// The operator lifted a ban.
     case unbanned(IdentityID)
+    /// From the media plane.
+    case media(MediaEvent)
     /// An address was banned, or an operator wants this socket's client gone.
     case expel(SocketID, WireError, CloseCode)
 }
@@ -104,6 +106,7 @@ public struct Hub<Generator: RandomNumberGenerator & Sendable>: Sendable {
             if people[identity] != nil { effects.tell(.person(identity, .unbanned)) }
         case .expel(let socket, let error, let code):
             if let client = sockets[socket] { effects.tell(.client(client, .expel(error, code))) }
+        case .media(let event): effects.tell(event.letter)
         }
         return deliver(effects, now: now)
     }
@@ -147,6 +150,7 @@ public struct Hub<Generator: RandomNumberGenerator & Sendable>: Sendable {
             if let at = pool.wakeUp() { schedule(.pool, at) }
         case .match(let id, let event): deliver(event, to: id, now: now, into: &effects)
         case .reception(let arrival): receive(arrival, now: now, into: &effects)
+        case .media(let command): effects.append(.media(command))
         }
     }
 
@@ -178,7 +182,7 @@ public struct Hub<Generator: RandomNumberGenerator & Sendable>: Sendable {
         let identity = IdentityID.random(using: &generator)
         sockets[arrival.socket] = id
         let (project, rules) = (surroundings.project, surroundings.rules)
-        let session = project.makeSessionID(mediaMode: rules.rouletteMediaMode, now: now, using: &generator)
+        let session = project.makeSessionID(mediaMode: rules.matchMediaMode, now: now, using: &generator)
         let token = project.makeSessionToken(
             session: session, role: .publisher, now: now, lifetime: rules.matchTokenLifetime, using: &generator
         )
@@ -264,7 +268,7 @@ public struct Hub<Generator: RandomNumberGenerator & Sendable>: Sendable {
                 return effects.send(.ok(Answer(re: re)), to: client)
             case .verb(let client, let re, _):
                 return effects.fail(WireError(.notJoined, "Join this session first."), re: re, to: client)
-            case .dropped, .returned, .gone, .matchClosed: return
+            case .dropped, .returned, .gone, .matchClosed, .videoPaused, .speaking: return
             }
         }
         let rules = surroundings.rules
@@ -323,7 +327,7 @@ public struct Hub<Generator: RandomNumberGenerator & Sendable>: Sendable {
         case .session(let id):
             guard sessions[id]?.scheduled == timer.at else { return }
             sessions[id]?.scheduled = nil
-            sessions[id]?.machine.handleTimeout(now: now)
+            sessions[id]?.machine.handleTimeout(now: now, into: &effects)
             finish(session: id)
         case .pool:
             guard pool.scheduled == timer.at else { return }

@@ -39,6 +39,12 @@ public struct Rules: Equatable, Sendable {
     /// How long after its end a match can still be reported.
     public var reportWindow: Duration = .seconds(60)
 
+    // Media.
+    /// Whether there is a media plane to route media through.
+    public var routesMedia = false
+    /// How long a relayed pair may take to connect before its whole session is routed.
+    public var relayedFallback: Duration = .seconds(8)
+
     // Roulette.
     public var interestWait: Duration = .seconds(5)
     public var rematchWait: Duration = .seconds(10)
@@ -54,6 +60,8 @@ public struct Rules: Equatable, Sendable {
     public var retryInterval: Duration = .seconds(1)
     public var streamTimeout: Duration = .seconds(10)
     public var rouletteMediaMode = MediaMode.relayed
+    /// What the sessions of matches are: only a server that routes media makes routed ones.
+    public var matchMediaMode: MediaMode { routesMedia ? rouletteMediaMode : .relayed }
     /// How long a match's tokens can be used to join; the match itself may last longer.
     public var matchTokenLifetime: Duration = .seconds(24 * 3600)
     /// How long an identity without a device is remembered in memory: past any skip penalty and report window.

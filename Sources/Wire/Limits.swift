@@ -4,6 +4,8 @@ public enum Limits {
     public static let message = 64 * 1024
     /// One message that carries a session description: a large meeting's SDP does not fit in 64 KiB.
     public static let description = 256 * 1024
+    /// The `mid` of a media section, in UTF-8 bytes. Browsers count from 0, and RFC 8829 §5.2.1 recommends at most 3.
+    public static let mid = 16
     /// Names and ids, in UTF-8 bytes.
     public static let name = 256
     /// A session id, as OpenTok's SDKs allow.

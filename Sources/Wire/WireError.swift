@@ -41,6 +41,10 @@ public struct WireError: Error, Hashable, Sendable {
         public static let elsewhere: Code = "elsewhere"
         public static let invalidInterests: Code = "invalid_interests"
         public static let queueFull: Code = "queue_full"
+        public static let mediaUnavailable: Code = "media_unavailable"
+        public static let descriptionInvalid: Code = "description_invalid"
+        public static let dtlsFailed: Code = "dtls_failed"
+        public static let fingerprintMismatch: Code = "fingerprint_mismatch"
         public static let internalError: Code = "internal"
 
         /// Whether a client that shows this must be closed with 4401.

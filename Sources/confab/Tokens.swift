@@ -32,12 +32,18 @@ struct SessionCommand: ParsableCommand {
         @OptionGroup var data: DataOptions
 
         @Option(help: "routed (through the server) or relayed (peer to peer).")
-        var media: MediaMode = .relayed
+        var media: MediaMode = .routed
+
+        @Flag(help: "Relayed, and never through the server, even where peers cannot reach each other.")
+        var relayedOnly = false
 
         func run() throws {
             let (project, _) = try data.project()
             var generator = SystemRandomNumberGenerator()
-            print(project.makeSessionID(mediaMode: media, now: .now, using: &generator))
+            let id = project.makeSessionID(
+                mediaMode: relayedOnly ? .relayed : media, relayedOnly: relayedOnly, now: .now, using: &generator
+            )
+            print(id)
         }
     }
 }

@@ -29,9 +29,10 @@ extension ClientMessage {
     fileprivate var brake: Brake {
         switch self {
         case .join, .leave, .publish, .unpublish, .update, .subscribe, .unsubscribe, .signal, .forceDisconnect,
-            .forceUnpublish, .forceMute, .start, .next, .stop, .report, .block, .count, .iceServers:
+            .forceUnpublish, .forceMute, .start, .next, .stop, .report, .block, .count, .iceServers, .connected,
+            .mediaClose:
             .budget(burst: 100)
-        case .negotiate: .budget(burst: 500)
+        case .negotiate, .mediaOffer: .budget(burst: 500)
         case .ack, .ping: .messages
         case .hello: .faults
         case .bye: .leaves
@@ -41,7 +42,12 @@ extension ClientMessage {
     /// The same verb, aimed at a session and a stream that exist: an example's do not.
     fileprivate func aimed(at place: FloodedSession) -> ClientMessage {
         switch self {
-        case .hello, .ack, .ping, .bye, .start, .next, .stop, .report, .block, .count, .iceServers: return self
+        case .hello, .ack, .ping, .bye, .start, .next, .stop, .report, .block, .count, .iceServers, .mediaOffer,
+            .mediaClose:
+            return self
+        case .connected(var verb):
+            (verb.session, verb.connection) = (place.session, place.connection)
+            return .connected(verb)
         case .join: return .join(Join(session: place.session, token: place.token))
         case .leave: return .leave(InSession(session: place.session))
         case .publish(var verb):

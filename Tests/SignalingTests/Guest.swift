@@ -19,6 +19,9 @@ final class Guest: Hashable {
     private(set) var closeCode: CloseCode?
     /// The chat at present, as far as this client knows.
     private(set) var match: Matched?
+    /// The sessions it is in, as far as this client knows.
+    private(set) var places: Set<SessionID> = []
+    private var leaving: [UInt64: SessionID] = [:]
     private(set) var received: UInt64 = 0
     private var acknowledged: UInt64 = 0
     private var sent: UInt64 = 0
@@ -82,6 +85,7 @@ final class Guest: Hashable {
         sent += 1
         unanswered.insert(sent)
         outbox[sent] = message
+        if case .leave(let leave) = message { leaving[sent] = leave.session }
         transmit(message, seq: sent)
         return sent
     }
@@ -152,6 +156,9 @@ final class Guest: Hashable {
         switch envelope.message {
         case .matched(let matched): match = matched
         case .ended(let ended) where ended.match == match?.match: match = nil
+        case .joined(let joined): places.insert(joined.session)
+        case .left(let left): places.remove(left.session)
+        case .ok(let answer): if let session = leaving.removeValue(forKey: answer.re) { places.remove(session) }
         default: break
         }
         inbox.append(envelope.message)
@@ -182,7 +189,7 @@ final class Guest: Hashable {
         (received, acknowledged, sent) = (0, 0, 0)
         (unanswered, answers) = ([], [:])
         outbox = [:]
-        match = nil
+        (match, places, leaving) = (nil, [], [:])
     }
 
     private func answered(_ re: UInt64, _ message: ServerMessage) {
@@ -213,6 +220,7 @@ extension ServerMessage {
         case .waiting(let waiting): waiting.re
         case .count(let count): count.re
         case .iceServers(let answer): answer.re
+        case .mediaAnswer(let answer): answer.re
         default: nil
         }
     }

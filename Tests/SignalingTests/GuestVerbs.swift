@@ -18,15 +18,41 @@ extension Guest {
         return joined
     }
 
-    @discardableResult func publish(_ session: SessionID, name: String? = nil) -> Wire.Stream? {
+    @discardableResult func publish(_ session: SessionID, name: String? = nil, mids: MediaMids = MediaMids())
+        -> Wire.Stream?
+    {
         var verb = Publish()
-        (verb.session, verb.name) = (session, name)
+        (verb.session, verb.name, verb.mids) = (session, name, mids)
         guard case .published(let published)? = ask(.publish(verb)) else { return nil }
         return published.stream
     }
 
-    @discardableResult func subscribe(_ session: SessionID, _ stream: StreamID) -> ServerMessage? {
-        ask(.subscribe(Subscribe(session: session, stream: stream)))
+    @discardableResult func subscribe(
+        _ session: SessionID, _ stream: StreamID, audio: Bool = true, video: Bool = true, mids: MediaMids = MediaMids()
+    ) -> ServerMessage? {
+        ask(.subscribe(Subscribe(session: session, stream: stream, audio: audio, video: video, mids: mids)))
+    }
+
+    @discardableResult func unsubscribe(_ session: SessionID, _ stream: StreamID) -> ServerMessage? {
+        ask(.unsubscribe(OfStream(session: session, stream: stream)))
+    }
+
+    @discardableResult func unpublish(_ session: SessionID, _ stream: StreamID) -> ServerMessage? {
+        ask(.unpublish(OfStream(session: session, stream: stream)))
+    }
+
+    /// Says of a stream of its own what is otherwise now.
+    @discardableResult func update(
+        _ session: SessionID, _ stream: StreamID, audio: Bool? = nil, video: Bool? = nil, mids: MediaMids = MediaMids()
+    ) -> ServerMessage? {
+        var verb = Update()
+        (verb.session, verb.stream, verb.hasAudio, verb.hasVideo, verb.mids) = (session, stream, audio, video, mids)
+        return ask(.update(verb))
+    }
+
+    @discardableResult func connected(_ session: SessionID, _ other: Guest, _ connected: Bool = true) -> ServerMessage?
+    {
+        ask(.connected(PairConnected(session: session, connection: other.connection, connected: connected)))
     }
 
     @discardableResult func signal(

@@ -28,6 +28,7 @@ final class ModelWorld {
     /// Tokens handed out so far, also long ago.
     var tokens: [(session: SessionID, token: String, match: MatchID?)] = []
     private var reportsStored = 0
+    private var ledger = MediaLedger()
 
     init(seed: UInt64, slack: Duration = .zero, adjust: (inout Rules) -> Void = { _ in }) {
         var rules = Rules()
@@ -172,6 +173,7 @@ final class ModelWorld {
             case .persist(let change):
                 if hasSent { fail("something was sent before \(change) was stored") }
                 if case .report = change { reportsStored += 1 }
+            case .media(let command): if let fault = ledger.note(command) { fail(fault) }
             case .transmit(let socket, let bytes):
                 hasSent = true
                 if let visitor = bySocket[socket] { hear(visitor, bytes) }

@@ -33,6 +33,23 @@ import Wire
         #expect(stage.project.mediaMode(of: session) == .relayed)
     }
 
+    @Test func anIDTellsWhetherItsSessionIsRelayedOnly() throws {
+        for (mode, only) in [(MediaMode.relayed, true), (.relayed, false), (.routed, false)] {
+            let session = stage.room(mode, relayedOnly: only)
+            #expect(stage.project.mediaMode(of: session) == mode)
+            let token = stage.token(session)
+            let grant = try stage.project.verifySessionToken(token, for: session, now: stage.now)
+            #expect(grant.isRelayedOnly == only)
+        }
+        #expect(stage.room(.routed, relayedOnly: true).text.hasPrefix("2_"))
+        // Made by Python's `hmac`.
+        let independent = try #require(
+            SessionID("1_MX40NTAwMDAwMX5-MTc5MDAwMDAwMDAwMH5BUUlEQkFVR0J3Z0pBaWdPU011UC1CdlN-fn4")
+        )
+        let token = stage.token(independent)
+        #expect(try stage.project.verifySessionToken(token, for: independent, now: stage.now).isRelayedOnly)
+    }
+
     @Test func noTwoIDsAreTheSame() {
         #expect(Set((0..<500).map { _ in stage.room() }).count == 500)
     }

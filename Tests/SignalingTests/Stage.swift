@@ -7,7 +7,8 @@ import Wire
 /// `closed`, timers ring when they are due and nobody waits for anything.
 ///
 /// Whatever a test does, the stage checks what must always hold: no letter leaves the hub, every message to a client is
-/// numbered without gaps, and every request is answered exactly once.
+/// numbered without gaps, every request is answered exactly once, and the media plane is asked for nothing that makes
+/// no sense after what it was asked before.
 final class Stage {
     static let apiKey = "45000001"
     static let secret = "00112233445566778899aabbccddeeff0011223344556677"
@@ -21,6 +22,9 @@ final class Stage {
     private(set) var changes: [Change] = []
     /// What the last event had the shell do, in order.
     private(set) var effects: [Effect] = []
+    /// What the last event asked of the media plane, and what that has come to.
+    private(set) var media: [MediaCommand] = []
+    private(set) var ledger = MediaLedger()
     private var guests: [SocketID: Guest] = [:]
     private var originals: [SocketID: Original] = [:]
     private var lastSocket: UInt64 = 0
@@ -44,6 +48,7 @@ final class Stage {
     /// Lets time pass; every timer that falls due rings at its own instant.
     func pass(_ duration: Duration) {
         let end = now + duration
+        media = []
         while let next = hub.nextTimeout, next <= end {
             now = max(now, next)
             carryOut(hub.handleTimeout(now: now))
@@ -54,6 +59,7 @@ final class Stage {
     // MARK: Events
 
     func handle(_ input: Input) {
+        media = []
         carryOut(hub.handle(input, now: now))
         var all = effects
         // Some work is put off to a timer that is due at once.
@@ -71,6 +77,7 @@ final class Stage {
             switch effect {
             case .letter(let letter): Issue.record("a letter left the hub: \(letter)")
             case .persist(let change): changes.append(change)
+            case .media(let command): note(command)
             case .transmit(let socket, let bytes):
                 guests[socket]?.receive(bytes, on: socket)
                 originals[socket]?.receive(bytes)
@@ -85,6 +92,11 @@ final class Stage {
             carryOutMore(hub.handle(.closed(socket, leaving: code.isLeaving), now: now))
         }
         for guest in Set(guests.values) where guest.owesAcknowledgement { guest.acknowledge() }
+    }
+
+    private func note(_ command: MediaCommand) {
+        media.append(command)
+        if let fault = ledger.note(command) { Issue.record("the media plane: \(fault)") }
     }
 
     /// What follows from a close must not hide what the event itself did.
@@ -134,8 +146,8 @@ final class Stage {
         return original
     }
 
-    func room(_ mode: MediaMode = .relayed) -> SessionID {
-        project.makeSessionID(mediaMode: mode, now: now, using: &generator)
+    func room(_ mode: MediaMode = .relayed, relayedOnly: Bool = false) -> SessionID {
+        project.makeSessionID(mediaMode: mode, relayedOnly: relayedOnly, now: now, using: &generator)
     }
 
     func token(

@@ -51,6 +51,16 @@ import Wire
         (#"{"type":"roulette.start","seq":1,"interests":[1]}"#, "interests"),
         (#"{"type":"roulette.report","seq":1}"#, "reason"),
         (#"{"type":"roulette.block","seq":1,"matchId":"me"}"#, "matchId"),
+        (#"{"type":"media.offer","seq":1,"sdp":"v=0"}"#, "side"),
+        (#"{"type":"media.offer","seq":1,"side":"both","sdp":"v=0"}"#, "side"),
+        (#"{"type":"media.offer","seq":1,"side":"send"}"#, "sdp"),
+        (#"{"type":"media.close","seq":1,"side":""}"#, "side"),
+        (#"{"type":"session.connected","seq":1,"sessionId":"1_a","connectionId":"\#(stream)"}"#, "connected"),
+        (
+            #"{"type":"session.update","seq":1,"sessionId":"1_a","streamId":"\#(stream)","audioMid":"12345678901234567"}"#,
+            "audioMid"
+        ),
+        (#"{"type":"session.update","seq":1,"sessionId":"1_a","streamId":"\#(stream)","videoMid":1}"#, "videoMid"),
     ])
     func aMemberThatIsMissingOrWrongIsNamed(_ text: String, _ member: String) throws {
         let refusal = try #require(self.refusal(text))

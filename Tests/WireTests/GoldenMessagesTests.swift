@@ -46,7 +46,11 @@ import Wire
             case .connectionDestroyed(let gone): seen.insert("connection \(gone.reason)")
             case .streamDestroyed(let gone): seen.insert("stream \(gone.reason)")
             case .partner(let partner): seen.insert("partner \(partner.state)")
-            case .welcome(let welcome): seen.insert("state \(welcome.state.roulette.state)")
+            case .welcome(let welcome):
+                seen.insert("state \(welcome.state.roulette.state)")
+                if let media = welcome.media { seen.insert("roulette \(media.roulette)") }
+            case .subscriptionChanged(let changed): seen.insert("video \(changed.videoPaused) \(changed.reason)")
+            case .mediaClosed(let closed): seen.insert("closed \(closed.side)")
             default: break
             }
         }
@@ -56,7 +60,8 @@ import Wire
             "connection networkDisconnected", "connection forceDisconnected", "stream clientUnpublished",
             "stream forceUnpublished", "stream clientDisconnected", "stream networkDisconnected",
             "stream forceDisconnected", "partner reconnecting", "partner connected", "state idle", "state waiting",
-            "state matched",
+            "state matched", "roulette relayed", "roulette routed", "video true slow", "video false slow",
+            "video true codec", "closed send", "closed receive",
         ]
         #expect(seen == expected)
     }
@@ -94,7 +99,8 @@ enum MessageTypes {
         "hello", "ack", "ping", "bye", "session.join", "session.leave", "session.publish", "session.unpublish",
         "session.update", "session.subscribe", "session.unsubscribe", "session.negotiate", "session.signal",
         "session.forceDisconnect", "session.forceUnpublish", "session.forceMute", "roulette.start", "roulette.next",
-        "roulette.stop", "roulette.report", "roulette.block", "roulette.count", "ice.servers",
+        "roulette.stop", "roulette.report", "roulette.block", "roulette.count", "ice.servers", "session.connected",
+        "media.offer", "media.close",
     ]
     static let server: Set = [
         "welcome", "error", "ack", "pong", "ok", "session.joined", "session.left", "session.connectionCreated",
@@ -102,6 +108,7 @@ enum MessageTypes {
         "session.published", "session.streamCreated", "session.streamDestroyed", "session.streamChanged",
         "session.subscribed", "session.unsubscribed", "session.negotiate", "session.signal", "session.muted",
         "roulette.waiting", "roulette.matched", "roulette.partner", "roulette.ended", "roulette.count", "ice.servers",
+        "session.mediaModeChanged", "session.subscriptionChanged", "session.speaking", "media.answer", "media.closed",
     ]
 }
 

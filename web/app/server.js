@@ -37,7 +37,7 @@ export class Server {
       if (client === this.#client) listen(detail ?? {});
     });
     on('identity', ({ secret }) => this.identity.remember(secret));
-    on('connected', ({ resumed }) => this.dispatch({ type: 'connected', resumed, relayOnly: client.welcome?.ice?.relayOnly }));
+    on('connected', ({ resumed }) => this.dispatch({ type: 'connected', resumed, hidesAddress: hidesAddress(client.welcome) }));
     on('reconnecting', () => this.dispatch({ type: 'reconnecting' }));
     on('restarted', () => this.dispatch({ type: 'restarted' }));
     on('closed', ({ code, error }) => this.#closed(error?.code ?? String(code), error?.message, name));
@@ -170,4 +170,12 @@ export class Server {
 function described(error) {
   const code = [error?.code, error?.reason].find((name) => typeof name === 'string') ?? 'unknown';
   return { code, message: error?.message ?? '', retryAfterMs: error?.retryAfterMs };
+}
+
+/**
+ * Whether a partner gets no way to our address: media goes through this server, or through a TURN server.
+ * @param {import('../lib/messages.js').Welcome | null} [welcome]
+ */
+function hidesAddress(welcome) {
+  return welcome ? welcome.media?.roulette === 'routed' || welcome.ice?.relayOnly : undefined;
 }

@@ -43,7 +43,7 @@ const passingTime = 5_000;
  */
 export function initialState({ form, guest }) {
   return {
-    link: { is: 'connecting' }, relayOnly: null, media: { is: 'off' }, muted: false, cameraOff: false, form,
+    link: { is: 'connecting' }, hidesAddress: null, media: { is: 'off' }, muted: false, cameraOff: false, form,
     chat: { is: 'idle' }, last: null, lines: [], linesOf: null, lineCount: 0, question: null, reporting: null, trouble: null,
     passing: null, people: null, guest,
   };
@@ -259,8 +259,8 @@ function mediaFailed(state, why) {
 }
 
 /** @param {State} state @param {Event} event @returns {Step} */
-function connected(state, { resumed, relayOnly }) {
-  const known = { ...state, relayOnly: relayOnly ?? state.relayOnly };
+function connected(state, { resumed, hidesAddress }) {
+  const known = { ...state, hidesAddress: hidesAddress ?? state.hidesAddress };
   const dropped = state.link.is === 'reconnecting';
   // Back, but as somebody new: `restarted` follows at once and knows what to do.
   if (dropped && !resumed) return unchanged(known);

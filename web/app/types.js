@@ -34,7 +34,7 @@
 /**
  * @typedef {object} State
  * @property {Link} link
- * @property {boolean | null} relayOnly null until the server said so
+ * @property {boolean | null} hidesAddress null until the server said so
  * @property {Media} media
  * @property {boolean} muted
  * @property {boolean} cameraOff

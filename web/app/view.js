@@ -63,7 +63,7 @@ export class View {
     input('mode-text').checked = form.mode === 'text';
     setAttribute(box('setup'), 'data-mode', form.mode);
     show(box('guest-note'), state.guest);
-    show(box('address-note'), state.relayOnly === false && form.mode === 'video');
+    show(box('address-note'), state.hidesAddress === false && form.mode === 'video');
     const reason = startReason(state, this.strings);
     const preparing = state.chat.is === 'preparing';
     enable(button('start'), reason === null);

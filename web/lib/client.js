@@ -3,10 +3,11 @@
 
 import { Backoff } from './backoff.js';
 import { systemClock, Timers } from './clock.js';
-import { ConfabError } from './errors.js';
+import { closedBy, ConfabError, unusable } from './errors.js';
 import { Emitter } from './events.js';
 import { IceServers } from './ice.js';
 import { bytesOf, Link } from './link.js';
+import { MediaLink } from './media-link.js';
 import { decode, protocolVersion } from './messages.js';
 import { watchPage } from './page-life.js';
 import { Socket } from './socket.js';
@@ -38,6 +39,8 @@ const finalCodes = new Set([4400, 4401, 4403, 4409, 4413]);
  * @property {import('./clock.js').Clock} [clock]
  * @property {() => number} [random]
  * @property {import('./page-life.js').Page} [page]
+ * @property {import('./peer.js').Rtc} [rtc]
+ * @property {import('./session-ice.js').IceConfig} [iceConfig] of media through the server
  */
 
 /** @typedef {{resolve: (answer: Message) => void, reject: (error: ConfabError) => void}} Pending */
@@ -72,6 +75,8 @@ export class Client extends Emitter {
   /** @type {{promise: Promise<Welcome>, resolve: (welcome: Welcome) => void, reject: (error: unknown) => void} | null} */
   #opening = null;
   #unwatch = () => {};
+  /** @type {MediaLink | null} */
+  #media = null;
 
   /** @param {ClientOptions} [options] */
   constructor(options = {}) {
@@ -87,6 +92,12 @@ export class Client extends Emitter {
 
   get state() {
     return this.#state;
+  }
+
+  /** What media goes through the server on: one pair of connections for all our sessions. */
+  get media() {
+    const { rtc = globalThis, iceConfig } = this.#options;
+    return this.#media ??= new MediaLink(this, { rtc, clock: this.#clock, iceConfig });
   }
 
   /** The last welcome. */
@@ -145,14 +156,14 @@ export class Client extends Emitter {
     this.#finish(1000, null);
   }
 
-  /** @param {{type: string, description?: unknown}} body @returns {import('./errors.js').ErrorMembers | null} */
+  /** @param {{type: string, description?: unknown, sdp?: unknown}} body @returns {import('./errors.js').ErrorMembers | null} */
   #refusal(body) {
     if (this.#state === 'idle' || this.#state === 'closed') {
       return { code: 'not_connected', message: 'Call connect() first.' };
     }
     const { message: most, description: mostWithDescription } = this.#welcome?.limits ?? { message: 65536, description: 262144 };
     // 64 bytes for the numbering that is added on sending.
-    if (bytesOf(body) + 64 > (body.description ? mostWithDescription : most)) {
+    if (bytesOf(body) + 64 > (body.description || body.sdp ? mostWithDescription : most)) {
       return { code: 'message_too_large', message: 'This is too long to send. Make it shorter.' };
     }
     if (this.#state !== 'connected' && !this.#link.hasRoom(body)) {
@@ -364,19 +375,6 @@ export class Client extends Emitter {
     this.emit('message', message);
     this.emit(`message:${message.type}`, message);
   }
-}
-
-/** @param {number} code @returns {ConfabError} for a close without a word before it */
-function closedBy(code) {
-  return new ConfabError({ code: `closed_${code}`, message: `The server closed the connection (${code}). Reload the page.` });
-}
-
-/**
- * @param {unknown} cause
- * @returns {ConfabError} for an address or a browser that no WebSocket can be made with
- */
-function unusable(cause) {
-  return new ConfabError({ code: 'connect_failed', message: `No connection can be made: ${cause}. Check the url.`, cause });
 }
 
 /** The server this module came from. */

@@ -37,6 +37,19 @@ export function otFailure(name, code, message, cause) {
   return new ConfabError({ name, code, message, cause });
 }
 
+/** @param {number} code @returns {ConfabError} for a close without a word before it */
+export function closedBy(code) {
+  return new ConfabError({ code: `closed_${code}`, message: `The server closed the connection (${code}). Reload the page.` });
+}
+
+/**
+ * @param {unknown} cause
+ * @returns {ConfabError} for an address or a browser that no WebSocket can be made with
+ */
+export function unusable(cause) {
+  return new ConfabError({ code: 'connect_failed', message: `No connection can be made: ${cause}. Check the url.`, cause });
+}
+
 /** @typedef {'connect' | 'publish' | 'subscribe' | 'signal' | 'forceDisconnect' | 'forceUnpublish' | 'forceMute'} Call */
 
 /**

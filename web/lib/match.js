@@ -80,6 +80,7 @@ export class Match {
     if (this.mode === 'video') this.#timers.set('stream', patience, () => this.#tell('noStream', { matchId: this.matchId }));
     const { publish, subscribe } = this.#admissions;
     this.#join(this.#ours, publish.token);
+    this.#publish();
     if (this.#theirs !== this.#ours) this.#join(this.#theirs, subscribe.token);
   }
 
@@ -122,16 +123,13 @@ export class Match {
 
   /** @param {Session} session @param {string} token */
   #join(session, token) {
-    session.connect(token, (error) => {
-      if (!error && session === this.#ours) this.#publish();
-      if (error) this.#failed(error);
-    });
+    session.connect(token, (error) => { if (error) this.#failed(error); });
   }
 
   #publish() {
     const publisher = this.#publisher;
-    if (this.#over || !publisher || this.mode !== 'video' || !this.#ours.isConnected()) return;
-    this.#ours.publish(publisher, (/** @type {ConfabError | undefined} */ error) => {
+    if (this.#over || !publisher || this.mode !== 'video') return;
+    this.#ours._publications.beginEarly(publisher, (error) => {
       // Taken away again before the camera was ready: that is not news.
       if (error && this.#publisher === publisher) this.#failed(error);
     });

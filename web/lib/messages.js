@@ -14,7 +14,8 @@ import { boolean, dictionary, integer, list, nullable, object, oneOf, optional, 
 /**
  * @typedef {{type: 'welcome', version: number, server: string, connectionId: string, identity?: string, resumed: boolean,
  *   received: number, resume: {secret: string, graceMs: number}, pingMs: number, ice: IceInfo,
- *   limits: {message: number, description: number, interests: number, signal: number, streamTimeoutMs?: number}, state: Snapshot}} Welcome
+ *   limits: {message: number, description: number, interests: number, signal: number, streamTimeoutMs?: number}, state: Snapshot,
+ *   media?: {roulette: 'relayed' | 'routed'}}} Welcome
  */
 /** @typedef {{sessionId: string, token: string}} Admission */
 /**
@@ -45,6 +46,7 @@ const candidate = nullable(object({
   usernameFragment: optional(nullable(string)),
 }));
 const mode = oneOf('video', 'text');
+const mediaMode = oneOf('relayed', 'routed');
 const rouletteState = object({ state: oneOf('idle', 'waiting', 'matched'), matchId: optional(string) });
 
 const inSession = { sessionId: string };
@@ -55,6 +57,8 @@ const negotiation = {
   // Present and null is the end of the candidates, which is not the same as absent.
   candidate: optional(candidate), streams: optional(dictionary(string, 16)),
 };
+const mids = { audioMid: optional(string), videoMid: optional(string) };
+const side = oneOf('send', 'receive');
 const dimensions = { width: optional(integer), height: optional(integer) };
 
 /** @type {Record<string, Members>} */
@@ -72,13 +76,14 @@ const numberedClient = {
   'session.leave': inSession,
   'session.publish': {
     sessionId: string, name: optional(string), hasAudio: boolean, hasVideo: boolean,
-    videoType: optional(oneOf('camera', 'screen', 'custom')), ...dimensions,
+    videoType: optional(oneOf('camera', 'screen', 'custom')), ...dimensions, ...mids,
   },
   'session.unpublish': ofStream,
-  'session.update': { ...ofStream, hasAudio: optional(boolean), hasVideo: optional(boolean), ...dimensions },
-  'session.subscribe': { ...ofStream, audio: boolean, video: boolean },
+  'session.update': { ...ofStream, hasAudio: optional(boolean), hasVideo: optional(boolean), ...dimensions, ...mids },
+  'session.subscribe': { ...ofStream, audio: boolean, video: boolean, ...mids },
   'session.unsubscribe': ofStream,
   'session.negotiate': { ...negotiation, to: string },
+  'session.connected': { ...ofConnection, connected: boolean },
   'session.signal': { sessionId: string, signalType: optional(string), data: optional(string), to: optional(string) },
   'session.forceDisconnect': ofConnection,
   'session.forceUnpublish': ofStream,
@@ -90,6 +95,8 @@ const numberedClient = {
   'roulette.block': { matchId: optional(string) },
   'roulette.count': {},
   'ice.servers': {},
+  'media.offer': { side, sdp: string },
+  'media.close': { side },
 };
 
 /** @type {Record<string, Members>} */
@@ -99,6 +106,7 @@ const unnumberedServer = {
     resume: object({ secret: string, graceMs: integer }), pingMs: integer, ice,
     limits: object({ message: integer, description: integer, interests: integer, signal: integer, streamTimeoutMs: optional(integer) }),
     state: object({ sessions: list(string), roulette: rouletteState }),
+    media: optional(object({ roulette: mediaMode })),
   },
   ack: {}, pong: {},
 };
@@ -110,7 +118,7 @@ const numberedServer = {
   ok: { re: integer },
   error: { re: optional(integer), code: string, message: string, retryable: boolean, retryAfterMs: optional(integer) },
   'session.joined': {
-    re: integer, sessionId: string, connectionId: string, connection, mediaMode: oneOf('relayed', 'routed'),
+    re: integer, sessionId: string, connectionId: string, connection, mediaMode,
     capabilities: object({
       publish: boolean, subscribe: boolean, signal: boolean, forceDisconnect: boolean, forceUnpublish: boolean, forceMute: boolean,
     }),
@@ -132,6 +140,9 @@ const numberedServer = {
     sessionId: string, from: optional(nullable(string)), signalType: optional(nullable(string)), data: optional(nullable(string)),
   },
   'session.muted': { sessionId: string, active: boolean, streamId: optional(string) },
+  'session.mediaModeChanged': { sessionId: string, mediaMode },
+  'session.subscriptionChanged': { ...ofStream, videoPaused: boolean, reason: oneOf('slow', 'codec') },
+  'session.speaking': { sessionId: string, streamId: optional(nullable(string)) },
   'roulette.waiting': { re: optional(integer), retryAfterMs: optional(integer) },
   'roulette.matched': {
     matchId: string, mode, publish: admission, subscribe: admission,
@@ -141,6 +152,8 @@ const numberedServer = {
   'roulette.ended': { matchId: string, reason: string },
   'roulette.count': { re: integer, online: integer, waiting: integer },
   'ice.servers': { re: integer, ice },
+  'media.answer': { re: integer, side, sdp: string },
+  'media.closed': { side, code: string, message: string },
 };
 
 /** @param {Record<string, Members>} unnumbered @param {Record<string, Members>} numbered */

@@ -1,7 +1,8 @@
 // What we publish in a session, from the wish to its end. Its one invariant: whoever is unpublished, or whose session ends,
 // while the server still thinks about it, is not published after all.
 
-import { otFailure } from './errors.js';
+import { otError, otFailure } from './errors.js';
+import { settle } from './registry.js';
 
 /** @typedef {import('./publisher.js').Publisher} Publisher */
 /** @typedef {import('./session.js').Session} Session */
@@ -23,26 +24,42 @@ export class Publications {
     return this.#running.get(streamId);
   }
 
-  /** @param {Publisher} publisher */
-  async begin(publisher) {
+  /**
+   * As `Session.publish`, and also while the session connects: the server takes what follows the join in order, and whoever
+   * waits there for the picture has it a round trip sooner.
+   * @param {Publisher} publisher
+   * @param {import('./arguments.js').Callback} callback
+   */
+  beginEarly(publisher, callback) {
+    settle(this.begin(publisher, true), callback, publisher, (error) => otError(error, 'publish'));
+  }
+
+  /** @param {Publisher} publisher @param {boolean} [isEarly] */
+  async begin(publisher, isEarly = false) {
     const session = this.#session;
-    const { stillIn } = session._demand('publish', 1500);
+    const { stillIn } = session._demand('publish', 1500, isEarly);
     if (publisher.isDestroyed) throw otFailure('OT_INVALID_PARAMETER', 1500, 'This publisher was destroyed. Make another one.');
     if (publisher.session || this.#begun.has(publisher)) {
       throw otFailure('OT_INVALID_PARAMETER', 1500, 'This publisher is being published already. Unpublish it first.');
     }
     this.#begun.add(publisher);
+    /** @type {import('./transport.js').Transport | null} */
+    let transport = null;
     try {
-      await publisher._ready;
+      await Promise.all([publisher._ready, session._opened]);
       stillIn();
+      transport = session._transport;
       // The server says so as well, with the event, once it knows the stream; until then nobody is to hear us.
       if (session._muted) publisher.publishAudio(false);
+      const mids = transport?.mids ? await transport.mids(publisher) : {};
+      stillIn();
       const announced = publisher._announcement();
-      const { stream } = await session._request('session.publish', announced);
+      const { stream } = await session._request('session.publish', { ...announced, ...mids });
       stillIn();
       this.#run(publisher, stream, announced);
     } finally {
       this.#begun.delete(publisher);
+      transport?.cancel?.(publisher);
     }
   }
 
@@ -87,6 +104,8 @@ export class Publications {
     this.#running.delete(streamId);
     this.#session._transport?.unpublish(streamId);
     this.#session._roster.removeStream(streamId);
+    // Who watched their own stream come back from the server.
+    for (const subscriber of this.#session.getSubscribersForStream(streamId)) this.#session.unsubscribe(subscriber, reason);
     publisher._unpublished(reason);
     return true;
   }
@@ -94,6 +113,23 @@ export class Publications {
   /** @param {Publisher} publisher @param {Record<string, unknown>} changes what others are to know */
   update({ stream }, changes) {
     if (stream) this.#session._request('session.update', { streamId: stream.streamId, ...changes }).catch(() => {});
+  }
+
+  /** Media travels otherwise from now on. */
+  moved() {
+    for (const [streamId, publisher] of this.#running) this.#session._transport?.publish(streamId, publisher);
+  }
+
+  /**
+   * Names the transceivers that carry a stream, which are others now.
+   * @param {string} streamId
+   */
+  async tellAgain(streamId) {
+    const { _transport: transport } = this.#session;
+    const publisher = this.#running.get(streamId);
+    if (!publisher || !transport?.mids) return;
+    const mids = await transport.mids(publisher).catch(() => null);
+    if (mids && transport === this.#session._transport && this.#running.has(streamId)) this.update(publisher, mids);
   }
 
   /** @param {Publisher} publisher @param {string} kind @param {MediaStreamTrack | null} track */

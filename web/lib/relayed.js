@@ -21,6 +21,8 @@ export class RelayedTransport {
   #subscribers = new Map();
   /** @type {Map<string, {connectionId: string, sinks: Set<Sink>, media: MediaStream | null}>} by stream id */
   #subscriptions = new Map();
+  /** @type {Set<string>} with whom it worked once: the server, which would carry it otherwise, knows */
+  #reported = new Set();
 
   /** @param {import('./transport.js').TransportOptions} options */
   constructor(options) {
@@ -95,6 +97,7 @@ export class RelayedTransport {
     for (const [streamId, subscription] of this.#subscriptions) {
       if (subscription.connectionId === connectionId) this.#subscriptions.delete(streamId);
     }
+    this.#reported.delete(connectionId);
     this.#release(connectionId);
   }
 
@@ -187,6 +190,10 @@ export class RelayedTransport {
 
   /** @param {string} connectionId @param {import('./peer.js').PeerState} state */
   #changed(connectionId, state) {
+    if (state === 'connected' && !this.#reported.has(connectionId)) {
+      this.#reported.add(connectionId);
+      this.#options.request('session.connected', { connectionId, connected: true }).catch(() => {});
+    }
     for (const subscription of this.#subscriptions.values()) {
       if (subscription.connectionId !== connectionId) continue;
       for (const sink of subscription.sinks) sink.mediaChanged(state);

@@ -41,6 +41,7 @@ export class Roulette extends Emitter {
     this.#client = client;
     this.#options = options;
     client.on({
+      connected: () => this.#prepare(),
       'message:roulette.waiting': ({ retryAfterMs }) => this.#waiting(retryAfterMs),
       'message:roulette.matched': (matched) => this.#matched(matched),
       'message:roulette.partner': ({ matchId, state }) => {
@@ -74,6 +75,7 @@ export class Roulette extends Emitter {
     const old = this.#publisher;
     this.#publisher = publisher;
     publisher?.on('streamDestroyed', keepPreview);
+    this.#prepare();
     this.#match?.usePublisher(publisher);
     old?.off('streamDestroyed', keepPreview);
   }
@@ -83,6 +85,7 @@ export class Roulette extends Emitter {
     this.#search = search;
     try {
       await this.#client.connect();
+      this.#prepare();
       await this.#client.request('roulette.start', members(search));
     } catch (error) {
       // It goes on by itself; see `#recover`.
@@ -202,6 +205,12 @@ export class Roulette extends Emitter {
     if (this.#state === 'matched') this.#state = finalReasons.includes(reason) ? 'idle' : 'waiting';
     match.end(reason === 'connectionLost');
     this.emit('ended', { matchId: match.matchId, reason });
+  }
+
+  /** Where the server carries the media, the way to it is opened before there is a partner: the first is seen sooner. */
+  #prepare() {
+    const isRouted = this.#client.welcome?.media?.roulette === 'routed';
+    if (isRouted && this.#publisher && this.#search?.mode !== 'text') this.#client.media.prepare(this.#publisher);
   }
 
   /** Our place on the server is gone. */

@@ -11,6 +11,12 @@ import { OTEvent } from './events.js';
  */
 const spoken = (reason) => (reason === 'clientUnpublished' ? 'clientDisconnected' : reason);
 
+/**
+ * Why a subscriber gets no picture, in OpenTok's words.
+ * @type {Record<string, string>}
+ */
+const pauses = { slow: 'quality', codec: 'codecNotSupported' };
+
 /** @type {Record<string, (session: Session, message: Message) => void>} */
 const handlers = {
   'session.joined': (session, message) => session._joined(message),
@@ -40,6 +46,15 @@ const handlers = {
       for (const subscriber of session.getSubscribersForStream(stream)) subscriber._streamChanged(change);
       session.dispatch(new OTEvent('streamPropertyChanged', { stream, ...change }));
     }
+  },
+
+  'session.mediaModeChanged': (session, { mediaMode }) => session._mediaModeChanged(mediaMode),
+  'session.subscriptionChanged': (session, { streamId, videoPaused, reason }) => {
+    for (const subscriber of session.getSubscribersForStream(streamId)) subscriber._videoPaused(videoPaused, pauses[reason]);
+  },
+  // Not OpenTok's.
+  'session.speaking': (session, { streamId }) => {
+    session.dispatch(new OTEvent('activeSpeakerChanged', { stream: session._roster.streams.get(streamId) ?? null }));
   },
 
   'session.subscribed': (session, message) => session._transport?.receive(message),

@@ -1,4 +1,4 @@
-// How a session's peer connections find each other: the server's STUN and TURN servers, unless the program brings its own.
+// How peer connections find each other, and the server: the server's STUN and TURN servers, unless the program brings its own.
 
 /**
  * @typedef {object} IceConfig
@@ -21,4 +21,17 @@ export function iceConfiguration(info, config = {}) {
     // One way for sound and picture: half the candidates, and nothing half connected.
     bundlePolicy: 'max-bundle',
   };
+}
+
+/**
+ * For the connections with the server, which can be reached directly: no STUN or TURN server is asked unless the program wants
+ * one. `relayOnly` means strangers, and here only the server learns an address.
+ * @param {Pick<import('./ice.js').IceServers, 'current'>} servers
+ * @param {IceConfig} [config]
+ * @returns {Promise<RTCConfiguration>}
+ */
+export async function mediaConfiguration(servers, config = {}) {
+  const asks = config.transportPolicy === 'relay' || config.includeServers === 'custom';
+  if (!asks) return { iceServers: config.customServers ?? [], bundlePolicy: 'max-bundle' };
+  return { ...iceConfiguration(await servers.current(), config), iceTransportPolicy: config.transportPolicy ?? 'all' };
 }

@@ -3,7 +3,6 @@
 
 import { sortArguments } from './arguments.js';
 import { Client } from './client.js';
-import { systemClock } from './clock.js';
 import { otError, otFailure } from './errors.js';
 import { Emitter, OTEvent } from './events.js';
 import { Publications } from './publications.js';
@@ -11,11 +10,10 @@ import { Publisher } from './publisher.js';
 import { settle } from './registry.js';
 import { Roster } from './roster.js';
 import { handle } from './session-events.js';
-import { iceConfiguration } from './session-ice.js';
+import { transportFor } from './session-media.js';
 import { idOf, signalMembers } from './session-arguments.js';
 import { Subscriber } from './subscriber.js';
 import { Subscriptions } from './subscriptions.js';
-import { createTransport } from './transport.js';
 
 /** @typedef {import('./arguments.js').Callback} Callback */
 /** @typedef {import('./connection.js').Connection} Connection */
@@ -27,7 +25,7 @@ import { createTransport } from './transport.js';
  * @property {Client} [client] shared with others; without it the session has a line of its own
  * @property {string} [url] for a line of its own
  * @property {boolean} [connectionEventsSuppressed]
- * @property {import('./session-ice.js').IceConfig} [iceConfig]
+ * @property {import('./session-ice.js').IceConfig} [iceConfig] of routed media only on a line of its own: see `Client`
  * @property {import('./peer.js').Rtc} [rtc]
  * @property {import('./clock.js').Clock} [clock]
  */
@@ -55,8 +53,11 @@ export class Session extends Emitter {
   #unlisten = () => {};
   /** Counts connects: what was begun under an earlier one is over. */
   #epoch = 0;
-  /** @type {unknown} why we cannot stay in a session that let us in */
-  #refusal = null;
+  /**
+   * @internal Settles when the server can be asked: a join goes first.
+   * @type {Promise<unknown>}
+   */
+  _opened = Promise.resolve();
   /** @internal Whether whoever publishes is to begin silent. */
   _muted = false;
   /** @internal */
@@ -102,17 +103,18 @@ export class Session extends Emitter {
       throw otFailure('OT_INVALID_PARAMETER', 1011, 'Give connect() a token for this session.');
     }
     this.#state = 'connecting';
-    this.#refusal = null;
     const epoch = this.#epoch += 1;
-    const client = this.#options.client ?? new Client({ url: this.#options.url, token });
+    const { url, iceConfig, rtc } = this.#options;
+    const client = this.#options.client ?? new Client({ url, token, iceConfig, rtc });
     this.#listen(client);
     try {
-      await client.connect();
+      await (this._opened = client.connect());
       this.#stillIn(epoch);
+      // Its id says so (protocol §7): what is published right behind the join can name its transceivers.
+      if (this.sessionId.startsWith('2_')) this._transport = transportFor(this, client, this.#options, 'routed');
       await client.request('session.join', { sessionId: this.sessionId, token });
       if (epoch !== this.#epoch) client.request('session.leave', { sessionId: this.sessionId }).catch(() => {});
       this.#stillIn(epoch);
-      if (this.#refusal) throw this.#refusal;
     } catch (error) {
       if (epoch === this.#epoch) this.#abandon(client);
       throw error;
@@ -130,9 +132,10 @@ export class Session extends Emitter {
    * @param {Client} client
    */
   #abandon(client) {
-    if (this.#refusal) client.request('session.leave', { sessionId: this.sessionId }).catch(() => {});
     this.#unlisten();
     this.#state = 'disconnected';
+    this._transport?.close();
+    this._transport = null;
     if (!this.#options.client) client.leave();
   }
 
@@ -300,18 +303,13 @@ export class Session extends Emitter {
    */
   _joined(message) {
     if (this.#state !== 'connecting') return;
-    try {
-      this._transport = this.#makeTransport(message);
-    } catch (error) {
-      this.#refusal = error;
-      return;
-    }
     this.#state = 'connected';
     this._muted = message.muted;
     const allowed = Object.entries(message.capabilities);
     this.capabilities = Object.fromEntries(allowed.map(([name, isAllowed]) => [name, isAllowed ? 1 : 0]));
     this._roster = new Roster();
     this.connection = this._roster.connection(message.connection);
+    if (!this._transport || message.mediaMode !== 'routed') this._mediaModeChanged(message.mediaMode);
     const epoch = this.#epoch;
     const connections = message.connections.map((/** @type {any} */ info) => this._roster.connection(info));
     const streams = message.streams.map((/** @type {any} */ info) => this._roster.stream(info));
@@ -325,17 +323,16 @@ export class Session extends Emitter {
     for (const event of events) if (epoch === this.#epoch && this.isConnected()) this.dispatch(event);
   }
 
-  /** @param {Message} message */
-  #makeTransport({ mediaMode, connectionId }) {
-    const client = /** @type {Client} */ (this.#client);
-    return createTransport(mediaMode, {
-      connectionId,
-      request: (type, members) => this._request(type, members),
-      configuration: async () => iceConfiguration(await client.ice.current(), this.#options.iceConfig),
-      clock: this.#options.clock ?? systemClock,
-      rtc: this.#options.rtc ?? globalThis,
-      failed: (error) => this.dispatch(new OTEvent('mediaFault', { error })),
-    });
+  /**
+   * @internal Media travels otherwise from now on; streams and who watches them stay.
+   * @param {'relayed' | 'routed'} mediaMode
+   */
+  _mediaModeChanged(mediaMode) {
+    if (!this.#client) return;
+    this._transport?.close();
+    this._transport = transportFor(this, this.#client, this.#options, mediaMode);
+    this._publications.moved();
+    this._subscriptions.moved();
   }
 
   /**
@@ -386,12 +383,15 @@ export class Session extends Emitter {
    * @internal Whether the token allows it, here and now.
    * @param {'publish' | 'subscribe' | 'forceDisconnect' | 'forceUnpublish' | 'forceMute'} capability
    * @param {number} code
+   * @param {boolean} [isEarly] also before we were let in: then the server alone knows
    * @returns {{stillIn: () => void}} throws when the session ended meanwhile
    */
-  _demand(capability, code) {
-    if (!this.isConnected()) throw otFailure('OT_NOT_CONNECTED', 1010, `Connect to the session before you ${capability}.`);
+  _demand(capability, code, isEarly = false) {
     const epoch = this.#epoch;
-    if (this.capabilities?.[capability] === 1) return { stillIn: () => this.#stillIn(epoch) };
+    const allowed = { stillIn: () => this.#stillIn(epoch) };
+    if (isEarly && this.#state === 'connecting') return allowed;
+    if (!this.isConnected()) throw otFailure('OT_NOT_CONNECTED', 1010, `Connect to the session before you ${capability}.`);
+    if (this.capabilities?.[capability] === 1) return allowed;
     throw otFailure('OT_PERMISSION_DENIED', code, `Your token does not allow to ${capability}. Ask for one with another role.`);
   }
 }

@@ -29,6 +29,8 @@ export class Subscriber extends Emitter {
   #peerState = 'connecting';
   #wants;
   #blocked = false;
+  /** @type {string | null} why the server sends no picture */
+  #pause = null;
   #stopMeter = () => {};
   /** @type {(error?: Error) => void} */
   #settle = () => {};
@@ -155,6 +157,29 @@ export class Subscriber extends Emitter {
     this.#advance();
   }
 
+  /** @internal */
+  expected() {
+    const { hasAudio, hasVideo } = this.stream;
+    return { audio: hasAudio && this.#wants.audio, video: hasVideo && this.#wants.video && this.#pause === null };
+  }
+
+  /**
+   * @internal The server sends the picture no longer, or again.
+   * @param {boolean} isPaused
+   * @param {string} reason
+   */
+  _videoPaused(isPaused, reason) {
+    if (isPaused === (this.#pause !== null)) return;
+    this.#pause = isPaused ? reason : null;
+    this.#apply();
+    if (this.stream.hasVideo && this.#wants.video) this.#tellVideo(!isPaused, reason);
+  }
+
+  /** @internal The server began anew with it, and with a picture. */
+  _setUpAgain() {
+    if (this.#pause !== null) this._videoPaused(false, this.#pause);
+  }
+
   /**
    * @internal What the stream has changed.
    * @param {import('./stream.js').Change} change
@@ -216,7 +241,7 @@ export class Subscriber extends Emitter {
   #apply() {
     // The element, not the track: another subscriber may show the same stream.
     this.#widget.video.muted = this.#blocked || !this.#wants.audio;
-    this.#widget.audioOnly = !(this.stream.hasVideo && this.#wants.video);
+    this.#widget.audioOnly = !(this.stream.hasVideo && this.#wants.video && this.#pause === null);
   }
 
   /** @param {boolean} blocked */

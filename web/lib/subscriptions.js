@@ -32,7 +32,8 @@ export class Subscriptions {
       if (!session._roster.streams.has(streamId)) {
         throw otFailure('OT_STREAM_NOT_FOUND', 1604, 'This stream is not in the session any more.');
       }
-      if (connection === session.connection) {
+      // The server sends it back, which tries the way there and back.
+      if (connection === session.connection && !session._transport?.slot) {
         throw otFailure('OT_INVALID_PARAMETER', 1011, 'This is your own stream. Show its publisher instead.');
       }
       this.#subscribers.add(subscriber);
@@ -84,10 +85,37 @@ export class Subscriptions {
     if (this.#told.has(streamId)) this.#tell(streamId).catch(() => {});
   }
 
+  /** Media travels otherwise from now on. */
+  moved() {
+    this.#told.clear();
+    for (const subscriber of this.#subscribers) {
+      const { streamId, connection } = subscriber.stream;
+      this.#session._transport?.subscribe(streamId, connection.connectionId, subscriber);
+      subscriber._setUpAgain();
+    }
+    for (const streamId of new Set([...this.#subscribers].map(({ stream }) => stream.streamId))) {
+      this.#tell(streamId).catch(() => {});
+    }
+  }
+
+  /**
+   * The server has to begin anew with a stream.
+   * @param {string} streamId
+   */
+  tellAgain(streamId) {
+    if (!this.#told.delete(streamId)) return;
+    for (const subscriber of this.of(streamId)) subscriber._setUpAgain();
+    this.#tell(streamId).catch(() => {});
+  }
+
   /** @param {string} streamId */
   async #tell(streamId) {
+    const { _transport: transport } = this.#session;
+    const slot = transport?.slot ? await transport.slot(streamId) : {};
     const wants = this.of(streamId).map(({ _wants }) => _wants);
-    const members = { audio: wants.some(({ audio }) => audio), video: wants.some(({ video }) => video) };
+    // Nobody wants it any more, or whoever set it up anew meanwhile tells it.
+    if (slot === null || wants.length === 0 || transport !== this.#session._transport) return;
+    const members = { audio: wants.some(({ audio }) => audio), video: wants.some(({ video }) => video), ...slot };
     const now = JSON.stringify(members);
     if (this.#told.get(streamId) === now) return;
     this.#told.set(streamId, now);

@@ -1,14 +1,19 @@
-// How media travels in a session: what `Session` asks of a transport, and which one it gets. Today media is relayed from peer
-// to peer; a transport through the server can stand beside it behind the same interface.
+// How media travels in a session: what `Session` asks of a transport, and which one it gets. Relayed media goes from peer to
+// peer, routed media through the server.
 
-import { otFailure } from './errors.js';
 import { RelayedTransport } from './relayed.js';
+import { RoutedTransport } from './routed.js';
 
 /** @typedef {{tracks: () => MediaStreamTrack[]}} Source what a publisher gives */
 /**
  * @typedef {object} Sink what a subscriber gets
  * @property {(media: MediaStream) => void} mediaArrived
  * @property {(state: import('./peer.js').PeerState) => void} mediaChanged
+ * @property {() => {audio: boolean, video: boolean}} [expected] what is to come, as things are; both without it
+ */
+/**
+ * Which transceivers of the connection with the server.
+ * @typedef {{audioMid: string, videoMid: string}} Mids
  */
 
 /**
@@ -24,6 +29,9 @@ import { RelayedTransport } from './relayed.js';
  * @property {(streamId: string) => Promise<{connectionId: string, reports: RTCStatsReport[]}[]>} senderReports
  * @property {(streamId: string) => RTCRtpReceiver[]} receivers
  * @property {() => void} close
+ * @property {(source: Source) => Promise<Mids>} [mids] what `session.publish` has to name; before `publish`
+ * @property {(source: Source) => void} [cancel] it is not published after all
+ * @property {(streamId: string) => Promise<Mids | null>} [slot] what `session.subscribe` has to name; after `subscribe`
  */
 
 /**
@@ -37,12 +45,18 @@ import { RelayedTransport } from './relayed.js';
  */
 
 /**
+ * What the routed one also needs.
+ * @typedef {object} RoutedOptions
+ * @property {() => import('./media-link.js').MediaLink} link made by the first who asks
+ * @property {(streamId: string) => void} publishAgain the stream's `mids` have to be told anew
+ * @property {(streamId: string) => void} subscribeAgain the stream's `slot` has to be told anew
+ */
+
+/**
  * @param {'relayed' | 'routed'} mediaMode
- * @param {TransportOptions} options
+ * @param {TransportOptions & RoutedOptions} options
  * @returns {Transport}
  */
 export function createTransport(mediaMode, options) {
-  if (mediaMode === 'relayed') return new RelayedTransport(options);
-  throw otFailure('OT_NOT_SUPPORTED', 1013,
-    'This session sends its media through the server, which this version cannot do yet. Create the session as relayed.');
+  return mediaMode === 'routed' ? new RoutedTransport(options) : new RelayedTransport(options);
 }

@@ -76,6 +76,8 @@ public struct ConfabConfiguration: Sendable, Equatable {
     }
 
     public struct Media: Sendable, Equatable {
+        /// Without it there is neither routed media nor a port for it.
+        public var isEnabled = true
         public var port = 40000
         public var address: IPAddress?
         public var relayedFallback: Duration = .seconds(8)
@@ -143,7 +145,7 @@ public struct ConfabConfiguration: Sendable, Equatable {
         public var streamTimeout: Duration = .seconds(10)
         public var reportLines = 20
         public var reportRetention: Duration = .seconds(30 * 86400)
-        public var mediaMode: MediaMode = .relayed
+        public var mediaMode: MediaMode = .routed
         public init() {}
 
         /// How the media of two strangers travels: peer to peer, or through this server.

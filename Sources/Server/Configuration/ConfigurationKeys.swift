@@ -84,6 +84,9 @@ extension Setting {
     ]
 
     private static let media: [Setting] = [
+        Setting(
+            "media.enabled", \.media.isEnabled, .boolean,
+            "Whether the server routes media; without it all media goes from browser to browser."),
         Setting("media.port", \.media.port, port, "First UDP and TCP port of routed media; 0 takes a free one."),
         Setting(
             "media.address", \.media.address,

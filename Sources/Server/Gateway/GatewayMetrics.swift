@@ -1,5 +1,6 @@
 import CoreMetrics
 import Metrics
+import SFU
 import Signaling
 
 /// What the gateway counts. Names follow Prometheus's conventions.
@@ -16,8 +17,23 @@ struct GatewayMetrics {
     let refusedHellos = Counter(label: "confab_hellos_refused_total")
     let droppedForBackpressure = Counter(label: "confab_sockets_too_slow_total")
 
+    let mediaPacketsIn = Gauge(label: "confab_media_packets_received")
+    let mediaPacketsOut = Gauge(label: "confab_media_packets_forwarded")
+    let mediaRepeated = Gauge(label: "confab_media_packets_repeated")
+    let mediaRecovered = Gauge(label: "confab_media_packets_recovered")
+    let mediaDropped = Gauge(label: "confab_media_packets_dropped")
+    let mediaStray = Gauge(label: "confab_media_datagrams_stray")
+    let mediaUnsent = Gauge(label: "confab_media_datagrams_unsent")
+
     /// Help texts for the exposition.
     static let help = [
+        "confab_media_packets_received": "Media packets from publishers.",
+        "confab_media_packets_forwarded": "Media packets sent to subscribers, each counted once for each of them.",
+        "confab_media_packets_repeated": "Media packets sent again because a subscriber missed them.",
+        "confab_media_packets_recovered": "Media packets that publishers sent again because we missed them.",
+        "confab_media_packets_dropped": "Media packets that could not be used.",
+        "confab_media_datagrams_stray": "Datagrams of nobody we know.",
+        "confab_media_datagrams_unsent": "Datagrams that the system did not take.",
         "confab_sockets": "Open sockets: WebSockets, and clients of Socket.IO by any transport.",
         "confab_client_connections": "Client connections, those waiting to be resumed included.",
         "confab_people": "Identities in memory.",
@@ -30,6 +46,16 @@ struct GatewayMetrics {
         "confab_hellos_refused_total": "Hellos refused: bad tokens, bans, versions.",
         "confab_sockets_too_slow_total": "Sockets closed because they did not read what was sent.",
     ]
+
+    func record(_ media: RouterCounters, lost: UInt64) {
+        mediaPacketsIn.record(media.packetsIn)
+        mediaPacketsOut.record(media.packetsForwarded)
+        mediaRepeated.record(media.packetsRepeated)
+        mediaRecovered.record(media.packetsRecovered)
+        mediaDropped.record(media.packetsDropped)
+        mediaStray.record(media.strayDatagrams)
+        mediaUnsent.record(lost)
+    }
 
     func record(_ hub: Hub<SystemRandomNumberGenerator>) {
         clients.record(hub.clientCount)

@@ -30,6 +30,7 @@ final class HubRunner {
     private let metrics: GatewayMetrics
     let eventLoop: any EventLoop
 
+    private let media: MediaPlane?
     private var sockets: [SocketID: any RunnerSocket] = [:]
     private var lastSocket: UInt64 = 0
     private var inputs: Deque<Input> = []
@@ -43,9 +44,10 @@ final class HubRunner {
     private var timerAt: Timestamp?
 
     init(
-        surroundings: Surroundings, storage: any Storage, clock: ServerClock, logger: Logger, metrics: GatewayMetrics,
-        eventLoop: any EventLoop
+        surroundings: Surroundings, storage: any Storage, media: MediaPlane?, clock: ServerClock, logger: Logger,
+        metrics: GatewayMetrics, eventLoop: any EventLoop
     ) {
+        self.media = media
         hub = Hub(surroundings: surroundings, generator: SystemRandomNumberGenerator())
         self.storage = storage
         self.clock = clock
@@ -144,6 +146,7 @@ final class HubRunner {
             metrics.sent.increment()
         case .close(let id, let code, let reason):
             sockets[id]?.close(code, reason)
+        case .media(let command): media?.perform(command)
         case .letter, .persist: assertionFailure("the hub delivers letters; persists are collected")
         }
     }
@@ -192,6 +195,7 @@ final class HubRunner {
     func recordMetrics() {
         metrics.sockets.record(sockets.count)
         metrics.record(hub)
+        if let counters = media?.counters { metrics.record(counters.router, lost: counters.lost) }
     }
 
     private func schedule() {

@@ -255,7 +255,11 @@ final class NativeSocket: GatewayConnection, RunnerSocket, WebSocketUser {
 extension ClientMessage {
     /// Whether this message may have the size of a session description.
     fileprivate var isDescription: Bool {
-        if case .negotiate(let negotiate) = self { negotiate.description != nil } else { false }
+        switch self {
+        case .negotiate(let negotiate): negotiate.description != nil
+        case .mediaOffer: true
+        default: false
+        }
     }
 }
 

@@ -36,11 +36,13 @@ struct Routes: Sendable {
         let gateway = gateway
         let isDraining = try await gateway.eventLoop.submit { gateway.value.isDraining }.get()
         let status = isDraining ? "draining" : "ok"
+        let versions =
+            #""version":"\#(ConfabServer.version)","openssl":"\#(MediaPlane.openSSLVersion)""#
         return Response(
             status: isDraining ? .serviceUnavailable : .ok,
             headers: [.contentType: "application/json", .cacheControl: "no-store"],
             body: .init(
-                byteBuffer: ByteBuffer(string: #"{"status":"\#(status)","version":"\#(ConfabServer.version)"}"# + "\n")
+                byteBuffer: ByteBuffer(string: #"{"status":"\#(status)",\#(versions)}"# + "\n")
             )
         )
     }

@@ -40,6 +40,8 @@ public struct Client: Equatable, Sendable {
     private var previousSecret: String?
     private var sessions: [SessionID] = []
     private var roulette = Snapshot.Roulette()
+    /// Whether the media plane ever heard of this client.
+    private var usesMedia = false
     /// Matches whose end this client may not have heard of when it used their tokens, the newest last. More than one: when
     /// a partner says Next and the next one is there at once, a join for the first match crosses both on the wire.
     private var recentMatches: [MatchID] = []
@@ -81,16 +83,18 @@ public struct Client: Equatable, Sendable {
 
     private func welcome(now: Timestamp, _ surroundings: Surroundings) -> Welcome {
         var welcome = Welcome()
+        let rules = surroundings.rules
         welcome.server = surroundings.version
         welcome.connection = id
         welcome.received = link.received
-        welcome.resume = .init(secret: secret, grace: surroundings.rules.resumeGrace)
-        welcome.ping = surroundings.rules.pingInterval
+        welcome.resume = .init(secret: secret, grace: rules.resumeGrace)
+        welcome.ping = rules.pingInterval
         welcome.ice = surroundings.ice.configuration(for: id, now: now)
-        welcome.limits.message = surroundings.rules.messageSize
-        welcome.limits.description = surroundings.rules.descriptionSize
-        welcome.limits.interests = surroundings.rules.maxInterests
-        welcome.limits.streamTimeout = surroundings.rules.streamTimeout
+        welcome.media = rules.routesMedia ? Welcome.Media(roulette: rules.matchMediaMode) : nil
+        welcome.limits.message = rules.messageSize
+        welcome.limits.description = rules.descriptionSize
+        welcome.limits.interests = rules.maxInterests
+        welcome.limits.streamTimeout = rules.streamTimeout
         welcome.state = Snapshot(sessions: sessions, roulette: roulette)
         return welcome
     }
@@ -188,6 +192,7 @@ public struct Client: Equatable, Sendable {
         // The person first: a match that ends closes its session before the session misses anybody.
         effects.tell(.person(identity, .departed(id)))
         for session in sessions { effects.tell(.session(session, .gone(id, reason))) }
+        if usesMedia { effects.tell(.media(.leave(id))) }
     }
 
     private mutating func resume(
@@ -292,8 +297,8 @@ public struct Client: Equatable, Sendable {
     }
 
     private mutating func budget(_ message: ClientMessage, now: Timestamp, _ rules: Rules) -> Duration? {
-        guard case .negotiate(let negotiate) = message else { return verbs.take(rules.verbs, now: now) }
-        let cost = Double(1 + negotiate.size / rules.bytesPerNegotiation)
+        guard let size = message.negotiationSize else { return verbs.take(rules.verbs, now: now) }
+        let cost = Double(1 + size / rules.bytesPerNegotiation)
         return negotiations.take(rules.negotiations, cost: cost, now: now)
     }
 
@@ -335,6 +340,15 @@ public struct Client: Equatable, Sendable {
         case .iceServers:
             let ice = surroundings.ice.configuration(for: id, now: now)
             deliver(.iceServers(ICEAnswer(re: re, ice: ice)), into: &effects)
+        case .mediaOffer(let offer):
+            guard surroundings.rules.routesMedia else {
+                return fail(WireError(.mediaUnavailable, "This server routes no media."), re: re, into: &effects)
+            }
+            usesMedia = true
+            effects.append(.media(.offer(id, re: re, offer.side, sdp: offer.sdp)))
+        case .mediaClose(let close):
+            if usesMedia { effects.append(.media(.close(id, close.side))) }
+            deliver(.ok(Answer(re: re)), into: &effects)
         case .start, .next, .stop, .report, .block:
             effects.tell(.person(identity, .verb(id, re: re, message)))
         case .count:

@@ -22,9 +22,19 @@ extension ClientMessage {
         case .update(let verb): verb.session
         case .subscribe(let verb): verb.session
         case .negotiate(let verb): verb.session
+        case .connected(let verb): verb.session
         case .signal(let verb): verb.session
         case .forceDisconnect(let verb): verb.session
         case .forceMute(let verb): verb.session
+        default: nil
+        }
+    }
+
+    /// About how many bytes of a negotiation this is; `nil` for what costs as any verb does.
+    var negotiationSize: Int? {
+        switch self {
+        case .negotiate(let verb): verb.size
+        case .mediaOffer(let offer): offer.sdp.utf8.count
         default: nil
         }
     }

@@ -58,7 +58,7 @@ public struct Match: Equatable, Sendable {
         using generator: inout some RandomNumberGenerator, into effects: inout [Effect]
     ) {
         let new = surroundings.project.makeSessionID(
-            mediaMode: surroundings.rules.rouletteMediaMode, now: now, using: &generator
+            mediaMode: surroundings.rules.matchMediaMode, now: now, using: &generator
         )
         // Two of our own meet in one session. Where one has a session that it always publishes in, each publishes in its own
         // and watches the other's.

@@ -1,3 +1,4 @@
+import DequeModule
 import Wire
 
 public enum SessionEvent: Equatable, Sendable {
@@ -12,6 +13,9 @@ public enum SessionEvent: Equatable, Sendable {
     case matchClosed(MatchID)
     /// A complaint, to be stored with the chat that led to it.
     case report(Report, by: ConnectionID, re: UInt64)
+    // From the media plane.
+    case videoPaused(StreamID, ConnectionID, Bool, PauseReason)
+    case speaking(StreamID?)
 }
 
 /// A place where connections publish and subscribe to streams and send each other signals.
@@ -30,6 +34,8 @@ public struct Session: Equatable, Sendable {
         var streams: [StreamID] = []
         /// Streams of others that this member subscribes to.
         var subscriptions: Set<StreamID> = []
+        /// Relayed media with those whom this member ever subscribed to, or who ever subscribed to it.
+        var pairs: [ConnectionID: Pair] = [:]
     }
 
     /// By which somebody came in.
@@ -40,12 +46,20 @@ public struct Session: Equatable, Sendable {
 
     struct Published: Equatable, Sendable {
         var stream: Stream
+        /// Which transceivers carry it; none in a relayed session.
+        var mids = MediaMids()
         /// Who subscribes, and to what.
         var subscribers: [ConnectionID: Subscribe] = [:]
     }
 
     let id: SessionID
+    /// What the id says, until relayed media does not get through.
     var mediaMode = MediaMode.relayed
+    var hasFallenBack = false
+    private(set) var isRelayedOnly = false
+    /// For relayed pairs to connect, the first to end first; some are over already. Each was caused by a verb or a
+    /// return, both of which have budgets, and is gone after `Rules.relayedFallback`.
+    var waits: Deque<Wait> = []
     /// In the order of joining, so that announcements are the same on every run.
     var order: [ConnectionID] = []
     var members: [ConnectionID: Member] = [:]
@@ -69,10 +83,11 @@ public struct Session: Equatable, Sendable {
 
     var nextTimeout: Timestamp? {
         let expiry = revoked.lazy.map(\.expiresAt).min()
-        return [transcriptUntil, expiry].compactMap { $0 }.min()
+        return [transcriptUntil, expiry, waits.first?.until].compactMap { $0 }.min()
     }
 
-    mutating func handleTimeout(now: Timestamp) {
+    mutating func handleTimeout(now: Timestamp, into effects: inout [Effect]) {
+        checkWaits(now: now, into: &effects)
         revoked.removeAll { $0.expiresAt <= now }
         guard let until = transcriptUntil, until <= now else { return }
         transcriptUntil = nil
@@ -92,7 +107,9 @@ public struct Session: Equatable, Sendable {
             }
             perform(message, by: member, re: re, now: now, rules, using: &generator, into: &effects)
         case .dropped(let client): setDropped(true, client, into: &effects)
-        case .returned(let client): setDropped(false, client, into: &effects)
+        case .returned(let client):
+            setDropped(false, client, into: &effects)
+            renewWaits(of: client, now: now, rules)
         case .gone(let client, let reason): remove(client, reason, into: &effects)
         case .matchOpened(let match, let places):
             self.match = match
@@ -103,6 +120,9 @@ public struct Session: Equatable, Sendable {
             report.lines = lines
             effects.append(.persist(.report(report)))
             effects.send(.ok(Answer(re: re)), to: client)
+        case .videoPaused(let stream, let subscriber, let isPaused, let reason):
+            videoPaused(stream, subscriber, isPaused, reason, into: &effects)
+        case .speaking(let stream): speaking(stream, into: &effects)
         }
     }
 
@@ -135,7 +155,8 @@ public struct Session: Equatable, Sendable {
                 .sessionFull, "This session is full; try again when somebody has left.", retryable: true)
             return effects.fail(error, re: re, to: client)
         }
-        mediaMode = grant.mediaMode
+        mediaMode = hasFallenBack ? .routed : grant.mediaMode
+        isRelayedOnly = grant.isRelayedOnly
         let connection = Connection(id: client, createdAt: now, data: grant.data)
         var joined = Joined()
         joined.re = re
@@ -180,10 +201,13 @@ public struct Session: Equatable, Sendable {
         guard !gone.isEmpty else { return }
         order.removeAll { members[$0] == nil }
         for stream in gone.flatMap(\.streams) {
-            forget(stream)
+            forget(stream, into: &effects)
             broadcast(.streamDestroyed(StreamDestroyed(session: id, stream: stream, reason: reason)), into: &effects)
         }
-        for member in gone { unsubscribe(member, into: &effects) }
+        for member in gone {
+            unsubscribe(member, into: &effects)
+            for other in member.pairs.keys { members[other]?.pairs[member.connection.id] = nil }
+        }
         for member in gone {
             let event = ConnectionDestroyed(session: id, connection: member.connection.id, reason: reason)
             broadcast(.connectionDestroyed(event), into: &effects)
@@ -193,18 +217,24 @@ public struct Session: Equatable, Sendable {
     /// Looks only at what the member watched: a session may have thousands of streams.
     private mutating func unsubscribe(_ gone: Member, into effects: inout [Effect]) {
         let client = gone.connection.id
-        for stream in gone.subscriptions.sorted() where streams[stream]?.subscribers.removeValue(forKey: client) != nil
-        {
-            guard let publisher = streams[stream]?.stream.connection else { continue }
+        for stream in gone.subscriptions.sorted() {
+            guard let former = streams[stream]?.subscribers.removeValue(forKey: client),
+                let publisher = streams[stream]?.stream.connection
+            else { continue }
+            stopRouting(former, by: client, into: &effects)
             let event = Unsubscribed(session: id, stream: stream, connection: client)
             effects.send(.unsubscribed(event), to: publisher)
         }
     }
 
     /// Takes a stream away from whoever watched it.
-    mutating func forget(_ stream: StreamID) {
+    mutating func forget(_ stream: StreamID, into effects: inout [Effect]) {
         guard let published = streams.removeValue(forKey: stream) else { return }
-        for subscriber in published.subscribers.keys { members[subscriber]?.subscriptions.remove(stream) }
+        if isRouted { effects.append(.media(.unpublish(stream))) }
+        for subscriber in published.subscribers.keys {
+            members[subscriber]?.subscriptions.remove(stream)
+            endWait(published.stream.connection, subscriber)
+        }
     }
 
     private mutating func close(_ match: MatchID, until: Timestamp, into effects: inout [Effect]) {

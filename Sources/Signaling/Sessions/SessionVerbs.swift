@@ -13,9 +13,10 @@ extension Session {
                 return try publish(verb, by: member, re: re, now: now, rules, using: &generator, into: &effects)
             case .unpublish(let verb): try unpublish(verb.stream, by: client, into: &effects)
             case .update(let verb): try update(verb, by: client, into: &effects)
-            case .subscribe(let verb): try subscribe(verb, by: member, into: &effects)
+            case .subscribe(let verb): try subscribe(verb, by: member, now: now, rules, into: &effects)
             case .unsubscribe(let verb): try unsubscribe(verb.stream, by: client, into: &effects)
             case .negotiate(let verb): try negotiate(verb, by: client, into: &effects)
+            case .connected(let verb): try connected(verb, by: client)
             case .signal(let verb): try signal(verb, by: member, now: now, rules, into: &effects)
             case .forceDisconnect(let verb): try forceDisconnect(verb.connection, by: member, into: &effects)
             case .forceUnpublish(let verb): try forceUnpublish(verb.stream, by: member, into: &effects)
@@ -39,6 +40,7 @@ extension Session {
         using generator: inout some RandomNumberGenerator, into effects: inout [Effect]
     ) throws(WireError) {
         try permit(member.capabilities.publish, "publishing")
+        try permitMedia(rules)
         guard member.streams.count < rules.streamsPerConnection else {
             throw WireError(
                 .sessionFull, "A connection may publish \(rules.streamsPerConnection) streams; unpublish one.")
@@ -49,13 +51,16 @@ extension Session {
         stream.connection = client
         stream.createdAt = now
         stream.name = verb.name ?? ""
-        stream.hasAudio = verb.hasAudio
+        // Where everybody is muted, so is who comes later; where the server can, it sees to that.
+        stream.hasAudio = verb.hasAudio && !(isRouted && isMuted)
         stream.hasVideo = verb.hasVideo
         stream.videoType = verb.videoType
         stream.width = verb.width
         stream.height = verb.height
-        streams[stream.id] = Published(stream: stream)
+        let published = Published(stream: stream, mids: isRouted ? verb.mids : MediaMids())
+        streams[stream.id] = published
         members[client]?.streams.append(stream.id)
+        route(published, into: &effects)
         effects.send(.published(Wire.Published(re: re, session: id, stream: stream)), to: client)
         broadcast(.streamCreated(WithStream(session: id, stream: stream)), except: client, into: &effects)
         if isMuted {
@@ -81,14 +86,14 @@ extension Session {
         _ stream: StreamID, by client: ConnectionID, into effects: inout [Effect]
     ) throws(WireError) {
         _ = try owned(stream, by: client)
-        removeStream(stream, owner: client)
+        removeStream(stream, owner: client, into: &effects)
         let event = StreamDestroyed(session: id, stream: stream, reason: .clientUnpublished)
         broadcast(.streamDestroyed(event), except: client, into: &effects)
     }
 
-    private mutating func removeStream(_ stream: StreamID, owner: ConnectionID) {
-        forget(stream)
+    private mutating func removeStream(_ stream: StreamID, owner: ConnectionID, into effects: inout [Effect]) {
         members[owner]?.streams.removeAll { $0 == stream }
+        forget(stream, into: &effects)
     }
 
     private mutating func update(
@@ -99,23 +104,27 @@ extension Session {
         stream.hasVideo = verb.hasVideo ?? stream.hasVideo
         stream.width = verb.width ?? stream.width
         stream.height = verb.height ?? stream.height
-        guard stream != streams[verb.stream]?.stream else { return }
-        streams[verb.stream]?.stream = stream
-        broadcast(.streamChanged(WithStream(session: id, stream: stream)), into: &effects)
+        change(stream, mids: verb.mids, into: &effects)
     }
 
     private mutating func subscribe(
-        _ verb: Subscribe, by member: Member, into effects: inout [Effect]
+        _ verb: Subscribe, by member: Member, now: Timestamp, _ rules: Rules, into effects: inout [Effect]
     ) throws(WireError) {
         try permit(member.capabilities.subscribe, "subscribing")
+        try permitMedia(rules)
         let client = member.connection.id
         let publisher = try existing(verb.stream).stream.connection
-        guard publisher != client else {
+        guard isRouted || publisher != client else {
             throw WireError(
                 .notPermitted, "Relayed sessions have no way back to oneself; show the local stream instead.")
         }
-        streams[verb.stream]?.subscribers[client] = verb
+        var verb = verb
+        if !isRouted { verb.mids = MediaMids() }
+        let former = streams[verb.stream]?.subscribers.updateValue(verb, forKey: client)
         members[client]?.subscriptions.insert(verb.stream)
+        route(verb, by: client, former: former, into: &effects)
+        beginWait(client, publisher, now: now, rules)
+        endWait(client, publisher)
         let event = Subscribed(
             session: id, stream: verb.stream, connection: client, audio: verb.audio, video: verb.video
         )
@@ -126,10 +135,12 @@ extension Session {
         _ stream: StreamID, by client: ConnectionID, into effects: inout [Effect]
     ) throws(WireError) {
         let publisher = try existing(stream).stream.connection
-        guard streams[stream]?.subscribers.removeValue(forKey: client) != nil else {
+        guard let former = streams[stream]?.subscribers.removeValue(forKey: client) else {
             throw WireError(.notFound, "This connection does not subscribe to that stream.")
         }
         members[client]?.subscriptions.remove(stream)
+        stopRouting(former, by: client, into: &effects)
+        endWait(client, publisher)
         let event = Unsubscribed(session: id, stream: stream, connection: client)
         effects.send(.unsubscribed(event), to: publisher)
     }
@@ -139,6 +150,9 @@ extension Session {
     private func negotiate(
         _ verb: Negotiate, by client: ConnectionID, into effects: inout [Effect]
     ) throws(WireError) {
+        guard !isRouted else {
+            throw WireError(.notPermitted, "This session's media is routed; negotiate with the server by media.offer.")
+        }
         guard members[verb.to] != nil else {
             throw WireError(.notFound, "That connection is not in this session any more.")
         }
@@ -214,7 +228,7 @@ extension Session {
     ) throws(WireError) {
         try permit(member.capabilities.forceUnpublish, "unpublishing others")
         let owner = try existing(stream).stream.connection
-        removeStream(stream, owner: owner)
+        removeStream(stream, owner: owner, into: &effects)
         let event = StreamDestroyed(session: id, stream: stream, reason: .forceUnpublished)
         broadcast(.streamDestroyed(event), into: &effects)
     }
@@ -225,7 +239,9 @@ extension Session {
         try permit(member.capabilities.forceMute, "muting others")
         if let stream = verb.stream {
             let owner = try existing(stream).stream.connection
-            return effects.send(.muted(Muted(session: id, active: verb.active, stream: stream)), to: owner)
+            effects.send(.muted(Muted(session: id, active: verb.active, stream: stream)), to: owner)
+            if verb.active { silence(stream, into: &effects) }
+            return
         }
         isMuted = verb.active
         broadcast(.muted(Muted(session: id, active: verb.active)), into: &effects)
@@ -234,6 +250,7 @@ extension Session {
         for client in order {
             for stream in members[client]?.streams ?? [] where !excluded.contains(stream) {
                 effects.send(.muted(Muted(session: id, active: true, stream: stream)), to: client)
+                silence(stream, into: &effects)
             }
         }
     }

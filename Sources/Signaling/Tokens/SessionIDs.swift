@@ -6,12 +6,15 @@ extension Project {
     private static let randomBytes = 9
     private static let codeBytes = 8
     private static let routedFlag: UInt8 = 1
+    private static let relayedOnlyFlag: UInt8 = 2
 
+    /// - Parameter relayedOnly: its media never falls back to being routed. Says nothing of a routed session.
     public func makeSessionID(
-        mediaMode: MediaMode, now: Timestamp, using generator: inout some RandomNumberGenerator
+        mediaMode: MediaMode, relayedOnly: Bool = false, now: Timestamp,
+        using generator: inout some RandomNumberGenerator
     ) -> SessionID {
         var field = (0..<Self.randomBytes).map { _ in UInt8.random(in: .min ... .max, using: &generator) }
-        field.append(mediaMode == .routed ? Self.routedFlag : 0)
+        field.append(mediaMode == .routed ? Self.routedFlag : relayedOnly ? Self.relayedOnlyFlag : 0)
         let head = "1~\(apiKey)~~\(now.milliseconds)~"
         field += code(head: head, field: field)
         let plain = head + Base64URL.encode(field) + "~~~"
@@ -20,7 +23,10 @@ extension Project {
     }
 
     /// The media mode of a session of this project, or `nil` for an id that this project did not make.
-    public func mediaMode(of session: SessionID) -> MediaMode? {
+    public func mediaMode(of session: SessionID) -> MediaMode? { traits(of: session)?.mediaMode }
+
+    /// What an id says of its session, or `nil` for an id that this project did not make.
+    func traits(of session: SessionID) -> (mediaMode: MediaMode, isRelayedOnly: Bool)? {
         let text = session.text.utf8
         guard text.count > 2, let plain = Base64URL.decode(text.dropFirst(2)) else { return nil }
         let parts = plain.split(separator: UInt8(ascii: "~"), omittingEmptySubsequences: false)
@@ -34,11 +40,12 @@ extension Project {
         let open = Array(field.prefix(Self.randomBytes + 1))
         let expected = code(head: String(decoding: head, as: UTF8.self), field: open)
         guard constantTimeEquals(expected, Array(field.suffix(Self.codeBytes))) else { return nil }
-        let mode: MediaMode = open[Self.randomBytes] & Self.routedFlag == 0 ? .relayed : .routed
+        let flags = open[Self.randomBytes]
+        let mode: MediaMode = flags & Self.routedFlag == 0 ? .relayed : .routed
         // The whole text is canonical, prefix and trailing fields included: one session has one id.
         let canonical = head + Array(Base64URL.encode(field).utf8) + Array("~~~".utf8)
         guard plain == canonical, session.text.hasPrefix(mode == .routed ? "2_" : "1_") else { return nil }
-        return mode
+        return (mode, mode == .relayed && flags & Self.relayedOnlyFlag != 0)
     }
 
     private func code(head: String, field: [UInt8]) -> [UInt8] {

@@ -5,6 +5,8 @@ import Crypto
 public struct SessionGrant: Equatable, Sendable {
     public var session: SessionID
     public var mediaMode: MediaMode
+    /// Never to be routed, even where no media gets through otherwise.
+    public var isRelayedOnly = false
     public var role: Role
     /// Connection data: set by whoever made the token, visible to everybody in the session.
     public var data: String
@@ -61,7 +63,7 @@ extension Project {
         guard let named = token.string("session_id").flatMap(SessionID.init), session == nil || named == session else {
             throw WireError(.tokenSession, "The token is for another session.")
         }
-        guard let mediaMode = mediaMode(of: named) else {
+        guard let traits = traits(of: named) else {
             throw WireError(.sessionInvalid, "This is not a session id of this server.")
         }
         guard let role = token.claims["role"].map({ _ in token.string("role").flatMap(Role.init) }) ?? .publisher else {
@@ -78,8 +80,8 @@ extension Project {
             throw WireError(.tokenMalformed, "The token's match is not an id.")
         }
         return SessionGrant(
-            session: named, mediaMode: mediaMode, role: role, data: data, match: match ?? nil,
-            fingerprint: token.fingerprint, expiresAt: token.date("exp") ?? now
+            session: named, mediaMode: traits.mediaMode, isRelayedOnly: traits.isRelayedOnly, role: role, data: data,
+            match: match ?? nil, fingerprint: token.fingerprint, expiresAt: token.date("exp") ?? now
         )
     }
 

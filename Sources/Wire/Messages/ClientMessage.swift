@@ -23,6 +23,9 @@ public enum ClientMessage: Equatable, Sendable {
     case block(OfMatch)
     case count
     case iceServers
+    case connected(PairConnected)
+    case mediaOffer(MediaOffer)
+    case mediaClose(OfSide)
 
     /// The verb's name on the wire.
     public var type: String {
@@ -50,6 +53,9 @@ public enum ClientMessage: Equatable, Sendable {
         case .block: "roulette.block"
         case .count: "roulette.count"
         case .iceServers: "ice.servers"
+        case .connected: "session.connected"
+        case .mediaOffer: "media.offer"
+        case .mediaClose: "media.close"
         }
     }
 
@@ -78,6 +84,9 @@ public enum ClientMessage: Equatable, Sendable {
         case "roulette.block": self = .block(try OfMatch(members: members))
         case "roulette.count": self = .count
         case "ice.servers": self = .iceServers
+        case "session.connected": self = .connected(try PairConnected(members: members))
+        case "media.offer": self = .mediaOffer(try MediaOffer(members: members))
+        case "media.close": self = .mediaClose(try OfSide(members: members))
         default:
             throw WireError(.unknownType, "This server does not know the message \"\(type.prefix(64))\".")
         }
@@ -101,6 +110,9 @@ public enum ClientMessage: Equatable, Sendable {
         case .start(var payload): try payload.fields(&coder)
         case .report(var payload): try payload.fields(&coder)
         case .next(var payload), .block(var payload): try payload.fields(&coder)
+        case .connected(var payload): try payload.fields(&coder)
+        case .mediaOffer(var payload): try payload.fields(&coder)
+        case .mediaClose(var payload): try payload.fields(&coder)
         }
     }
 
@@ -182,6 +194,7 @@ public struct Publish: Payload {
     public var videoType: VideoType?
     public var width: Int?
     public var height: Int?
+    public var mids = MediaMids()
     public init() {}
     public mutating func fields(_ coder: inout FieldCoder) throws(WireError) {
         try coder.session(&session)
@@ -191,6 +204,7 @@ public struct Publish: Payload {
         try coder.choice("videoType", &videoType)
         try coder.integer("width", &width, in: 0...16384)
         try coder.integer("height", &height, in: 0...16384)
+        try coder.mids(&mids)
     }
 }
 
@@ -201,6 +215,8 @@ public struct Update: Payload {
     public var hasVideo: Bool?
     public var width: Int?
     public var height: Int?
+    /// Those left out stay as they are.
+    public var mids = MediaMids()
     public init() {}
     public mutating func fields(_ coder: inout FieldCoder) throws(WireError) {
         try coder.session(&session)
@@ -209,6 +225,7 @@ public struct Update: Payload {
         try coder.bool("hasVideo", &hasVideo)
         try coder.integer("width", &width, in: 0...16384)
         try coder.integer("height", &height, in: 0...16384)
+        try coder.mids(&mids)
     }
 }
 
@@ -217,15 +234,20 @@ public struct Subscribe: Payload {
     public var stream = StreamID(high: 0, low: 0)
     public var audio = true
     public var video = true
+    public var mids = MediaMids()
     public init() {}
-    public init(session: SessionID, stream: StreamID, audio: Bool = true, video: Bool = true) {
+    public init(
+        session: SessionID, stream: StreamID, audio: Bool = true, video: Bool = true, mids: MediaMids = MediaMids()
+    ) {
         (self.session, self.stream, self.audio, self.video) = (session, stream, audio, video)
+        self.mids = mids
     }
     public mutating func fields(_ coder: inout FieldCoder) throws(WireError) {
         try coder.session(&session)
         try coder.id("streamId", &stream)
         try coder.bool("audio", &audio)
         try coder.bool("video", &video)
+        try coder.mids(&mids)
     }
 }
 

@@ -26,6 +26,11 @@ public enum ServerMessage: Equatable, Sendable {
     case ended(Ended)
     case count(Count)
     case iceServers(ICEAnswer)
+    case mediaModeChanged(MediaModeChanged)
+    case subscriptionChanged(SubscriptionChanged)
+    case speaking(Speaking)
+    case mediaAnswer(MediaAnswer)
+    case mediaClosed(MediaClosed)
 
     /// The event's name on the wire.
     public var type: String {
@@ -56,6 +61,11 @@ public enum ServerMessage: Equatable, Sendable {
         case .ended: "roulette.ended"
         case .count: "roulette.count"
         case .iceServers: "ice.servers"
+        case .mediaModeChanged: "session.mediaModeChanged"
+        case .subscriptionChanged: "session.subscriptionChanged"
+        case .speaking: "session.speaking"
+        case .mediaAnswer: "media.answer"
+        case .mediaClosed: "media.closed"
         }
     }
 
@@ -87,6 +97,11 @@ public enum ServerMessage: Equatable, Sendable {
         case "roulette.ended": self = .ended(try Ended(members: members))
         case "roulette.count": self = .count(try Count(members: members))
         case "ice.servers": self = .iceServers(try ICEAnswer(members: members))
+        case "session.mediaModeChanged": self = .mediaModeChanged(try MediaModeChanged(members: members))
+        case "session.subscriptionChanged": self = .subscriptionChanged(try SubscriptionChanged(members: members))
+        case "session.speaking": self = .speaking(try Speaking(members: members))
+        case "media.answer": self = .mediaAnswer(try MediaAnswer(members: members))
+        case "media.closed": self = .mediaClosed(try MediaClosed(members: members))
         default: throw WireError(.unknownType, "This client does not know the message \"\(type.prefix(64))\".")
         }
     }
@@ -116,6 +131,11 @@ public enum ServerMessage: Equatable, Sendable {
         case .ended(var payload): try payload.fields(&coder)
         case .count(var payload): try payload.fields(&coder)
         case .iceServers(var payload): try payload.fields(&coder)
+        case .mediaModeChanged(var payload): try payload.fields(&coder)
+        case .subscriptionChanged(var payload): try payload.fields(&coder)
+        case .speaking(var payload): try payload.fields(&coder)
+        case .mediaAnswer(var payload): try payload.fields(&coder)
+        case .mediaClosed(var payload): try payload.fields(&coder)
         }
     }
 }
@@ -170,6 +190,17 @@ public struct Welcome: Payload {
         }
     }
 
+    /// That this server routes media.
+    public struct Media: Payload {
+        /// What the sessions of matches will be, so that a page can open its connections during the preview.
+        public var roulette = MediaMode.relayed
+        public init() {}
+        public init(roulette: MediaMode) { self.roulette = roulette }
+        public mutating func fields(_ coder: inout FieldCoder) throws(WireError) {
+            try coder.choice("roulette", &roulette)
+        }
+    }
+
     public var version = 1
     public var server = ""
     public var connection = ConnectionID(high: 0, low: 0)
@@ -179,6 +210,7 @@ public struct Welcome: Payload {
     public var resume = Resume()
     public var ping: Duration = .seconds(10)
     public var ice = ICEConfiguration()
+    public var media: Media?
     public var limits = Bounds()
     public var state = Snapshot()
 
@@ -194,6 +226,7 @@ public struct Welcome: Payload {
         try coder.nested("resume", &resume)
         try coder.milliseconds("pingMs", &ping)
         try coder.nested("ice", &ice)
+        try coder.nested("media", &media)
         try coder.nested("limits", &limits)
         try coder.nested("state", &state)
     }

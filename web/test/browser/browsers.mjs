@@ -4,8 +4,12 @@ import { after } from 'node:test';
 import { launchChromium } from './chromium.mjs';
 import { launchFirefox } from './firefox.mjs';
 
-/** Call it once at the top of a test file. A browser that a test means to kill it launches itself. */
-export function sharedBrowsers() {
+/**
+ * Call it once at the top of a test file, or once for each machine. A browser that a test means to kill it launches itself.
+ *
+ * @param {Pick<import('./namespace.mjs').Machine, 'chromium' | 'firefox'>} [machine] where they run
+ */
+export function sharedBrowsers(machine = { chromium: launchChromium, firefox: launchFirefox }) {
   /** @type {Map<Function, Promise<any>>} */
   const started = new Map();
   const shared = (launch) => () => {
@@ -17,5 +21,5 @@ export function sharedBrowsers() {
     const browsers = await Promise.allSettled(started.values());
     await Promise.all(browsers.filter(({ status }) => status === 'fulfilled').map(({ value }) => value.close()));
   });
-  return { chromium: shared(launchChromium), firefox: shared(launchFirefox) };
+  return { chromium: shared(() => machine.chromium()), firefox: shared(() => machine.firefox()) };
 }

@@ -15,8 +15,9 @@ const loadTimeout = 60_000;
  * @param {string} [options.picture] a .y4m file every page's camera shows, unless the page has a colour
  * @param {string} [options.sound] a .wav file every page's microphone hears, unless the page has a colour
  * @param {string[]} [options.flags] more command line flags
+ * @param {import('./namespace.mjs').Machine} [options.machine] where it runs
  */
-export async function launchChromium({ picture, sound, flags = [] } = {}) {
+export async function launchChromium({ picture, sound, flags = [], machine } = {}) {
   const profile = await temporaryFolder('chromium');
   const child = new Child(process.env.CONFAB_CHROMIUM ?? 'chromium', [
     '--headless', '--remote-debugging-port=0', `--user-data-dir=${profile}`,
@@ -33,10 +34,10 @@ export async function launchChromium({ picture, sound, flags = [] } = {}) {
     // Its sandbox refuses to run as root, which is who runs tests in a container.
     ...(process.getuid?.() === 0 ? ['--no-sandbox'] : []),
     ...flags, 'about:blank',
-  ]);
+  ], { machine });
   try {
     const [, url] = await child.line(/^DevTools listening on (ws:\S+)/, startTimeout);
-    return new Chromium(child, profile, await RemoteControl.connect(url));
+    return new Chromium(child, profile, await RemoteControl.connect(url, machine));
   } catch (error) {
     await child.kill();
     await removeFolder(profile);

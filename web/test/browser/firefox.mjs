@@ -40,8 +40,9 @@ const preferences = {
  *
  * @param {object} [options]
  * @param {Record<string, unknown>} [options.prefs] more preferences
+ * @param {import('./namespace.mjs').Machine} [options.machine] where it runs
  */
-export async function launchFirefox({ prefs = {} } = {}) {
+export async function launchFirefox({ prefs = {}, machine } = {}) {
   const profile = await temporaryFolder('firefox');
   const lines = Object.entries({ ...preferences, ...prefs })
     .map(([name, value]) => `user_pref(${JSON.stringify(name)}, ${JSON.stringify(value)});`);
@@ -50,10 +51,10 @@ export async function launchFirefox({ prefs = {} } = {}) {
     // System access is for the one thing BiDi cannot do yet: choose between a light and a dark page.
     '--headless', '--no-remote', '--profile', profile, '--remote-debugging-port', '0', '--remote-allow-system-access',
     // A home of its own keeps it from making folders in the tester's.
-  ], { env: { MOZ_CRASHREPORTER_DISABLE: '1', MOZ_HEADLESS: '1', HOME: profile } });
+  ], { env: { MOZ_CRASHREPORTER_DISABLE: '1', MOZ_HEADLESS: '1', HOME: profile }, machine });
   try {
     const [, url] = await child.line(/^WebDriver BiDi listening on (ws:\S+)/, startTimeout);
-    const control = await RemoteControl.connect(`${url}/session`);
+    const control = await RemoteControl.connect(`${url}/session`, machine);
     await control.send('session.new', { capabilities: { alwaysMatch: { acceptInsecureCerts: true } } });
     await control.send('session.subscribe', { events: ['log.entryAdded'] });
     return new Firefox(child, profile, control);

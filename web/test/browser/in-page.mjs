@@ -5,7 +5,10 @@ export function source(fn, ...args) {
   return `(${fn})(${args.map((argument) => JSON.stringify(argument) ?? 'undefined').join(', ')})`;
 }
 
-/** Keeps every RTCPeerConnection of the page in `window.__peers`, so that tests read statistics without the page's help. */
+/**
+ * Keeps every RTCPeerConnection of the page in `window.__peers`, so that tests read statistics without the page's help, and in
+ * `__iceStates` of each what its ICE has gone through.
+ */
 export function keepPeers() {
   const Native = window.RTCPeerConnection;
   if (!Native || window.__peers) return;
@@ -14,6 +17,8 @@ export function keepPeers() {
     construct(target, args, newTarget) {
       const peer = Reflect.construct(target, args, newTarget);
       window.__peers.push(peer);
+      peer.__iceStates = [];
+      peer.addEventListener('iceconnectionstatechange', () => peer.__iceStates.push(peer.iceConnectionState));
       return peer;
     },
   });
@@ -140,6 +145,78 @@ export async function receivedMedia() {
     }
   }
   return total;
+}
+
+/** Keeps every message that any WebSocket of the page receives in `window.__heard`, as text, and when it came in `at`. */
+export function keepMessages() {
+  const Native = window.WebSocket;
+  if (window.__heard) return;
+  window.__heard = [];
+  window.WebSocket = class extends Native {
+    constructor(...args) {
+      super(...args);
+      this.addEventListener('message', ({ data }) => {
+        window.__heard.push({ at: performance.now(), text: typeof data === 'string' ? data : `binary: ${data}` });
+      });
+    }
+  };
+}
+
+/** Keeps in `window.__shown` when each of the partner's video elements painted its first frame. */
+export function keepFirstFrames() {
+  if (window.__shown) return;
+  window.__shown = [];
+  const known = new WeakSet();
+  const look = () => {
+    for (const video of document.querySelectorAll('.OT_subscriber video')) {
+      if (known.has(video)) continue;
+      known.add(video);
+      video.requestVideoFrameCallback(() => window.__shown.push(performance.now()));
+    }
+  };
+  new MutationObserver(look).observe(document, { childList: true, subtree: true });
+}
+
+/**
+ * What the page's open peer connections say of themselves, each: which way (`direction` of its transceivers), its encryption
+ * (`transport`), the `pair` of candidates in use, all that it knows of the other end, and sums of what is `sent` and `received`.
+ */
+export async function peerDetails() {
+  const details = [];
+  for (const peer of window.__peers ?? []) {
+    if (peer.connectionState === 'closed') continue;
+    const stats = await peer.getStats();
+    const all = [...stats.values()];
+    const transport = all.find(({ type }) => type === 'transport');
+    // Firefox marks the pair itself; in Chromium pairs of before stay nominated.
+    const pair = stats.get(transport?.selectedCandidatePairId) ?? all.find(({ type, selected }) => type === 'candidate-pair' && selected)
+      ?? all.find(({ type, nominated, state }) => type === 'candidate-pair' && nominated && state === 'succeeded');
+    const end = (id) => {
+      const { address, port, protocol, candidateType, tcpType } = stats.get(id) ?? {};
+      return { address, port, protocol, candidateType, tcpType };
+    };
+    const count = (type, kind) => {
+      const sum = {};
+      for (const entry of all.filter((one) => one.type === type && one.kind === kind)) {
+        for (const [name, value] of Object.entries(entry)) if (typeof value === 'number') sum[name] = (sum[name] ?? 0) + value;
+      }
+      return sum;
+    };
+    details.push({
+      number: window.__peers.indexOf(peer),
+      iceStates: peer.__iceStates,
+      direction: peer.getTransceivers()[0]?.direction,
+      state: `${peer.signalingState}/${peer.iceConnectionState}/${peer.connectionState}`,
+      transport: transport && {
+        srtpCipher: transport.srtpCipher, dtlsState: transport.dtlsState, tlsVersion: transport.tlsVersion, dtlsCipher: transport.dtlsCipher,
+      },
+      pair: pair && { local: end(pair.localCandidateId), remote: end(pair.remoteCandidateId), roundTrip: pair.currentRoundTripTime },
+      remoteCandidates: all.filter(({ type }) => type === 'remote-candidate').map(({ id }) => end(id)),
+      sent: { audio: count('outbound-rtp', 'audio'), video: count('outbound-rtp', 'video') },
+      received: { audio: count('inbound-rtp', 'audio'), video: count('inbound-rtp', 'video') },
+    });
+  }
+  return details;
 }
 
 /**

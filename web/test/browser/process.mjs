@@ -9,8 +9,8 @@ import path from 'node:path';
 import { createInterface } from 'node:readline';
 import { within } from './wait.mjs';
 
-// Lines in: "+group 123", "-group 123", "+folder /tmp/x", "-folder /tmp/x". Folders go last and twice, because a process
-// that is being killed may still finish writing a file.
+// Lines in: "+group 123", "-group 123", "+machine confab-1-a", "+folder /tmp/x" and so on. Folders go last and twice, because
+// a process that is being killed may still finish writing a file.
 const undertaker = String.raw`
 nl='
 '
@@ -25,6 +25,7 @@ done
 set -f
 IFS=$nl
 for item in $list; do case $item in "group "*) kill -s KILL -- "-\${item#group }" 2>/dev/null ;; esac; done
+for item in $list; do case $item in "machine "*) PATH=$PATH:/usr/sbin:/sbin ip netns delete "\${item#machine }" 2>/dev/null ;; esac; done
 for round in 1 2; do
   for item in $list; do case $item in "folder "*) rm -rf -- "\${item#folder }" 2>/dev/null ;; esac; done
 done
@@ -33,7 +34,7 @@ done
 let notary;
 
 /** @param {string} line */
-function tellUndertaker(line) {
+export function tellUndertaker(line) {
   if (!notary) {
     // Detached, so that an interrupt typed in the terminal reaches the tests but not the one that cleans up after them.
     notary = spawn('/bin/sh', ['-c', undertaker], { detached: true, stdio: ['pipe', 'ignore', 'ignore'] });
@@ -69,11 +70,12 @@ export class Child {
   /**
    * @param {string} command
    * @param {string[]} args
-   * @param {{env?: Record<string, string | undefined>, cwd?: string}} [options]
+   * @param {{env?: Record<string, string | undefined>, cwd?: string, machine?: import('./namespace.mjs').Machine}} [options]
+   *   `machine`: it runs there and not here
    */
-  constructor(command, args, { env = {}, cwd } = {}) {
+  constructor(command, args, { env = {}, cwd, machine } = {}) {
     this.name = path.basename(command);
-    this.process = spawn(command, args, {
+    this.process = spawn(...(machine?.inside(command, args) ?? [command, args]), {
       cwd,
       env: { ...process.env, ...env },
       detached: true,

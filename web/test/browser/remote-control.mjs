@@ -36,11 +36,12 @@ export class RemoteControl {
 
   /**
    * @param {string} url
+   * @param {import('./namespace.mjs').Machine} [machine] the one it is an address of
    * @returns {Promise<RemoteControl>}
    */
-  static async connect(url) {
+  static async connect(url, machine) {
     // Screenshots are large messages, and nobody but a browser of ours is at the other end.
-    const socket = new WebSocket(url, { maxPayload: 256 * 1024 * 1024, perMessageDeflate: false });
+    const socket = new WebSocket(url, { maxPayload: 256 * 1024 * 1024, perMessageDeflate: false, agent: machine?.agent });
     const opened = new Promise((resolve, reject) => {
       socket.once('open', resolve);
       socket.once('error', reject);

@@ -22,13 +22,14 @@ const passedOn = ['CONFAB_WEB_DIRECTORY', 'CONFAB_LOG_LEVEL'];
  * @param {Record<string, string | number>} [options.env] configuration, such as `CONFAB_CONNECTION_RESUME_GRACE: '3s'`
  * @param {string[]} [options.flags] more command line flags
  * @param {string} [options.binary] the executable; otherwise the variable CONFAB_BINARY names it
+ * @param {import('./namespace.mjs').Machine} [options.machine] where it runs
  * @returns {Promise<Server>}
  */
-export async function startServer({ env = {}, flags = [], binary = process.env.CONFAB_BINARY } = {}) {
+export async function startServer({ env = {}, flags = [], binary = process.env.CONFAB_BINARY, machine } = {}) {
   const advice = '"scripts/test browser" builds it and runs these tests; CONFAB_BINARY names one that is built';
   if (!binary) throw new Error(`which server? ${advice}`);
   await access(binary).catch(() => { throw new Error(`there is no server at ${binary}: ${advice}`); });
-  const server = new Server(binary, env, flags, await temporaryFolder('server'));
+  const server = new Server(binary, env, flags, await temporaryFolder('server'), machine);
   try {
     await server.start();
   } catch (error) {
@@ -47,8 +48,8 @@ class Server {
   ready = '';
   #earlierLogs = [];
 
-  constructor(binary, env, flags, folder) {
-    Object.assign(this, { binary, folder, flags, dataFolder: path.join(folder, 'data') });
+  constructor(binary, env, flags, folder, machine) {
+    Object.assign(this, { binary, folder, flags, machine, dataFolder: path.join(folder, 'data') });
     // Nothing of the tester's own configuration may leak in by accident.
     const inherited = Object.keys(process.env).filter((name) => name.startsWith('CONFAB_') && !passedOn.includes(name));
     const settings = Object.entries(env).map(([name, value]) => [name, String(value)]);
@@ -64,7 +65,7 @@ class Server {
     this.child = new Child(this.binary, [
       'serve', '--port', String(this.port), '--data-dir', this.dataFolder,
       '--config', this.configuration, ...this.flags,
-    ], { env: this.env, cwd: this.folder });
+    ], { env: this.env, cwd: this.folder, machine: this.machine });
     const [line, url] = await this.child.line(/.*Confab is ready: (\S+).*/, startTimeout);
     this.ready = line;
     this.url = url.replace(/\/$/, '');

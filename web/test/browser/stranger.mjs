@@ -25,10 +25,16 @@ export const says = {
   dropped: /connection dropped/i,
 };
 
-/** Starts a server for one test, which ends with it; faults it logged are shown beside the test's result. */
-export async function serve(t, env = {}) {
+/**
+ * Starts a server for one test, which ends with it; faults it logged are shown beside the test's result.
+ *
+ * @param {Record<string, string | number>} [env] as in `startServer`, like `options`
+ */
+export async function serve(t, env = {}, options = {}) {
   const isBehindNginx = process.env.CONFAB_TEST_FRONT === 'nginx';
-  const server = await startServer({ env: isBehindNginx ? { CONFAB_TRUSTED_PROXIES: '127.0.0.1', ...env } : env });
+  const server = await startServer({
+    ...options, env: isBehindNginx ? { CONFAB_TRUSTED_PROXIES: '127.0.0.1', ...env } : env,
+  });
   server.frontPort = server.port;
   if (isBehindNginx) await putNginxBefore(server, t);
   t.after(async () => {

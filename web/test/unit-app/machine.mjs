@@ -34,7 +34,7 @@ export class Machine {
 
   /** Connected, the camera on, searching. */
   searching() {
-    return this.tell('connected', { resumed: false, relayOnly: false }).tell('start').tell('mediaOn', { camera: true }).tell('waiting');
+    return this.tell('connected', { resumed: false, hidesAddress: false }).tell('start').tell('mediaOn', { camera: true }).tell('waiting');
   }
 
   matched(match = alice) {

@@ -146,6 +146,7 @@ describe('A request', () => {
     const error = await rejection(client.request('session.signal', { data: 'x'.repeat(70_000) }));
     assert.equal(error.code, 'message_too_large');
     await client.request('session.negotiate', { description: { type: 'offer', sdp: 'x'.repeat(70_000) } });
+    await client.request('media.offer', { side: 'send', sdp: 'x'.repeat(70_000) });
   });
 
   test('made while connecting is sent after the welcome', async () => {

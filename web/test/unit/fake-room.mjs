@@ -2,6 +2,9 @@
 // test may give every one of them its own delay, and each client still gets its own in order.
 import { ConfabError } from '../../lib/errors.js';
 import { Emitter } from '../../lib/events.js';
+import { MediaLink } from '../../lib/media-link.js';
+import { FakeClock } from './fake-clock.mjs';
+import { FakePeerConnection, fakeRtc } from './fake-rtc.mjs';
 
 const everything = { publish: true, subscribe: true, signal: true, forceDisconnect: true, forceUnpublish: true, forceMute: true };
 
@@ -17,6 +20,10 @@ export class FakeRoom {
   capabilities = everything;
   mediaMode = 'relayed';
   muted = false;
+  /** Of the clients' media with the server. */
+  clock = new FakeClock();
+  /** @type {any} what offers are refused with */
+  offerRefusal = null;
   /** @type {(run: () => void) => void} how a message travels */
   travel = (run) => queueMicrotask(run);
 
@@ -100,7 +107,7 @@ export class FakeRoom {
   }
 
   /** @param {FakeClient} _from @param {any} message */
-  'session.update'(_from, { sessionId, streamId, type, seq, ...changes }) {
+  'session.update'(_from, { sessionId, streamId, type, seq, audioMid, videoMid, ...changes }) {
     const stream = this.session(sessionId).streams.get(streamId);
     if (!stream) throw refusal('not_found');
     stream.info = { ...stream.info, ...changes };
@@ -108,7 +115,8 @@ export class FakeRoom {
   }
 
   /** @param {FakeClient} from @param {any} message */
-  'session.subscribe'(from, { sessionId, streamId, audio, video }) {
+  'session.subscribe'(from, { sessionId, streamId, audio, video, audioMid, videoMid }) {
+    if (videoMid !== undefined) from.slots.set(videoMid, { streamId, audioMid });
     const stream = this.session(sessionId).streams.get(streamId);
     if (!stream) throw refusal('not_found');
     stream.subscribers.add(from);
@@ -119,7 +127,37 @@ export class FakeRoom {
   'session.unsubscribe'(from, { sessionId, streamId }) {
     const stream = this.session(sessionId).streams.get(streamId);
     if (!stream?.subscribers.delete(from)) throw refusal('not_found');
+    for (const [mid, slot] of from.slots) if (slot.streamId === streamId) from.slots.delete(mid);
     this.owner(sessionId, stream.info)?.tell({ type: 'session.unsubscribed', sessionId, streamId, connectionId: from.id });
+  }
+
+  /** @param {FakeClient} from @param {any} message */
+  'media.offer'(from, { side, sdp }) {
+    if (this.offerRefusal) throw this.offerRefusal;
+    const id = Number(/^o=\S+ (\S+)/m.exec(sdp)?.[1]);
+    const connection = FakePeerConnection.all.find((one) => one.id === id);
+    if (from.sides[side] !== connection && side === 'receive') from.slots.clear();
+    from.sides[side] = connection;
+    return { type: 'media.answer', side, sdp: `o=server ${side}-${id} 1 IN IP4 0.0.0.0\r\na=setup:passive\r\n` };
+  }
+
+  'media.close'() {}
+
+  'session.connected'() {}
+
+  /**
+   * A moment of a stream, to all in whose slots it is.
+   * @param {string} streamId
+   * @param {string[]} [kinds]
+   */
+  flow(streamId, kinds = ['audio', 'video']) {
+    for (const { slots, sides } of this.clients) {
+      for (const [videoMid, slot] of slots) {
+        if (slot.streamId !== streamId) continue;
+        const mids = [...kinds.includes('audio') ? [slot.audioMid] : [], ...kinds.includes('video') ? [videoMid] : []];
+        for (const { mid, receiver } of sides.receive?.transceivers ?? []) if (mid && mids.includes(mid)) receiver.arrive();
+      }
+    }
   }
 
   /** @param {FakeClient} from @param {any} message */
@@ -165,6 +203,14 @@ class FakeClient extends Emitter {
   state = 'connected';
   /** @type {any[]} what it asked, in order */
   asked = [];
+  /** @type {any} */
+  welcome = null;
+  /** @type {Record<string, FakePeerConnection | undefined>} its connections with the server */
+  sides = {};
+  /** @type {Map<string, {streamId: string, audioMid: string}>} by the picture's mid, what the server puts there */
+  slots = new Map();
+  /** @type {MediaLink | null} */
+  #media = null;
   ice = { current: async () => ({ servers: [{ urls: 'stun:here' }], relayOnly: false }) };
 
   /** @param {FakeRoom} room @param {string} connectionId */
@@ -173,6 +219,10 @@ class FakeClient extends Emitter {
     this.room = room;
     this.id = connectionId;
     this.info = { connectionId, createdAt: 1, data: `data of ${connectionId}` };
+  }
+
+  get media() {
+    return this.#media ??= new MediaLink(/** @type {any} */ (this), { rtc: fakeRtc, clock: this.room.clock });
   }
 
   async connect() {}

@@ -7,6 +7,37 @@ const failure = (name, message) => Object.assign(new Error(message), { name });
 
 let made = 0;
 
+/** One of a transceiver's two ends, and what it would count. */
+class FakeEnd {
+  /** @type {any[]} what it was told to send, in order */
+  replaced = [];
+  packets = 0;
+  frames = 0;
+
+  /** @param {any} track */
+  constructor(track) {
+    this.track = track;
+  }
+
+  /** @param {any} track */
+  async replaceTrack(track) {
+    this.replaced.push(track);
+    await Promise.resolve();
+    this.track = track;
+  }
+
+  async getStats() {
+    const counts = { packetsReceived: this.packets, ...this.track?.kind === 'video' ? { framesDecoded: this.frames } : {} };
+    return new Map([['in', { type: 'inbound-rtp', kind: this.track?.kind, ...counts }]]);
+  }
+
+  /** A frame of a picture, or as much sound. */
+  arrive() {
+    this.packets += 1;
+    this.frames += 1;
+  }
+}
+
 export class FakePeerConnection {
   /** @type {FakePeerConnection[]} */
   static all = [];
@@ -40,11 +71,11 @@ export class FakePeerConnection {
   ontrack = null;
   /** @type {Map<string, FakeMediaStream>} */
   remote = new Map();
-  /** @type {string[]} kinds asked for before there was anything to send */
-  expected = [];
+  /** @type {{kind: string, mid: string | null, direction: string, sender: FakeEnd, receiver: FakeEnd, init: any}[]} asked for as such */
+  transceivers = [];
   restarts = 0;
   rollbacks = 0;
-  #id = made += 1;
+  id = made += 1;
   #version = 0;
   #isNeeded = false;
   #isScheduled = false;
@@ -82,14 +113,15 @@ export class FakePeerConnection {
 
   /** Places for media, by kind, whoever made them. */
   getTransceivers() {
-    const kinds = [...this.senders.map(({ track }) => track?.kind), ...this.expected];
-    return kinds.map((kind) => ({ receiver: { track: { kind } } }));
+    return [...this.senders.map(({ track }) => ({ receiver: { track: { kind: track?.kind } } })), ...this.transceivers];
   }
 
-  /** @param {string} kind */
-  addTransceiver(kind) {
-    this.expected.push(kind);
+  /** @param {string} kind @param {any} init */
+  addTransceiver(kind, init) {
+    const made = { kind, mid: null, direction: init.direction, sender: new FakeEnd(null), receiver: new FakeEnd(new FakeTrack(kind)), init };
+    this.transceivers.push(made);
     this.#need();
+    return made;
   }
 
   getReceivers() {
@@ -106,16 +138,20 @@ export class FakePeerConnection {
     this.#assertOpen();
     const type = this.signalingState === 'have-remote-offer' ? 'answer' : 'offer';
     this.#version += 1;
-    const media = this.senders.map((sender) => `a=msid:${sender.media.id} ${sender.track?.kind ?? 'none'}`);
+    this.transceivers.forEach((transceiver, index) => { transceiver.mid = `${index}`; });
+    const media = [
+      ...this.senders.map((sender) => `a=msid:${sender.media.id} ${sender.track?.kind ?? 'none'}`),
+      ...this.transceivers.map(({ mid }) => `a=mid:${mid}`),
+    ];
     this.localDescription = { type, sdp: [
-      `o=${this.writer} ${this.#id} ${this.#version} IN IP4 0.0.0.0`, ...media,
-      `a=setup:${type === 'offer' ? 'actpass' : this.#part()}`, `a=ice-ufrag:u${this.#id}`, '',
+      `o=${this.writer} ${this.id} ${this.#version} IN IP4 0.0.0.0`, ...media,
+      `a=setup:${type === 'offer' ? 'actpass' : this.#part()}`, `a=ice-ufrag:u${this.id}`, '',
     ].join('\r\n') };
     // An answer, too, says everything there is to send.
     this.#isNeeded = false;
     this.#enter(type === 'offer' ? 'have-local-offer' : 'stable');
     queueMicrotask(() => {
-      this.onicecandidate?.({ candidate: { toJSON: () => ({ candidate: `candidate of ${this.#id}`, sdpMid: '0', usernameFragment: `u${this.#id}` }) } });
+      this.onicecandidate?.({ candidate: { toJSON: () => ({ candidate: `candidate of ${this.id}`, sdpMid: '0', usernameFragment: `u${this.id}` }) } });
       this.onicecandidate?.({ candidate: null });
     });
   }

@@ -34,6 +34,8 @@ export class MediaWire {
   faults = [];
   /** @type {{from: string, message: any}[]} what went over it */
   carried = [];
+  /** @type {any[]} what else the server was told */
+  said = [];
   /** @type {Record<string, (() => void)[]>} under way to each end, in order */
   flying = { a: [], b: [] };
   configurations = 0;
@@ -102,6 +104,7 @@ export class MediaWire {
       failed: (error) => this.faults.push(error),
       configuration: async () => ({ iceServers: [{ urls: `stun:${this.configurations += 1}` }] }),
       request: async (type, { to, ...payload }) => {
+        if (type !== 'session.negotiate') return this.said.push({ from: own, type, to, ...payload });
         const refusal = this.refuse(payload);
         if (refusal) throw refusal;
         this.carried.push({ from: own, message: payload });

@@ -27,6 +27,17 @@ describe('Relayed media', () => {
     assert.deepEqual(wire.faults, []);
   });
 
+  test('are reported to the server once they work, by either end, once', async () => {
+    const wire = new MediaWire();
+    wire.ends.b.publish('stream-1', camera());
+    wire.subscribe('a', 'stream-1');
+    await wire.run();
+    FakePeerConnection.all[0].become('disconnected');
+    FakePeerConnection.all[0].become('connected');
+    const reports = wire.said.map(({ from, type, connectionId, connected }) => [from, type, connectionId, connected]);
+    assert.deepEqual(reports.sort(), [['a', 'session.connected', 'b', true], ['b', 'session.connected', 'a', true]]);
+  });
+
   test('also when the subscriber was announced before the stream', async () => {
     const wire = new MediaWire();
     const sink = wire.subscribe('a', 'stream-1');

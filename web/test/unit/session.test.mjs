@@ -94,14 +94,6 @@ describe('A session that connects', () => {
     assert.equal(await called((callback) => session.connect('good', callback)), undefined);
   });
 
-  test('says that routed media is not there yet, and leaves again', async () => {
-    room.mediaMode = 'routed';
-    const { session, client } = join('a');
-    const error = await called((callback) => session.connect('good', callback));
-    assert.equal(error.name, 'OT_NOT_SUPPORTED');
-    assert.equal(client.askedFor('session.leave').length, 1);
-  });
-
   test('that is left while it connects is not connected after all', async () => {
     const { session, client, types } = join('a');
     const connected = called((callback) => session.connect('good', callback));

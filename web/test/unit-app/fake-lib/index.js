@@ -12,7 +12,7 @@ class Emitter {
   }
 }
 
-const fake = { client: null, roulette: null, calls: [], mediaError: null, refuse: {}, relayOnly: false, count: { online: 1, waiting: 0 }, autoConnect: true };
+const fake = { client: null, roulette: null, calls: [], mediaError: null, refuse: {}, hidesAddress: false, count: { online: 1, waiting: 0 }, autoConnect: true };
 window.fake = Object.assign(fake, window.fakeOptions);
 
 export class ConfabError extends Error {
@@ -32,7 +32,7 @@ export class Client extends Emitter {
   async connect() {
     if (!fake.autoConnect) return new Promise(() => {});
     await null;
-    this.welcome = { ice: { relayOnly: fake.relayOnly } };
+    this.welcome = { ice: { relayOnly: fake.hidesAddress } };
     this.emit('connected', { resumed: false });
   }
 }

@@ -1,0 +1,146 @@
+#define _GNU_SOURCE
+#include "CSockets.h"
+
+#ifdef __linux__
+
+#include <errno.h>
+#include <netinet/udp.h>
+#include <stdlib.h>
+#include <string.h>
+
+#ifndef UDP_SEGMENT
+#define UDP_SEGMENT 103
+#endif
+
+struct confab_batch {
+    uint32_t count, size;
+    uint8_t *memory;
+    struct mmsghdr *messages;
+    struct iovec *vectors;
+    struct sockaddr_storage *sources;
+};
+
+confab_batch *confab_batch_make(uint32_t count, uint32_t size) {
+    confab_batch *batch = calloc(1, sizeof *batch);
+    if (batch == NULL) return NULL;
+    batch->count = count;
+    batch->size = size;
+    batch->memory = malloc((size_t)count * size);
+    batch->messages = calloc(count, sizeof *batch->messages);
+    batch->vectors = calloc(count, sizeof *batch->vectors);
+    batch->sources = calloc(count, sizeof *batch->sources);
+    if (batch->memory == NULL || batch->messages == NULL || batch->vectors == NULL || batch->sources == NULL) {
+        confab_batch_free(batch);
+        return NULL;
+    }
+    for (uint32_t index = 0; index < count; index++) {
+        batch->vectors[index].iov_base = batch->memory + (size_t)index * size;
+        batch->vectors[index].iov_len = size;
+        batch->messages[index].msg_hdr.msg_iov = &batch->vectors[index];
+        batch->messages[index].msg_hdr.msg_iovlen = 1;
+        batch->messages[index].msg_hdr.msg_name = &batch->sources[index];
+    }
+    return batch;
+}
+
+void confab_batch_free(confab_batch *batch) {
+    if (batch == NULL) return;
+    free(batch->memory);
+    free(batch->messages);
+    free(batch->vectors);
+    free(batch->sources);
+    free(batch);
+}
+
+int confab_batch_receive(confab_batch *batch, int socket) {
+    // The kernel writes the lengths it used over the lengths it may use.
+    for (uint32_t index = 0; index < batch->count; index++) {
+        batch->messages[index].msg_hdr.msg_namelen = sizeof(struct sockaddr_storage);
+    }
+    return recvmmsg(socket, batch->messages, batch->count, MSG_DONTWAIT, NULL);
+}
+
+uint8_t *confab_batch_bytes(const confab_batch *batch, uint32_t index) {
+    return batch->memory + (size_t)index * batch->size;
+}
+
+uint32_t confab_batch_length(const confab_batch *batch, uint32_t index) {
+    // A datagram that did not fit is none of ours.
+    if (batch->messages[index].msg_hdr.msg_flags & MSG_TRUNC) return 0;
+    return batch->messages[index].msg_len;
+}
+
+const struct sockaddr_storage *confab_batch_source(const confab_batch *batch, uint32_t index) {
+    return &batch->sources[index];
+}
+
+struct confab_sends {
+    uint32_t count;
+    struct mmsghdr *messages;
+    struct iovec *vectors;
+    struct sockaddr_storage *addresses;
+    // Room for one control message each, aligned as the kernel wants it.
+    union {
+        char bytes[CMSG_SPACE(sizeof(uint16_t))];
+        struct cmsghdr align;
+    } *controls;
+};
+
+confab_sends *confab_sends_make(uint32_t count) {
+    confab_sends *sends = calloc(1, sizeof *sends);
+    if (sends == NULL) return NULL;
+    sends->count = count;
+    sends->messages = calloc(count, sizeof *sends->messages);
+    sends->vectors = calloc(count, sizeof *sends->vectors);
+    sends->addresses = calloc(count, sizeof *sends->addresses);
+    sends->controls = calloc(count, sizeof *sends->controls);
+    if (sends->messages == NULL || sends->vectors == NULL || sends->addresses == NULL || sends->controls == NULL) {
+        confab_sends_free(sends);
+        return NULL;
+    }
+    return sends;
+}
+
+void confab_sends_free(confab_sends *sends) {
+    if (sends == NULL) return;
+    free(sends->messages);
+    free(sends->vectors);
+    free(sends->addresses);
+    free(sends->controls);
+    free(sends);
+}
+
+void confab_sends_set(
+    confab_sends *sends, uint32_t index, void *bytes, uint32_t length, uint16_t segment,
+    const struct sockaddr_storage *address, uint32_t address_length) {
+    struct msghdr *header = &sends->messages[index].msg_hdr;
+    sends->vectors[index].iov_base = bytes;
+    sends->vectors[index].iov_len = length;
+    memcpy(&sends->addresses[index], address, address_length);
+    header->msg_name = &sends->addresses[index];
+    header->msg_namelen = address_length;
+    header->msg_iov = &sends->vectors[index];
+    header->msg_iovlen = 1;
+    header->msg_control = NULL;
+    header->msg_controllen = 0;
+    if (segment == 0) return;
+    header->msg_control = sends->controls[index].bytes;
+    header->msg_controllen = sizeof sends->controls[index].bytes;
+    struct cmsghdr *control = CMSG_FIRSTHDR(header);
+    control->cmsg_level = IPPROTO_UDP;
+    control->cmsg_type = UDP_SEGMENT;
+    control->cmsg_len = CMSG_LEN(sizeof segment);
+    memcpy(CMSG_DATA(control), &segment, sizeof segment);
+}
+
+int confab_sends_send(confab_sends *sends, int socket, uint32_t from, uint32_t to) {
+    return sendmmsg(socket, sends->messages + from, to - from, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+int confab_has_segmentation(int socket) {
+    int size = 0;
+    socklen_t length = sizeof size;
+    return getsockopt(socket, IPPROTO_UDP, UDP_SEGMENT, &size, &length) == 0;
+}
+
+#endif

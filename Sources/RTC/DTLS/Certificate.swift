@@ -1,0 +1,86 @@
+import COpenSSL
+
+/// A certificate's hash, by which signalling says whose certificate is the right one (RFC 8122 §5).
+public struct Fingerprint: Hashable, Sendable {
+    /// RFC 8122 §5 names more; the others are weak.
+    public enum Algorithm: String, Sendable, CaseIterable {
+        case sha256 = "sha-256"
+        case sha384 = "sha-384"
+        case sha512 = "sha-512"
+
+        public var length: Int {
+            switch self {
+            case .sha256: 32
+            case .sha384: 48
+            case .sha512: 64
+            }
+        }
+
+        fileprivate var digest: OpaquePointer? {
+            switch self {
+            case .sha256: EVP_sha256()
+            case .sha384: EVP_sha384()
+            case .sha512: EVP_sha512()
+            }
+        }
+    }
+
+    public let algorithm: Algorithm
+    public let bytes: [UInt8]
+
+    /// - Returns: nil if that is not the algorithm's length.
+    public init?(_ algorithm: Algorithm, _ bytes: [UInt8]) {
+        guard bytes.count == algorithm.length else { return nil }
+        (self.algorithm, self.bytes) = (algorithm, bytes)
+    }
+
+    /// Of an `X509`.
+    init?(_ algorithm: Algorithm, of certificate: OpaquePointer) {
+        var bytes = [UInt8](repeating: 0, count: Int(EVP_MAX_MD_SIZE))
+        var count: UInt32 = 0
+        let made = bytes.withUnsafeMutableBufferPointer {
+            X509_digest(certificate, algorithm.digest, $0.baseAddress, &count)
+        }
+        guard made == 1, Int(count) == algorithm.length else { return nil }
+        (self.algorithm, self.bytes) = (algorithm, Array(bytes.prefix(algorithm.length)))
+    }
+
+    /// In time that does not depend on where they differ.
+    func matches(_ other: Fingerprint) -> Bool {
+        guard algorithm == other.algorithm, bytes.count == other.bytes.count else { return false }
+        return bytes.withUnsafeBytes { ours in
+            other.bytes.withUnsafeBytes { CRYPTO_memcmp(ours.baseAddress, $0.baseAddress, ours.count) == 0 }
+        }
+    }
+}
+
+/// A key on P-256 and a certificate that it signed itself, for every peer of this process; and how we speak DTLS.
+///
+/// One for a whole run: its fingerprint goes through signalling, so nobody needs to have seen it before.
+///
+/// It is shared between threads: nothing in it changes after `make`, and OpenSSL counts references to it atomically.
+public final class DTLSCertificate: @unchecked Sendable {
+    /// The other side's certificates, in bytes: one self-signed one has 300 to 1500.
+    static let mostCertificateBytes = 8192
+
+    public let fingerprint: Fingerprint
+    let context: OpaquePointer
+
+    private init(fingerprint: Fingerprint, context: OpaquePointer) {
+        (self.fingerprint, self.context) = (fingerprint, context)
+    }
+
+    deinit { SSL_CTX_free(context) }
+
+    /// - Returns: nil if OpenSSL cannot: without memory or randomness, or with the curve forbidden by its configuration.
+    public static func make() -> DTLSCertificate? {
+        guard let key = confab_p256_key() else { return nil }
+        defer { EVP_PKEY_free(key) }
+        guard let certificate = confab_self_signed(key) else { return nil }
+        defer { X509_free(certificate) }
+        guard let fingerprint = Fingerprint(.sha256, of: certificate),
+            let context = confab_dtls_context(key, certificate, mostCertificateBytes)
+        else { return nil }
+        return DTLSCertificate(fingerprint: fingerprint, context: context)
+    }
+}

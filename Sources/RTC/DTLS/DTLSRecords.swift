@@ -1,0 +1,46 @@
+/// The records of one datagram (RFC 6347 §4.1), by their headers alone.
+struct DTLSRecords: Sequence, IteratorProtocol {
+    struct Record {
+        /// 20 change cipher spec, 21 alert, 22 handshake, 23 application data.
+        var type: UInt8
+        var epoch: UInt16
+        /// With the header.
+        var length: Int
+    }
+
+    static let headerLength = 13
+    static let handshake: UInt8 = 22
+
+    private var rest: UnsafeRawBufferPointer
+
+    /// - Parameter datagram: must outlive the sequence.
+    init(_ datagram: UnsafeRawBufferPointer) { rest = datagram }
+
+    /// Ends at the first bytes that are no record.
+    mutating func next() -> Record? {
+        guard rest.count >= Self.headerLength, (20...23).contains(rest[0]), rest[1] == 0xfe else { return nil }
+        let length = Self.headerLength + Int(rest.bigEndian16(at: 11))
+        guard length <= rest.count else { return nil }
+        defer { rest = UnsafeRawBufferPointer(rebasing: rest[length...]) }
+        return Record(type: rest[0], epoch: rest.bigEndian16(at: 3), length: length)
+    }
+
+    /// Records packed into datagrams of at most `most` bytes, in order (RFC 6347 §4.1.1: several fit in one). What is no
+    /// record is left out; a record that is longer goes alone.
+    static func datagrams(of stream: [UInt8], most: Int) -> [[UInt8]] {
+        var datagrams: [[UInt8]] = []
+        stream.withUnsafeBytes { bytes in
+            var start = 0
+            for record in DTLSRecords(bytes) {
+                let piece = bytes[start..<start + record.length]
+                if let last = datagrams.last, last.count + record.length <= most {
+                    datagrams[datagrams.count - 1] += piece
+                } else {
+                    datagrams.append(Array(piece))
+                }
+                start += record.length
+            }
+        }
+        return datagrams
+    }
+}

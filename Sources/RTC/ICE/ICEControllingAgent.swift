@@ -1,0 +1,256 @@
+/// The client's end of ICE towards an ICE-lite server (RFC 8445 §6, §7, §8.1.1: regular nomination). It gathers nothing: its
+/// owner adds every pair of a socket and a candidate of the server. It checks them, nominates the best that answers, and
+/// keeps asking whether its packets are still wanted (RFC 7675).
+///
+/// Each check is a transaction of its own, sent again with a doubling timeout; an answer to any of the last few counts.
+/// Since a lite end never asks, requests are not answered here.
+public struct ICEControllingAgent {
+    /// Two families, a few interfaces, UDP and TCP, times the server's addresses.
+    public static let mostPairs = 32
+    /// Transmissions without an answer until a pair is given up: about eight seconds.
+    public static let mostAttempts = 7
+    /// An answer can be this many checks late.
+    private static let mostRecent = 8
+
+    /// waiting → checking → valid → nominating → selected; checking and nominating → failed; each of them → waiting by a
+    /// restart, selected also by losing consent, nominating → valid when another is preferred.
+    private enum Stage: Equatable {
+        case waiting
+        case checking(again: MediaTime)
+        case valid
+        case nominating(again: MediaTime)
+        case selected(again: MediaTime)
+        case failed
+
+        var due: MediaTime? {
+            switch self {
+            case .checking(let again), .nominating(let again), .selected(let again): again
+            case .waiting, .valid, .failed: nil
+            }
+        }
+    }
+
+    private struct Check {
+        var transaction: STUNTransaction
+        var isNomination: Bool
+    }
+
+    private struct Pair {
+        var path: Path
+        var priority: UInt32
+        var stage = Stage.waiting
+        var recent: [Check] = []
+        var unanswered = 0
+    }
+
+    public private(set) var local: ICECredentials
+    private var remote: ICECredentials?
+    private let tieBreaker: UInt64
+    /// The best first.
+    private var pairs: [Pair] = []
+    /// When the next pair may be checked for the first time.
+    private var nextFresh: MediaTime
+    private var firstValid: MediaTime?
+    private var lastConsent: MediaTime?
+    /// Where to send media. After a restart it is the old one until another is nominated.
+    public private(set) var selectedPath: Path?
+
+    public init(local: ICECredentials, using random: inout some RandomNumberGenerator) {
+        self.local = local
+        tieBreaker = random.next()
+        nextFresh = MediaTime(nanoseconds: .min)
+    }
+
+    /// The other end's credentials: checks begin with the next `handleTimeout`.
+    public mutating func setRemote(_ remote: ICECredentials) { self.remote = remote }
+
+    /// Adds a pair of one of our sockets and one of the server's candidates. What is over `mostPairs` is ignored.
+    /// - Parameter priority: the server candidate's, of its SDP: larger is better.
+    public mutating func add(_ path: Path, priority: UInt32) {
+        guard pairs.count < Self.mostPairs, !pairs.contains(where: { $0.path == path }) else { return }
+        let place = pairs.firstIndex { $0.priority < priority } ?? pairs.endIndex
+        pairs.insert(Pair(path: path, priority: priority), at: place)
+    }
+
+    /// A socket of ours is gone.
+    public mutating func remove(socket: UInt32) {
+        pairs.removeAll { $0.path.socket == socket }
+        if selectedPath?.socket == socket { (selectedPath, lastConsent) = (nil, nil) }
+    }
+
+    /// Everything is checked anew with these. The selected path stays until another is nominated or its consent ends.
+    public mutating func restart(local: ICECredentials, remote: ICECredentials) {
+        (self.local, self.remote) = (local, remote)
+        beginAgain()
+    }
+
+    private mutating func beginAgain() {
+        firstValid = nil
+        for index in pairs.indices {
+            (pairs[index].stage, pairs[index].unanswered) = (.waiting, 0)
+            pairs[index].recent.removeAll()
+        }
+    }
+
+    public func isValidated(_ path: Path) -> Bool {
+        path == selectedPath || pairs.contains { $0.path == path && isGood($0.stage) }
+    }
+
+    /// Any path that has answered: the selected one, or the best.
+    public var validatedPath: Path? { selectedPath ?? pairs.first { isGood($0.stage) }?.path }
+
+    private func isGood(_ stage: Stage) -> Bool {
+        switch stage {
+        case .valid, .nominating, .selected: true
+        case .waiting, .checking, .failed: false
+        }
+    }
+
+    /// Whether every pair was tried to the end, and in vain. A restart or another pair can help.
+    public var hasFailed: Bool { !pairs.isEmpty && selectedPath == nil && pairs.allSatisfy { $0.stage == .failed } }
+
+    // MARK: Answers
+
+    /// Takes a datagram that begins as STUN does.
+    public mutating func handle(
+        _ datagram: UnsafeRawBufferPointer, on path: Path, now: MediaTime, sink: any DatagramSink,
+        using random: inout some RandomNumberGenerator
+    ) -> ICEOutcome {
+        guard let message = STUNMessage(datagram), message.class == .success, message.method == STUN.binding,
+            message.mappedAddress != nil, let remote
+        else { return .dropped(.malformed) }
+        // RFC 8445 §7.2.5.2.1: an answer comes from where the question went.
+        guard let index = pairs.firstIndex(where: { $0.path == path }),
+            let check = pairs[index].recent.first(where: { $0.transaction == message.transaction })
+        else { return .dropped(.unasked) }
+        guard message.isAuthentic(Array(remote.password.utf8)) else { return .dropped(.unauthenticated) }
+        let outcome = answered(index, check, now, &random)
+        decide(now, sink, &random)
+        return outcome
+    }
+
+    private mutating func answered(
+        _ index: Int, _ check: Check, _ now: MediaTime, _ random: inout some RandomNumberGenerator
+    ) -> ICEOutcome {
+        pairs[index].unanswered = 0
+        switch pairs[index].stage {
+        case .checking, .waiting, .failed:
+            pairs[index].stage = .valid
+            if firstValid == nil { firstValid = now }
+            return .validated
+        case .nominating where check.isNomination:
+            let isAnother = selectedPath != pairs[index].path
+            (selectedPath, lastConsent) = (pairs[index].path, now)
+            pairs[index].stage = .selected(again: now + jittered(&random))
+            return isAnother ? .selected : .refreshed
+        case .selected:
+            lastConsent = now
+            pairs[index].stage = .selected(again: now + jittered(&random))
+            return .refreshed
+        case .valid, .nominating: return .refreshed
+        }
+    }
+
+    /// RFC 7675 §5.1: 0.8 to 1.2 of the basic period.
+    private func jittered(_ random: inout some RandomNumberGenerator) -> MediaInterval {
+        let fifth = ICETimes.consentCheck.nanoseconds / 5
+        return MediaInterval(
+            nanoseconds: ICETimes.consentCheck.nanoseconds + Int64.random(in: -fifth...fifth, using: &random))
+    }
+
+    // MARK: Time
+
+    public var nextTimeout: MediaTime? {
+        guard remote != nil else { return nil }
+        var next = lastConsent.map { $0 + ICETimes.consent }
+        func consider(_ time: MediaTime?) {
+            if let time { next = min(next ?? time, time) }
+        }
+        for pair in pairs { consider(pair.stage.due) }
+        if pairs.contains(where: { $0.stage == .waiting }) { consider(nextFresh) }
+        if !isDecided, let firstValid, pairs.contains(where: { $0.stage == .valid }) {
+            consider(firstValid + ICETimes.patience)
+        }
+        return next
+    }
+
+    public mutating func handleTimeout(
+        now: MediaTime, sink: any DatagramSink, using random: inout some RandomNumberGenerator
+    ) {
+        guard remote != nil else { return }
+        if let lastConsent, lastConsent + ICETimes.consent <= now {
+            (selectedPath, self.lastConsent) = (nil, nil)
+            beginAgain()
+        }
+        for index in pairs.indices {
+            guard let due = pairs[index].stage.due, due <= now else { continue }
+            check(index, now, sink, &random)
+        }
+        if nextFresh <= now, let index = pairs.firstIndex(where: { $0.stage == .waiting }) {
+            pairs[index].stage = .checking(again: now)
+            check(index, now, sink, &random)
+            nextFresh = now + ICETimes.pacing
+        }
+        decide(now, sink, &random)
+    }
+
+    private var isDecided: Bool {
+        pairs.contains {
+            switch $0.stage {
+            case .nominating, .selected: true
+            default: false
+            }
+        }
+    }
+
+    /// RFC 8445 §8.1.1: which pair to nominate is the controlling agent's choice. The best that answered, as soon as no
+    /// better one can still answer, or after a little patience.
+    private mutating func decide(_ now: MediaTime, _ sink: any DatagramSink, _ random: inout some RandomNumberGenerator)
+    {
+        guard !isDecided, let firstValid, let best = pairs.firstIndex(where: { $0.stage == .valid }) else { return }
+        let isBetterPending = pairs[..<best].contains { $0.stage != .failed }
+        guard !isBetterPending || firstValid + ICETimes.patience <= now else { return }
+        pairs[best].unanswered = 0
+        pairs[best].stage = .nominating(again: now)
+        check(best, now, sink, &random)
+    }
+
+    /// Sends one check and sets when the next is due, or gives the pair up.
+    private mutating func check(
+        _ index: Int, _ now: MediaTime, _ sink: any DatagramSink, _ random: inout some RandomNumberGenerator
+    ) {
+        let unanswered = pairs[index].unanswered
+        let wait = min(
+            ICETimes.firstRetransmission * (1 << Int64(min(unanswered, 8))), ICETimes.longestRetransmission)
+        switch pairs[index].stage {
+        case .selected: pairs[index].stage = .selected(again: now + ICETimes.consentRetry)
+        case .checking where unanswered < Self.mostAttempts: pairs[index].stage = .checking(again: now + wait)
+        case .nominating where unanswered < Self.mostAttempts: pairs[index].stage = .nominating(again: now + wait)
+        default:
+            pairs[index].stage = .failed
+            return
+        }
+        pairs[index].unanswered = unanswered &+ 1
+        send(index, sink, &random)
+    }
+
+    private mutating func send(
+        _ index: Int, _ sink: any DatagramSink, _ random: inout some RandomNumberGenerator
+    ) {
+        guard let remote else { return }
+        let isNomination: Bool
+        // To a lite end each check of the selected path nominates it again: so it learns our new address when a NAT
+        // between us has changed it.
+        if case .checking = pairs[index].stage { isNomination = false } else { isNomination = true }
+        let transaction = STUNTransaction(using: &random)
+        var writer = STUNWriter(sink.prepare(STUN.mostBytes), .request, transaction: transaction)
+        writer.username(Array("\(remote.ufrag):\(local.ufrag)".utf8))
+        writer.priority(pairs[index].priority)
+        writer.controlling(tieBreaker: tieBreaker)
+        if isNomination { writer.useCandidate() }
+        guard let length = writer.finish(key: Array(remote.password.utf8)) else { return }
+        pairs[index].recent.append(Check(transaction: transaction, isNomination: isNomination))
+        if pairs[index].recent.count > Self.mostRecent { pairs[index].recent.removeFirst() }
+        sink.send(length, on: pairs[index].path)
+    }
+}

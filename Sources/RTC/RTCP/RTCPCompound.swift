@@ -1,0 +1,154 @@
+/// A datagram of RTCP packets, one after the other (RFC 3550 §6.1; of reduced size too, RFC 5506).
+///
+/// ```swift
+/// guard var compound = RTCPCompound(bytes) else { return dropped() }
+/// while let packet = compound.next() {
+///     if case .pli(let request) = packet { … }
+/// }
+/// ```
+public struct RTCPCompound: Sequence, IteratorProtocol {
+    /// Browsers send four or five in a datagram. Each costs us a look at a table.
+    public static let mostPackets = 32
+
+    private let bytes: UnsafeRawBufferPointer
+    private var position = 0
+
+    /// Nil for another version, for packets whose lengths are not the datagram's, for padding in any but the last one
+    /// (RFC 3550 A.2) and for more than `mostPackets` of them.
+    ///
+    /// - Parameter bytes: the whole datagram, decrypted; must outlive all that is read from it.
+    public init?(_ bytes: UnsafeRawBufferPointer) {
+        var position = 0
+        var packets = 0
+        var isPadded = false
+        repeat {
+            guard bytes.count - position >= RTCP.headerLength, bytes[position] >> 6 == 2, !isPadded,
+                packets < Self.mostPackets
+            else { return nil }
+            isPadded = bytes[position] & 0x20 != 0
+            packets += 1
+            position += Self.length(in: bytes, at: position)
+            guard position <= bytes.count else { return nil }
+        } while position < bytes.count
+        self.bytes = bytes
+    }
+
+    private static func length(in bytes: UnsafeRawBufferPointer, at position: Int) -> Int {
+        (Int(bytes.bigEndian16(at: position + 2)) + 1) * 4
+    }
+
+    public mutating func next() -> RTCP.Packet? {
+        guard position < bytes.count else { return nil }
+        let first = bytes[position]
+        let type = bytes[position + 1]
+        var end = position + Self.length(in: bytes, at: position)
+        let start = position + RTCP.headerLength
+        position = end
+        if first & 0x20 != 0 {
+            // The last byte counts the padding, itself included (RFC 3550 §6.4.1).
+            let padding = Int(bytes[end - 1])
+            guard padding > 0, padding & 3 == 0, padding <= end - start else { return .malformed(type: type) }
+            end -= padding
+        }
+        let body = UnsafeRawBufferPointer(rebasing: bytes[start..<end])
+        guard let known = RTCP.PacketType(rawValue: type) else { return .unknown(type: type, format: first & 0x1f) }
+        return RTCP.Packet(known, count: first & 0x1f, body: body) ?? .malformed(type: type)
+    }
+}
+
+extension RTCP.Packet {
+    /// - Parameters:
+    ///   - count: of the header: of blocks, sources or chunks, or a feedback's format.
+    ///   - body: what follows the header, without padding.
+    fileprivate init?(_ type: RTCP.PacketType, count: UInt8, body: UnsafeRawBufferPointer) {
+        var reader = ByteReader(body)
+        switch type {
+        case .senderReport:
+            guard let info = RTCP.SenderInfo(&reader), let blocks = reader.take(Int(count) * RTCP.ReportBlock.length)
+            else { return nil }
+            self = .senderReport(RTCP.SenderReport(info: info, blocks: RTCP.ReportBlocks(blocks)))
+        case .receiverReport:
+            guard let ssrc = reader.u32(), let blocks = reader.take(Int(count) * RTCP.ReportBlock.length)
+            else { return nil }
+            self = .receiverReport(RTCP.ReceiverReport(ssrc: ssrc, blocks: RTCP.ReportBlocks(blocks)))
+        case .sourceDescription:
+            guard let chunks = RTCP.SourceDescription(body, count: Int(count)) else { return nil }
+            self = .sourceDescription(chunks)
+        case .bye:
+            guard let sources = reader.take(Int(count) * 4) else { return nil }
+            self = .bye(RTCP.Bye(sources: RTCP.Sources(sources)))
+        case .transportLayerFeedback:
+            self.init(transportLayerFormat: count, &reader)
+        case .payloadSpecificFeedback:
+            self.init(payloadSpecificFormat: count, &reader)
+        }
+    }
+
+    private init?(transportLayerFormat format: UInt8, _ reader: inout ByteReader) {
+        guard let sender = reader.u32(), let media = reader.u32() else { return nil }
+        guard let items = reader.take(reader.remaining) else { return nil }
+        switch format {
+        case RTCP.nackFormat:
+            guard items.count >= 4, items.count & 3 == 0 else { return nil }
+            self = .nack(RTCP.NACK(sender: sender, media: media, lost: RTCP.LostSequenceNumbers(items)))
+        case RTCP.transportFeedbackFormat:
+            guard let report = TransportFeedbackReport(sender: sender, media: media, body: items) else { return nil }
+            self = .transportFeedback(report)
+        default:
+            self = .unknown(type: RTCP.PacketType.transportLayerFeedback.rawValue, format: format)
+        }
+    }
+
+    private init?(payloadSpecificFormat format: UInt8, _ reader: inout ByteReader) {
+        let unknown = Self.unknown(type: RTCP.PacketType.payloadSpecificFeedback.rawValue, format: format)
+        guard let sender = reader.u32(), let media = reader.u32() else { return nil }
+        switch format {
+        case RTCP.pliFormat:
+            self = .pli(RTCP.PictureLossIndication(sender: sender, media: media))
+        case RTCP.firFormat:
+            guard reader.remaining >= 8, reader.remaining & 7 == 0, let entries = reader.take(reader.remaining)
+            else { return nil }
+            self = .fir(RTCP.FullIntraRequest(sender: sender, entries: .init(entries)))
+        case RTCP.applicationFormat:
+            guard reader.u32() == RTCP.rembIdentifier else {
+                self = unknown
+                return
+            }
+            guard let count = reader.u8(), let scaled = reader.u24(), let sources = reader.take(Int(count) * 4)
+            else { return nil }
+            self = .remb(
+                RTCP.ReceiverEstimatedMaximumBitrate(
+                    sender: sender, bitrate: RTCP.bitrate(scaled: scaled), sources: RTCP.Sources(sources)))
+        default:
+            self = unknown
+        }
+    }
+}
+
+extension RTCP.SenderInfo {
+    fileprivate init?(_ reader: inout ByteReader) {
+        guard let ssrc = reader.u32(), let ntp = reader.u64(), let timestamp = reader.u32(), let packets = reader.u32(),
+            let octets = reader.u32()
+        else { return nil }
+        self.init(
+            ssrc: ssrc, ntp: NTPTime(ntp), rtpTimestamp: timestamp, packetCount: packets, octetCount: octets)
+    }
+}
+
+extension RTCP {
+    /// "REMB".
+    static let rembIdentifier: UInt32 = 0x5245_4d42
+
+    /// Six bits of an exponent and 18 of a mantissa, which together say more than 64 bits hold.
+    static func bitrate(scaled: UInt32) -> UInt64 {
+        let mantissa = UInt64(scaled & 0x3_ffff)
+        let exponent = UInt64(scaled >> 18 & 0x3f)
+        return mantissa.leadingZeroBitCount >= exponent ? mantissa << exponent : .max
+    }
+
+    /// Rounded down.
+    static func scaled(bitrate: UInt64) -> UInt32 {
+        let exponent = max(0, 64 - 18 - bitrate.leadingZeroBitCount)
+        return UInt32(truncatingIfNeeded: UInt64(exponent) << 18 | bitrate >> UInt64(exponent))
+    }
+}

@@ -1,0 +1,153 @@
+// Each function writes one packet, or as many as its list needs, behind what the writer holds: a compound is what one
+// writer was given (RFC 3550 §6.1). Nothing is written by halves that anybody could send: `overflowed` is checked at
+// the end.
+
+extension RTCP {
+    /// What the five bits of a header can count (RFC 3550 §6.4.1).
+    static let mostInHeader = 31
+
+    /// - Returns: what `end` takes.
+    static func begin(_ type: PacketType, count: UInt8, to writer: inout ByteWriter) -> Int {
+        let start = writer.count
+        writer.u8(0x80 | count & 0x1f)
+        writer.u8(type.rawValue)
+        writer.u16(0)
+        return start
+    }
+
+    /// Writes the length of the packet that began at `start`.
+    static func end(_ start: Int, in writer: inout ByteWriter) {
+        writer.patch16(UInt16(truncatingIfNeeded: (writer.count - start) / 4 - 1), at: start + 2)
+    }
+
+    /// Blocks that are too many for one packet follow in receiver reports (RFC 3550 §6.4.1).
+    public static func writeSenderReport(_ info: SenderInfo, blocks: [ReportBlock] = [], to writer: inout ByteWriter) {
+        let own = blocks.prefix(mostInHeader)
+        let start = begin(.senderReport, count: UInt8(own.count), to: &writer)
+        writer.u32(info.ssrc)
+        writer.u64(info.ntp.value)
+        writer.u32(info.rtpTimestamp)
+        writer.u32(info.packetCount)
+        writer.u32(info.octetCount)
+        for block in own { write(block, to: &writer) }
+        end(start, in: &writer)
+        if blocks.count > own.count {
+            writeReceiverReport(sender: info.ssrc, blocks: Array(blocks.dropFirst(own.count)), to: &writer)
+        }
+    }
+
+    /// One packet for each 31 blocks, and one for none.
+    public static func writeReceiverReport(sender: UInt32, blocks: [ReportBlock], to writer: inout ByteWriter) {
+        var rest = blocks[...]
+        repeat {
+            let some = rest.prefix(mostInHeader)
+            rest = rest.dropFirst(mostInHeader)
+            let start = begin(.receiverReport, count: UInt8(some.count), to: &writer)
+            writer.u32(sender)
+            for block in some { write(block, to: &writer) }
+            end(start, in: &writer)
+        } while !rest.isEmpty && !writer.overflowed
+    }
+
+    private static func write(_ block: ReportBlock, to writer: inout ByteWriter) {
+        writer.u32(block.ssrc)
+        writer.u8(block.fractionLost)
+        writer.u24(UInt32(bitPattern: block.lost) & 0xff_ffff)
+        writer.u32(block.highestSequenceNumber)
+        writer.u32(block.jitter)
+        writer.u32(block.lastSenderReport)
+        writer.u32(block.delaySinceLastSenderReport)
+    }
+
+    /// One chunk with a CNAME (RFC 3550 §6.5.1), of which 255 bytes are written.
+    public static func writeSourceDescription(ssrc: UInt32, cname: String, to writer: inout ByteWriter) {
+        let text = Array(cname.utf8.prefix(255))
+        let start = begin(.sourceDescription, count: 1, to: &writer)
+        writer.u32(ssrc)
+        writer.u8(1)
+        writer.u8(UInt8(text.count))
+        writer.append(text)
+        // At least one zero ends the list of items.
+        writer.zeros(4 - (writer.count - start) & 3)
+        end(start, in: &writer)
+    }
+
+    /// At most 31 sources.
+    public static func writeBye(sources: [UInt32], to writer: inout ByteWriter) {
+        let sources = sources.prefix(mostInHeader)
+        let start = begin(.bye, count: UInt8(sources.count), to: &writer)
+        for ssrc in sources { writer.u32(ssrc) }
+        end(start, in: &writer)
+    }
+
+    private static func beginFeedback(
+        _ type: PacketType, format: UInt8, sender: UInt32, media: UInt32, to writer: inout ByteWriter
+    ) -> Int {
+        let start = begin(type, count: format, to: &writer)
+        writer.u32(sender)
+        writer.u32(media)
+        return start
+    }
+
+    /// Asks for packets again. Nothing is written for none.
+    ///
+    /// - Parameter lost: ascending as sequence numbers do, wrapping or not; at most `NACKGenerator.mostOutstanding`
+    ///   items are written, each of up to 17 numbers.
+    public static func writeNACK(
+        sender: UInt32, media: UInt32, lost: some Sequence<UInt16>, to writer: inout ByteWriter
+    ) {
+        var numbers = lost.makeIterator()
+        guard var first = numbers.next() else { return }
+        let start = beginFeedback(
+            .transportLayerFeedback, format: nackFormat, sender: sender, media: media, to: &writer)
+        var mask: UInt16 = 0
+        var items = 1
+        while let number = numbers.next() {
+            let step = number &- first
+            if step == 0 { continue }
+            if step <= 16 {
+                mask |= 1 << (step - 1)
+                continue
+            }
+            guard items < NACKGenerator.mostOutstanding else { break }
+            writer.u16(first)
+            writer.u16(mask)
+            items += 1
+            (first, mask) = (number, 0)
+        }
+        writer.u16(first)
+        writer.u16(mask)
+        end(start, in: &writer)
+    }
+
+    public static func writePLI(sender: UInt32, media: UInt32, to writer: inout ByteWriter) {
+        let start = beginFeedback(
+            .payloadSpecificFeedback, format: pliFormat, sender: sender, media: media, to: &writer)
+        end(start, in: &writer)
+    }
+
+    /// The media SSRC of the header is not used and 0 (RFC 5104 §4.3.1.2).
+    public static func writeFIR(sender: UInt32, entries: [FullIntraRequest.Entry], to writer: inout ByteWriter) {
+        let start = beginFeedback(.payloadSpecificFeedback, format: firFormat, sender: sender, media: 0, to: &writer)
+        for entry in entries {
+            writer.u32(entry.ssrc)
+            writer.u8(entry.sequenceNumber)
+            writer.u24(0)
+        }
+        end(start, in: &writer)
+    }
+
+    /// - Parameters:
+    ///   - bitrate: in bits per second, of all the sources together.
+    ///   - sources: at most 255.
+    public static func writeREMB(sender: UInt32, bitrate: UInt64, sources: [UInt32], to writer: inout ByteWriter) {
+        let sources = sources.prefix(255)
+        let start = beginFeedback(
+            .payloadSpecificFeedback, format: applicationFormat, sender: sender, media: 0, to: &writer)
+        writer.u32(rembIdentifier)
+        writer.u8(UInt8(sources.count))
+        writer.u24(scaled(bitrate: bitrate))
+        for ssrc in sources { writer.u32(ssrc) }
+        end(start, in: &writer)
+    }
+}

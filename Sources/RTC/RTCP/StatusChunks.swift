@@ -1,0 +1,80 @@
+/// What a transport's feedback says of one packet (draft-holmer-rmcat-transport-wide-cc-extensions-01 §3.1.1).
+enum PacketStatus: UInt8 {
+    case notReceived = 0
+    case smallDelta = 1
+    case largeDelta = 2
+
+    var deltaBytes: Int { Int(rawValue) }
+}
+
+/// Puts statuses into as few chunks as it can tell while they come: runs of one status, 14 statuses of one bit or 7 of
+/// two (§3.1.2 to §3.1.4).
+struct StatusChunks {
+    private static let mostInRun = 0x1fff
+    private static let oneBitStatuses = 14
+    private static let twoBitStatuses = 7
+
+    /// The pending statuses, two bits each, the first one lowest. Only the first 14 of a run are kept here.
+    private var pending: UInt32 = 0
+    private var count = 0
+    private var isUniform = true
+    private var hasLarge = false
+
+    private var first: UInt32 { pending & 3 }
+
+    mutating func add(_ status: PacketStatus, to writer: inout ByteWriter) {
+        if !hasRoom(for: status) { writeChunk(to: &writer) }
+        let bits = UInt32(status.rawValue)
+        if count > 0, bits != first { isUniform = false }
+        if status == .largeDelta { hasLarge = true }
+        if count < Self.oneBitStatuses { pending |= bits << UInt32(count * 2) }
+        count += 1
+    }
+
+    private func hasRoom(for status: PacketStatus) -> Bool {
+        if count < Self.twoBitStatuses { return true }
+        if isUniform, UInt32(status.rawValue) == first { return count < Self.mostInRun }
+        return count < Self.oneBitStatuses && !hasLarge && status != .largeDelta
+    }
+
+    /// Writes one chunk. Of more than 7 statuses that cannot be one bit each, it takes the first 7.
+    private mutating func writeChunk(to writer: inout ByteWriter) {
+        if isUniform {
+            writer.u16(UInt16(truncatingIfNeeded: first << 13 | UInt32(count)))
+            self = StatusChunks()
+        } else if count == Self.oneBitStatuses {
+            writeOneBitChunk(to: &writer)
+        } else {
+            writeTwoBitChunk(to: &writer)
+        }
+    }
+
+    private mutating func writeOneBitChunk(to writer: inout ByteWriter) {
+        var chunk: UInt32 = 0x8000
+        for index in 0..<Self.oneBitStatuses { chunk |= (pending >> UInt32(index * 2) & 1) << UInt32(13 - index) }
+        writer.u16(UInt16(truncatingIfNeeded: chunk))
+        self = StatusChunks()
+    }
+
+    private mutating func writeTwoBitChunk(to writer: inout ByteWriter) {
+        var chunk: UInt32 = 0xc000
+        for index in 0..<Self.twoBitStatuses { chunk |= (pending >> UInt32(index * 2) & 3) << UInt32(12 - index * 2) }
+        writer.u16(UInt16(truncatingIfNeeded: chunk))
+        let rest = (pending >> UInt32(Self.twoBitStatuses * 2), max(count - Self.twoBitStatuses, 0))
+        self = StatusChunks()
+        (pending, count) = rest
+        for index in 0..<count where pending >> UInt32(index * 2) & 3 != first { isUniform = false }
+    }
+
+    /// Writes what is pending; places that are left in the last chunk mean nothing.
+    mutating func finish(to writer: inout ByteWriter) {
+        guard count > 0 else { return }
+        if isUniform {
+            writeChunk(to: &writer)
+        } else if hasLarge {
+            writeTwoBitChunk(to: &writer)
+        } else {
+            writeOneBitChunk(to: &writer)
+        }
+    }
+}

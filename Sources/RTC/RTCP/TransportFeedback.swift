@@ -1,0 +1,160 @@
+/// When the packets of one transport arrived, by the number that counts all of them, and the feedback that its sender
+/// estimates its bandwidth from (draft-holmer-rmcat-transport-wide-cc-extensions-01).
+///
+/// ```swift
+/// feedback.receive(number, at: now)
+/// while feedback.writeFeedback(sender: ours, media: theirs, to: &writer) { … }   // one packet each time
+/// ```
+/// Its memory, 33 kB, is taken at the beginning; a packet allocates none.
+public struct TransportFeedback: Sendable {
+    /// How many numbers are remembered: 8 s at 1000 packets a second, of which a reporter asks every 50 to 200 ms. A
+    /// power of two.
+    public static let window = 8_192
+    /// A packet this far behind what was reported already is reported again, with all that is behind it. Further
+    /// behind, it would cost more than it tells.
+    public static let mostReordered: Int64 = 256
+    /// The longest feedback packet in bytes, with its header: it fits into a datagram beside a receiver report.
+    public static let mostBytes = 1_100
+
+    /// In ticks of 250 µs, which wrap after 12.4 days as the reference time does.
+    private var arrivals = ContiguousArray<UInt32>(repeating: 0, count: window)
+    private var known = ContiguousArray<UInt64>(repeating: 0, count: window / 64)
+    private var unwrapper = SequenceUnwrapper()
+    /// The first number that the next feedback is about.
+    private var next: Int64 = 0
+    private var feedbackCount: UInt8 = 0
+
+    public init() {}
+
+    /// Takes note of a packet.
+    ///
+    /// - Parameter number: from its extension, see `HeaderExtensions.transportSequenceNumber`.
+    public mutating func receive(_ number: UInt16, at now: MediaTime) {
+        let highest = unwrapper.highest
+        let number = unwrapper.unwrap(number)
+        if let highest, !unwrapper.restarted, number - highest < Int64(Self.window) {
+            if number <= highest {
+                guard number > highest - Int64(Self.window), number >= next - Self.mostReordered, !isKnown(number)
+                else { return }
+                next = min(next, number)
+            } else {
+                forget(highest + 1..<number)
+                next = max(next, number - Int64(Self.window) + 1)
+            }
+        } else {
+            for index in known.indices { known[index] = 0 }
+            next = number
+        }
+        setKnown(number, true)
+        arrivals[Self.slot(number)] = UInt32(truncatingIfNeeded: now.nanoseconds / 250_000)
+    }
+
+    private static func slot(_ number: Int64) -> Int { Int(truncatingIfNeeded: number) & (window - 1) }
+
+    private func isKnown(_ number: Int64) -> Bool {
+        let slot = Self.slot(number)
+        return known[slot >> 6] >> UInt64(slot & 63) & 1 != 0
+    }
+
+    private mutating func setKnown(_ number: Int64, _ isKnown: Bool) {
+        let slot = Self.slot(number)
+        let bit: UInt64 = 1 << UInt64(slot & 63)
+        if isKnown { known[slot >> 6] |= bit } else { known[slot >> 6] &= ~bit }
+    }
+
+    /// Whole words at once: whoever sends may jump by the window with every packet.
+    private mutating func forget(_ numbers: Range<Int64>) {
+        var number = numbers.lowerBound
+        while number < numbers.upperBound {
+            let slot = Self.slot(number)
+            if slot & 63 == 0, numbers.upperBound - number >= 64 {
+                known[slot >> 6] = 0
+                number += 64
+            } else {
+                setKnown(number, false)
+                number += 1
+            }
+        }
+    }
+
+    /// Packets have come since the last feedback.
+    public var hasNews: Bool { unwrapper.highest.map { next <= $0 } ?? false }
+}
+
+extension TransportFeedback {
+    /// Writes one feedback packet about what came since the last. There may be more to say than fits, or a pause longer
+    /// than a delta can be: ask until it answers false.
+    ///
+    /// - Parameters:
+    ///   - sender: our own SSRC.
+    ///   - media: any SSRC of the transport.
+    ///   - writer: has room for `mostBytes`; otherwise it may overflow.
+    /// - Returns: whether there was something to write.
+    public mutating func writeFeedback(sender: UInt32, media: UInt32, to writer: inout ByteWriter) -> Bool {
+        guard let highest = unwrapper.highest, let first = firstKnown(upTo: highest) else { return false }
+        let start = RTCP.begin(.transportLayerFeedback, count: RTCP.transportFeedbackFormat, to: &writer)
+        let reference = arrivals[Self.slot(first)] >> 8
+        writer.u32(sender)
+        writer.u32(media)
+        writer.u16(UInt16(truncatingIfNeeded: next))
+        let statusCount = writer.count
+        writer.u16(0)
+        writer.u24(reference)
+        writer.u8(feedbackCount)
+        feedbackCount &+= 1
+        let from = next
+        withUnsafeTemporaryAllocation(byteCount: Self.mostBytes, alignment: 2) { memory in
+            var deltas = ByteWriter(memory)
+            writeStatuses(upTo: highest, reference: reference, start: start, deltas: &deltas, to: &writer)
+            writer.append(UnsafeRawBufferPointer(rebasing: memory[..<deltas.count]))
+        }
+        writer.patch16(UInt16(truncatingIfNeeded: next - from), at: statusCount)
+        writer.zeros((4 - (writer.count - start) & 3) & 3)
+        RTCP.end(start, in: &writer)
+        return true
+    }
+
+    private func firstKnown(upTo highest: Int64) -> Int64? {
+        var number = next
+        while number <= highest {
+            if isKnown(number) { return number }
+            number += 1
+        }
+        return nil
+    }
+
+    /// Writes the chunks and gathers the deltas that follow them; `next` goes on behind the last packet that there was
+    /// room for.
+    private mutating func writeStatuses(
+        upTo highest: Int64, reference: UInt32, start: Int, deltas: inout ByteWriter, to writer: inout ByteWriter
+    ) {
+        var chunks = StatusChunks()
+        var previous = reference &<< 8
+        while next <= highest {
+            var status = PacketStatus.notReceived
+            if isKnown(next) {
+                let arrival = arrivals[Self.slot(next)]
+                let delta = Int32(bitPattern: arrival &- previous)
+                guard let large = Int16(exactly: delta) else { break }
+                status = UInt8(exactly: delta) == nil ? .largeDelta : .smallDelta
+                guard hasRoom(for: status, start: start, deltas: deltas, writer) else { break }
+                previous = arrival
+                if status == .smallDelta {
+                    deltas.u8(UInt8(truncatingIfNeeded: large))
+                } else {
+                    deltas.u16(UInt16(bitPattern: large))
+                }
+            } else if !hasRoom(for: status, start: start, deltas: deltas, writer) {
+                break
+            }
+            chunks.add(status, to: &writer)
+            next += 1
+        }
+        chunks.finish(to: &writer)
+    }
+
+    /// What is still pending takes two chunks at most, one more status may take another, and padding three bytes.
+    private func hasRoom(for status: PacketStatus, start: Int, deltas: ByteWriter, _ writer: ByteWriter) -> Bool {
+        writer.count - start + deltas.count + status.deltaBytes + 6 + 3 <= Self.mostBytes
+    }
+}

@@ -1,0 +1,110 @@
+/// Writes an RTP header with the extensions one chooses, in place (RFC 3550 §5.1, RFC 8285). It allocates nothing.
+///
+/// ```swift
+/// var header = RTPHeaderWriter(into: memory, payloadType: 96, marker: true, sequenceNumber: 7, timestamp: 0, ssrc: 1)
+/// header.addExtension(id: 4, bytes: mid)
+/// let length = header.finish()
+/// ```
+public struct RTPHeaderWriter {
+    private let bytes: UnsafeMutableRawBufferPointer
+    private let twoByteExtensions: Bool
+    private var position = 0
+    private var overflowed = false
+    private var hasExtensions: Bool { position > RTPPacket.fixedHeaderLength }
+
+    /// - Parameters:
+    ///   - bytes: where the packet begins; must outlive the writer.
+    ///   - payloadType: 0...127; the highest bit is dropped.
+    ///   - twoByteExtensions: the form that also takes ids over 14, and elements of no byte or of more than 16.
+    public init(
+        into bytes: UnsafeMutableRawBufferPointer, payloadType: UInt8, marker: Bool, sequenceNumber: UInt16,
+        timestamp: UInt32, ssrc: UInt32, twoByteExtensions: Bool = false
+    ) {
+        self.bytes = bytes
+        self.twoByteExtensions = twoByteExtensions
+        guard bytes.count >= RTPPacket.fixedHeaderLength else {
+            overflowed = true
+            return
+        }
+        bytes[0] = 0x80
+        bytes[1] = (payloadType & 0x7f) | (marker ? 0x80 : 0)
+        bytes.storeBytes(of: sequenceNumber.bigEndian, toByteOffset: 2, as: UInt16.self)
+        bytes.storeBytes(of: timestamp.bigEndian, toByteOffset: 4, as: UInt32.self)
+        bytes.storeBytes(of: ssrc.bigEndian, toByteOffset: 8, as: UInt32.self)
+        position = RTPPacket.fixedHeaderLength
+    }
+
+    /// Adds an element. One that the form cannot say is left out, and the answer is false.
+    ///
+    /// - Parameters:
+    ///   - id: 1...14, or 1...255 in the two-byte form.
+    ///   - bytes: 1...16 of them, or 0...255 in the two-byte form.
+    @discardableResult
+    public mutating func addExtension(id: UInt8, bytes element: UnsafeRawBufferPointer) -> Bool {
+        guard begin(id: id, length: element.count) else { return false }
+        UnsafeMutableRawBufferPointer(rebasing: bytes[position..<position + element.count]).copyMemory(from: element)
+        position += element.count
+        return true
+    }
+
+    /// Adds an element that is a number.
+    ///
+    /// - Parameters:
+    ///   - value: its lowest `length` bytes are written in network order.
+    ///   - length: 1...4.
+    @discardableResult
+    public mutating func addExtension(id: UInt8, value: UInt32, length: Int) -> Bool {
+        guard (1...4).contains(length), begin(id: id, length: length) else { return false }
+        for index in 0..<length {
+            bytes[position + index] = UInt8(truncatingIfNeeded: value >> UInt32((length - 1 - index) * 8))
+        }
+        position += length
+        return true
+    }
+
+    /// Writes what stands before an element's bytes, for which it makes sure of the room.
+    private mutating func begin(id: UInt8, length: Int) -> Bool {
+        let fits =
+            twoByteExtensions
+            ? (0...255).contains(length) && id > 0 : (1...16).contains(length) && (1...14).contains(id)
+        guard fits, !overflowed else { return false }
+        let before = (hasExtensions ? 0 : 4) + (twoByteExtensions ? 2 : 1)
+        // Up to three bytes of padding follow the last element.
+        guard bytes.count - position >= before + length + 3 else {
+            overflowed = true
+            return false
+        }
+        if !hasExtensions {
+            bytes[0] |= 0x10
+            let profile: UInt16 = twoByteExtensions ? 0x1000 : 0xbede
+            bytes.storeBytes(of: profile.bigEndian, toByteOffset: position, as: UInt16.self)
+            position += 4
+        }
+        if twoByteExtensions {
+            bytes[position] = id
+            bytes[position + 1] = UInt8(truncatingIfNeeded: length)
+            position += 2
+        } else {
+            bytes[position] = id << 4 | UInt8(truncatingIfNeeded: length - 1)
+            position += 1
+        }
+        return true
+    }
+
+    /// Pads the extension to whole words and writes their count.
+    ///
+    /// - Returns: the header's length in bytes, 0 if the memory was too small.
+    public mutating func finish() -> Int {
+        guard !overflowed else { return 0 }
+        guard hasExtensions else { return position }
+        while position & 3 != 0 {
+            bytes[position] = 0
+            position += 1
+        }
+        let words = (position - RTPPacket.fixedHeaderLength - 4) / 4
+        bytes.storeBytes(
+            of: UInt16(truncatingIfNeeded: words).bigEndian, toByteOffset: RTPPacket.fixedHeaderLength + 2,
+            as: UInt16.self)
+        return position
+    }
+}

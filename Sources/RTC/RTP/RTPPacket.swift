@@ -1,0 +1,124 @@
+/// An RTP packet taken apart (RFC 3550 §5.1): numbers and ranges only, which mean something for the bytes it was parsed
+/// from and hold no memory.
+///
+/// ```swift
+/// guard let packet = RTPPacket(datagram) else { return }
+/// let payload = UnsafeRawBufferPointer(rebasing: datagram[packet.payloadRange])
+/// ```
+public struct RTPPacket: Equatable, Sendable {
+    /// The header without CSRCs and extension.
+    public static let fixedHeaderLength = 12
+    private static let padding: UInt8 = 0x20
+    private static let extended: UInt8 = 0x10
+
+    public let marker: Bool
+    public let hasPadding: Bool
+    /// 0...127.
+    public let payloadType: UInt8
+    public let sequenceNumber: UInt16
+    public let timestamp: UInt32
+    public let ssrc: UInt32
+    /// With the CSRCs and the extension: where the payload begins.
+    public let headerLength: Int
+    /// Without padding. Empty when the packet is nothing but padding, as browsers send to probe for bandwidth.
+    public let payloadRange: Range<Int>
+    /// "defined by profile", 0 without an extension: 0xbede, or 0x1000 with four bits that mean nothing (RFC 8285 §4).
+    public let extensionProfile: UInt16
+    /// The extension's words, without the four bytes that announce them.
+    public let extensionRange: Range<Int>
+
+    /// Nil for another version, for CSRCs or an extension beyond the end, and for padding of no bytes or of more than
+    /// the payload's (RFC 3550 A.1).
+    ///
+    /// - Parameter bytes: one whole packet, decrypted.
+    public init?(_ bytes: UnsafeRawBufferPointer) {
+        guard bytes.count >= Self.fixedHeaderLength, bytes[0] >> 6 == 2 else { return nil }
+        var end = Self.fixedHeaderLength + Int(bytes[0] & 0x0f) * 4
+        var profile: UInt16 = 0
+        var words = 0..<0
+        if bytes[0] & Self.extended != 0 {
+            guard bytes.count >= end + 4 else { return nil }
+            profile = bytes.bigEndian16(at: end)
+            let start = end + 4
+            end = start + Int(bytes.bigEndian16(at: end + 2)) * 4
+            guard bytes.count >= end else { return nil }
+            words = start..<end
+        }
+        guard bytes.count >= end else { return nil }
+        var payloadEnd = bytes.count
+        hasPadding = bytes[0] & Self.padding != 0
+        if hasPadding {
+            let padding = Int(bytes[bytes.count - 1])
+            guard padding > 0, padding <= bytes.count - end else { return nil }
+            payloadEnd -= padding
+        }
+        marker = bytes[1] & 0x80 != 0
+        payloadType = bytes[1] & 0x7f
+        sequenceNumber = bytes.bigEndian16(at: 2)
+        timestamp = bytes.bigEndian32(at: 4)
+        ssrc = bytes.bigEndian32(at: 8)
+        headerLength = end
+        payloadRange = end..<payloadEnd
+        extensionProfile = profile
+        extensionRange = words
+    }
+
+    /// The sequence number of the packet that this one repeats, if it is one of RFC 4588 (§4): the payload follows in
+    /// two bytes. Nil when there is no room for it.
+    ///
+    /// - Parameter bytes: what the packet was parsed from.
+    public func originalSequenceNumber(in bytes: UnsafeRawBufferPointer) -> UInt16? {
+        guard payloadRange.count >= 2, payloadRange.upperBound <= bytes.count else { return nil }
+        return bytes.bigEndian16(at: payloadRange.lowerBound)
+    }
+}
+
+extension RTPPacket {
+    /// Where the extension element with this id has its bytes, nil when the packet has none (RFC 8285).
+    ///
+    /// - Parameter bytes: what the packet was parsed from.
+    @inlinable
+    public func headerExtension(_ id: UInt8, in bytes: UnsafeRawBufferPointer) -> Range<Int>? {
+        var found: Range<Int>?
+        forEachHeaderExtension(in: bytes) { element, range in
+            if element == id, found == nil { found = range }
+        }
+        return found
+    }
+
+    /// Every extension element in order, in the one-byte or the two-byte form (RFC 8285 §4.2, §4.3). Padding is
+    /// skipped; id 15 of the one-byte form and a length beyond the end stop it.
+    ///
+    /// - Parameter bytes: what the packet was parsed from.
+    @inlinable
+    @inline(__always)
+    public func forEachHeaderExtension(
+        in bytes: UnsafeRawBufferPointer, _ body: (_ id: UInt8, _ range: Range<Int>) -> Void
+    ) {
+        let isOneByte = extensionProfile == 0xbede
+        guard isOneByte || extensionProfile & 0xfff0 == 0x1000, extensionRange.upperBound <= bytes.count else { return }
+        var position = extensionRange.lowerBound
+        let end = extensionRange.upperBound
+        while position < end {
+            let first = bytes[position]
+            var id = first
+            var length: Int
+            position += 1
+            if isOneByte {
+                if first == 0 { continue }
+                id = first >> 4
+                length = Int(first & 0x0f) + 1
+                // Id 0 is padding and has no length of its own (RFC 8285 §4.2).
+                if id == 15 || id == 0 { return }
+            } else {
+                if first == 0 { continue }
+                guard position < end else { return }
+                length = Int(bytes[position])
+                position += 1
+            }
+            guard length <= end - position else { return }
+            body(id, position..<position + length)
+            position += length
+        }
+    }
+}

@@ -1,0 +1,101 @@
+/// What stands before VP9 in a packet (RFC 9628 §4.2), and whether a keyframe begins there.
+public struct VP9Descriptor: Equatable, Sendable {
+    /// In bytes: where VP9 itself begins.
+    public let length: Int
+    /// 7 or 15 bits, see `hasLongPictureID`.
+    public let pictureID: UInt16?
+    public let hasLongPictureID: Bool
+    /// The picture is predicted from an earlier one (`P`).
+    public let isInterPicture: Bool
+    /// Which pictures it refers to is said in the packet (`F`), at most three of them.
+    public let isFlexible: Bool
+    /// `B`.
+    public let isFrameStart: Bool
+    /// `E`.
+    public let isFrameEnd: Bool
+    /// No higher spatial layer refers to this frame (`Z`).
+    public let isNotReferenceForHigherLayers: Bool
+    /// 0...7 (`TID`).
+    public let temporalLayer: UInt8?
+    /// A receiver may go up to this temporal layer here (`U`).
+    public let isSwitchingUpPoint: Bool
+    /// 0...7 (`SID`).
+    public let spatialLayer: UInt8?
+    /// The frame is predicted from a lower spatial layer of the same picture (`D`).
+    public let dependsOnLowerLayer: Bool
+    /// Counts the pictures of the lowest temporal layer, where the mode is not flexible (`TL0PICIDX`).
+    public let temporalLayerZeroIndex: UInt8?
+    /// The packet carries a scalability structure (`V`).
+    public let hasScalabilityStructure: Bool
+
+    /// The first packet of a picture that is predicted from none: of its lowest spatial layer.
+    public var isKeyframeStart: Bool { !isInterPicture && isFrameStart && (spatialLayer ?? 0) == 0 }
+
+    /// Nil if the payload ends before VP9 begins, and for more references than the three that are allowed.
+    public init?(_ payload: UnsafeRawBufferPointer) {
+        var reader = ByteReader(payload)
+        guard let first = reader.u8() else { return nil }
+        let hasLayers = first & 0x20 != 0
+        let isFlexible = first & 0x10 != 0
+        var pictureID: UInt16?
+        var hasLongPictureID = false
+        if first & 0x80 != 0 {
+            guard let byte = reader.u8() else { return nil }
+            pictureID = UInt16(byte & 0x7f)
+            hasLongPictureID = byte & 0x80 != 0
+            if hasLongPictureID {
+                guard let low = reader.u8() else { return nil }
+                pictureID = UInt16(byte & 0x7f) << 8 | UInt16(low)
+            }
+        }
+        var layers: UInt8 = 0
+        var temporalLayerZeroIndex: UInt8?
+        if hasLayers {
+            guard let byte = reader.u8() else { return nil }
+            layers = byte
+            if !isFlexible {
+                guard let index = reader.u8() else { return nil }
+                temporalLayerZeroIndex = index
+            }
+        }
+        if isFlexible, first & 0x40 != 0 { guard Self.skipReferences(&reader) else { return nil } }
+        hasScalabilityStructure = first & 0x02 != 0
+        if hasScalabilityStructure { guard Self.skipScalabilityStructure(&reader) else { return nil } }
+        guard reader.remaining > 0 else { return nil }
+        length = reader.position
+        self.pictureID = pictureID
+        self.hasLongPictureID = hasLongPictureID
+        isInterPicture = first & 0x40 != 0
+        self.isFlexible = isFlexible
+        isFrameStart = first & 0x08 != 0
+        isFrameEnd = first & 0x04 != 0
+        isNotReferenceForHigherLayers = first & 0x01 != 0
+        temporalLayer = hasLayers ? layers >> 5 : nil
+        isSwitchingUpPoint = layers & 0x10 != 0
+        spatialLayer = hasLayers ? layers >> 1 & 0x07 : nil
+        dependsOnLowerLayer = layers & 0x01 != 0
+        self.temporalLayerZeroIndex = temporalLayerZeroIndex
+    }
+
+    /// Seven bits of a difference, and one that says that another follows, three times at most (RFC 9628 §4.2).
+    private static func skipReferences(_ reader: inout ByteReader) -> Bool {
+        for _ in 0..<3 {
+            guard let reference = reader.u8() else { return false }
+            if reference & 1 == 0 { return true }
+        }
+        return false
+    }
+
+    /// RFC 9628 §4.2.1.
+    private static func skipScalabilityStructure(_ reader: inout ByteReader) -> Bool {
+        guard let first = reader.u8() else { return false }
+        let spatialLayers = Int(first >> 5) + 1
+        if first & 0x10 != 0 { guard reader.skip(spatialLayers * 4) else { return false } }
+        guard first & 0x08 != 0 else { return true }
+        guard let pictures = reader.u8() else { return false }
+        for _ in 0..<pictures {
+            guard let picture = reader.u8(), reader.skip(Int(picture >> 2 & 0x03)) else { return false }
+        }
+        return true
+    }
+}

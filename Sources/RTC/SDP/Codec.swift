@@ -1,0 +1,154 @@
+/// A codec that is understood here, with what a section agreed about it.
+public struct Codec: Hashable, Sendable {
+    public enum Kind: Hashable, Sendable {
+        case opus
+        /// Redundant Opus (RFC 2198).
+        case red
+        case vp8
+        /// RFC 6184 §8.1; the profile and level are three bytes, `0x42e01f`.
+        case h264(profileLevelID: UInt32, packetizationMode: UInt8)
+        /// RFC 9628 §7.
+        case vp9(profile: UInt8)
+        case av1(profile: UInt8)
+
+        public var isAudio: Bool { self == .opus || self == .red }
+    }
+
+    public var kind: Kind
+    public var payloadType: UInt8
+    /// Where its retransmissions are (RFC 4588).
+    public var rtxPayloadType: UInt8?
+    /// In hertz.
+    public var clockRate: UInt32
+    public var channels: UInt8
+    /// RFC 4585 §6.2.1.
+    public var nack: Bool
+    /// Picture loss indication (RFC 4585 §6.3.1).
+    public var pli: Bool
+    /// Full intra request (RFC 5104 §4.3.1).
+    public var fir: Bool
+    public var remb: Bool
+    public var transportCC: Bool
+    /// As it was written; empty where nothing was.
+    public var fmtp: String
+
+    /// A codec as robots offer it: video with all feedback, audio with what congestion control needs.
+    public init(_ kind: Kind, payloadType: UInt8, rtxPayloadType: UInt8? = nil, fmtp: String = "") {
+        (self.kind, self.payloadType, self.rtxPayloadType, self.fmtp) = (kind, payloadType, rtxPayloadType, fmtp)
+        (clockRate, channels) = kind.isAudio ? (48000, 2) : (90000, 1)
+        (nack, pli, fir, remb) = (!kind.isAudio, !kind.isAudio, !kind.isAudio, !kind.isAudio)
+        transportCC = true
+    }
+
+    private init(_ kind: Kind, _ payload: PayloadFormat, rtxPayloadType: UInt8?) {
+        (self.kind, self.rtxPayloadType) = (kind, rtxPayloadType)
+        (payloadType, fmtp) = (payload.payloadType, payload.parameters)
+        (clockRate, channels) = (payload.clockRate, payload.channels)
+        nack = payload.feedback.contains(.nack)
+        pli = payload.feedback.contains(.pictureLossIndication)
+        fir = payload.feedback.contains(.fullIntraRequest)
+        remb = payload.feedback.contains(.receiverEstimatedMaximumBitrate)
+        transportCC = payload.feedback.contains(.transportWideCongestionControl)
+    }
+
+    /// Those codecs of a section that are understood, in its order.
+    static func all(in section: MediaSection) -> [Codec] {
+        let encodings = section.payloads.map { $0.encoding.lowercased() }
+        var opus: Set<Substring> = []
+        var retransmissions: [UInt8: UInt8] = [:]
+        for (payload, encoding) in zip(section.payloads, encodings) {
+            switch encoding {
+            case "opus": opus.insert("\(payload.payloadType)")
+            case "rtx" where payload.clockRate == 90000:
+                guard let apt = payload.parameter("apt").flatMap({ UInt8($0) }) else { continue }
+                if retransmissions[apt] == nil { retransmissions[apt] = payload.payloadType }
+            default: break
+            }
+        }
+        return zip(section.payloads, encodings).compactMap { payload, encoding in
+            guard !encoding.isEmpty, let kind = Kind(payload, encoding, in: section.kind, opus: opus) else {
+                return nil
+            }
+            // Audio is never retransmitted: by then it is too late.
+            let rtx = kind.isAudio ? nil : retransmissions[payload.payloadType]
+            return Codec(kind, payload, rtxPayloadType: rtx)
+        }
+    }
+
+    /// What a section says of it: itself, and its retransmissions.
+    var payloads: [PayloadFormat] {
+        var payload = PayloadFormat(payloadType: payloadType)
+        (payload.encoding, payload.clockRate, payload.channels) = (kind.encoding, clockRate, channels)
+        payload.parameters = fmtp
+        if nack { payload.feedback.insert(.nack) }
+        if pli { payload.feedback.insert(.pictureLossIndication) }
+        if fir { payload.feedback.insert(.fullIntraRequest) }
+        if remb { payload.feedback.insert(.receiverEstimatedMaximumBitrate) }
+        if transportCC { payload.feedback.insert(.transportWideCongestionControl) }
+        guard let rtxPayloadType else { return [payload] }
+        var rtx = PayloadFormat(payloadType: rtxPayloadType)
+        (rtx.encoding, rtx.clockRate, rtx.parameters) = ("rtx", clockRate, "apt=\(payloadType)")
+        return [payload, rtx]
+    }
+}
+
+extension Codec.Kind {
+    /// - Parameters:
+    ///   - encoding: of the payload, in small letters.
+    ///   - opus: the payload types of Opus in the section, as RED refers to them.
+    fileprivate init?(_ payload: PayloadFormat, _ encoding: String, in media: MediaKind, opus: Set<Substring>) {
+        switch media {
+        case .audio:
+            // RFC 7587 §7: always 48000 and 2.
+            guard payload.clockRate == 48000, payload.channels == 2 else { return nil }
+            switch encoding {
+            case "opus": self = .opus
+            case "red":
+                let parts = payload.parameters.split(separator: "/")
+                guard !parts.isEmpty, parts.allSatisfy(opus.contains) else { return nil }
+                self = .red
+            default: return nil
+            }
+        case .video:
+            guard payload.clockRate == 90000 else { return nil }
+            switch encoding {
+            case "vp8": self = .vp8
+            case "vp9":
+                guard let profile = UInt8(payload.parameter("profile-id") ?? "0") else { return nil }
+                self = .vp9(profile: profile)
+            case "av1":
+                guard let profile = UInt8(payload.parameter("profile") ?? "0") else { return nil }
+                self = .av1(profile: profile)
+            case "h264": self.init(h264: payload)
+            default: return nil
+            }
+        case .application, .other: return nil
+        }
+    }
+
+    /// RFC 6184 §8.1: without a profile it is Baseline at level 1, without a mode single NAL units. Interleaving (mode
+    /// 2) is not taken: no browser has it.
+    private init?(h264 payload: PayloadFormat) {
+        let profile = payload.parameter("profile-level-id") ?? "42000a"
+        guard profile.utf8.count == 6, profile.allSatisfy(\.isHexDigit), let id = UInt32(profile, radix: 16) else {
+            return nil
+        }
+        switch payload.parameter("packetization-mode") ?? "0" {
+        case "0": self = .h264(profileLevelID: id, packetizationMode: 0)
+        case "1": self = .h264(profileLevelID: id, packetizationMode: 1)
+        default: return nil
+        }
+    }
+
+    /// As `a=rtpmap` has it.
+    var encoding: String {
+        switch self {
+        case .opus: "opus"
+        case .red: "red"
+        case .vp8: "VP8"
+        case .h264: "H264"
+        case .vp9: "VP9"
+        case .av1: "AV1"
+        }
+    }
+}

@@ -1,0 +1,28 @@
+/// The RTP header extensions that are understood here, by their URIs.
+public enum HeaderExtension: String, Hashable, Sendable, CaseIterable {
+    /// RFC 9143 §15.
+    case mid = "urn:ietf:params:rtp-hdrext:sdes:mid"
+    /// RFC 8852 §4.1.
+    case rtpStreamID = "urn:ietf:params:rtp-hdrext:sdes:rtp-stream-id"
+    /// RFC 8852 §4.2.
+    case repairedRtpStreamID = "urn:ietf:params:rtp-hdrext:sdes:repaired-rtp-stream-id"
+    case absSendTime = "http://www.webrtc.org/experiments/rtp-hdrext/abs-send-time"
+    case transportWideCC = "http://www.ietf.org/id/draft-holmer-rmcat-transport-wide-cc-extensions-01"
+    /// RFC 6464.
+    case audioLevel = "urn:ietf:params:rtp-hdrext:ssrc-audio-level"
+    /// 3GPP TS 26.114 §7.4.5.
+    case videoOrientation = "urn:3gpp:video-orientation"
+    /// Appendix A of the AV1 RTP specification.
+    case dependencyDescriptor =
+        "https://aomediacodec.github.io/av1-rtp-spec/#dependency-descriptor-rtp-header-extension"
+    case playoutDelay = "http://www.webrtc.org/experiments/rtp-hdrext/playout-delay"
+    case absCaptureTime = "http://www.webrtc.org/experiments/rtp-hdrext/abs-capture-time"
+
+    /// Whether it is taken up in answers. Sending, the server puts neither layers nor its own timing into packets.
+    func isAnswered(_ role: AnswerRole) -> Bool {
+        switch self {
+        case .rtpStreamID, .repairedRtpStreamID, .absSendTime, .transportWideCC: role == .receive
+        case .mid, .audioLevel, .videoOrientation, .dependencyDescriptor, .playoutDelay, .absCaptureTime: true
+        }
+    }
+}

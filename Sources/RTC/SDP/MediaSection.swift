@@ -1,0 +1,200 @@
+/// One `m=` line and what follows it (RFC 8866 §5.14).
+public struct MediaSection: Hashable, Sendable {
+    public var kind: MediaKind
+    /// 0 says that the section is not in use, unless `isBundleOnly` (RFC 8843 §6).
+    public var port: UInt16
+    /// `UDP/TLS/RTP/SAVPF` and its like.
+    public var protocolName: String
+    /// What the `m=` line ends with, where the protocol is not RTP.
+    public var formats: [String] = []
+    /// What the `m=` line ends with, where the protocol is RTP.
+    public var payloads: [PayloadFormat] = []
+    public var mid: String?
+    public var transport = TransportDescription()
+    public var direction: MediaDirection?
+    public var hasRTCPMux = false
+    /// `a=rtcp-rsize` (RFC 5506).
+    public var hasReducedSizeRTCP = false
+    public var isBundleOnly = false
+    public var allowsMixedExtensions = false
+    public var extensions: [ExtensionMapping] = []
+    public var sources: [SourceDescription] = []
+    public var sourceGroups: [SourceGroup] = []
+    public var rids: [RestrictionIdentifier] = []
+    public var simulcast: Simulcast?
+    public var streams: [MediaStreamID] = []
+
+    public init(kind: MediaKind, port: UInt16, protocolName: String) {
+        (self.kind, self.port, self.protocolName) = (kind, port, protocolName)
+    }
+
+    /// Whether the section is in use at all.
+    public var isActive: Bool { port != 0 || isBundleOnly }
+    /// Payload types are numbers, and attributes refer to them.
+    var isRTP: Bool { protocolName.hasSuffix("AVPF") || protocolName.hasSuffix("AVP") }
+}
+
+public enum MediaKind: Hashable, Sendable {
+    case audio, video, application
+    /// `text`, `image`, `message`: never taken.
+    case other(String)
+
+    public init(_ name: String) {
+        switch name {
+        case "audio": self = .audio
+        case "video": self = .video
+        case "application": self = .application
+        default: self = .other(name)
+        }
+    }
+
+    /// As the `m=` line has it.
+    public var name: String {
+        switch self {
+        case .audio: "audio"
+        case .video: "video"
+        case .application: "application"
+        case .other(let name): name
+        }
+    }
+}
+
+/// From the view of whoever wrote the description (RFC 8866 §6.7).
+public enum MediaDirection: String, Hashable, Sendable {
+    case sendrecv, sendonly, recvonly, inactive
+
+    public var sends: Bool { self == .sendrecv || self == .sendonly }
+    public var receives: Bool { self == .sendrecv || self == .recvonly }
+    /// As the other side sees it.
+    public var reversed: MediaDirection {
+        switch self {
+        case .sendonly: .recvonly
+        case .recvonly: .sendonly
+        case .sendrecv, .inactive: self
+        }
+    }
+}
+
+/// What `a=rtpmap`, `a=fmtp` and `a=rtcp-fb` say about one payload type.
+public struct PayloadFormat: Hashable, Sendable {
+    /// 0...127.
+    public var payloadType: UInt8
+    /// As written; compared without regard to case. Empty without an `a=rtpmap`.
+    public var encoding = ""
+    /// In hertz.
+    public var clockRate: UInt32 = 0
+    public var channels: UInt8 = 1
+    /// The `a=fmtp` behind the payload type. Empty without one.
+    public var parameters = ""
+    public var feedback: RTCPFeedback = []
+
+    public init(payloadType: UInt8) { self.payloadType = payloadType }
+
+    /// The value of one of the `parameters`, which are `name=value;name=value`.
+    ///
+    /// - Parameter name: in small letters.
+    func parameter(_ name: String) -> Substring? {
+        for part in parameters.utf8.split(separator: UInt8(ascii: ";")) {
+            let part = part.drop { $0 == UInt8(ascii: " ") }
+            guard let equals = part.firstIndex(of: UInt8(ascii: "=")), Substring(part[..<equals]).lowercased() == name
+            else { continue }
+            return Substring(part[part.index(after: equals)...])
+        }
+        return nil
+    }
+}
+
+/// The kinds of feedback that are used here; others are dropped (RFC 4585 §4.2, RFC 5104 §7.1).
+public struct RTCPFeedback: OptionSet, Hashable, Sendable {
+    public var rawValue: UInt8
+    public init(rawValue: UInt8) { self.rawValue = rawValue }
+
+    public static let nack = RTCPFeedback(rawValue: 1)
+    public static let pictureLossIndication = RTCPFeedback(rawValue: 2)
+    public static let fullIntraRequest = RTCPFeedback(rawValue: 4)
+    public static let receiverEstimatedMaximumBitrate = RTCPFeedback(rawValue: 8)
+    public static let transportWideCongestionControl = RTCPFeedback(rawValue: 16)
+
+    /// As `a=rtcp-fb` has them, in the order in which they are written.
+    static let names: [(RTCPFeedback, String)] = [
+        (.receiverEstimatedMaximumBitrate, "goog-remb"), (.transportWideCongestionControl, "transport-cc"),
+        (.fullIntraRequest, "ccm fir"), (.nack, "nack"), (.pictureLossIndication, "nack pli"),
+    ]
+}
+
+/// `a=extmap` (RFC 8285 §8).
+public struct ExtensionMapping: Hashable, Sendable {
+    /// 1...255; above 14 only the two-byte form has room.
+    public var id: UInt8
+    /// Nil is both ways.
+    public var direction: MediaDirection?
+    public var uri: String
+    /// What follows the URI, such as `vad=on` (RFC 6464 §4).
+    public var attributes = ""
+
+    public init(id: UInt8, direction: MediaDirection? = nil, uri: String) {
+        (self.id, self.direction, self.uri) = (id, direction, uri)
+    }
+}
+
+/// What the `a=ssrc` lines say about one source (RFC 5576 §4.1).
+public struct SourceDescription: Hashable, Sendable {
+    public var ssrc: UInt32
+    public var cname: String?
+    public var msid: MediaStreamID?
+
+    public init(ssrc: UInt32, cname: String? = nil, msid: MediaStreamID? = nil) {
+        (self.ssrc, self.cname, self.msid) = (ssrc, cname, msid)
+    }
+}
+
+/// `a=ssrc-group` (RFC 5576 §4.2). Groups of other meanings are dropped.
+public struct SourceGroup: Hashable, Sendable {
+    public enum Semantics: String, Hashable, Sendable {
+        /// A source and its retransmissions (RFC 4588 §8).
+        case retransmission = "FID"
+        case forwardErrorCorrection = "FEC-FR"
+        case simulcast = "SIM"
+    }
+
+    public var semantics: Semantics
+    public var ssrcs: [UInt32]
+
+    public init(semantics: Semantics, ssrcs: [UInt32]) { (self.semantics, self.ssrcs) = (semantics, ssrcs) }
+}
+
+/// `a=msid` (RFC 8830 §2).
+public struct MediaStreamID: Hashable, Sendable {
+    /// `-` is a track without a stream.
+    public var stream: String
+    public var track: String?
+
+    public init(stream: String, track: String?) { (self.stream, self.track) = (stream, track) }
+}
+
+/// `a=rid` (RFC 8851 §4).
+public struct RestrictionIdentifier: Hashable, Sendable {
+    public var id: String
+    public var isSend: Bool
+    /// Empty is all of the section.
+    public var payloadTypes: [UInt8] = []
+    /// The other restrictions, `max-width=1280;max-fps=30`, as written.
+    public var restrictions = ""
+
+    public init(id: String, isSend: Bool) { (self.id, self.isSend) = (id, isSend) }
+}
+
+/// `a=simulcast` (RFC 8853 §5.1). Of alternatives the first is kept.
+public struct Simulcast: Hashable, Sendable {
+    public struct Stream: Hashable, Sendable {
+        public var rid: String
+        public var isPaused: Bool
+
+        public init(rid: String, isPaused: Bool = false) { (self.rid, self.isPaused) = (rid, isPaused) }
+    }
+
+    public var send: [Stream] = []
+    public var receive: [Stream] = []
+
+    public init() {}
+}

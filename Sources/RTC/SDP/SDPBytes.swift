@@ -1,0 +1,131 @@
+/// A part of a description, without a copy. It has loops of its own because the library's generic ones are not
+/// specialised in debug builds, where tests read many thousand descriptions.
+struct SDPBytes {
+    private let memory: UnsafeRawBufferPointer
+    private var start: Int
+    private var end: Int
+
+    /// - Parameter memory: must outlive this and all its parts.
+    init(_ memory: UnsafeRawBufferPointer) { (self.memory, start, end) = (memory, 0, memory.count) }
+
+    private init(_ memory: UnsafeRawBufferPointer, _ start: Int, _ end: Int) {
+        (self.memory, self.start, self.end) = (memory, start, end)
+    }
+
+    var count: Int { end - start }
+    var isEmpty: Bool { start == end }
+    var first: UInt8? { isEmpty ? nil : memory[start] }
+    var last: UInt8? { isEmpty ? nil : memory[end - 1] }
+
+    /// Whatever is not UTF-8 is replaced; the parser has refused it before.
+    var text: String { String(decoding: UnsafeRawBufferPointer(rebasing: memory[start..<end]), as: UTF8.self) }
+
+    /// All of it, if there are fewer.
+    func dropFirst(_ count: Int) -> SDPBytes { SDPBytes(memory, min(end, start + count), end) }
+    func dropLast() -> SDPBytes { SDPBytes(memory, start, max(start, end - 1)) }
+
+    /// What comes before the next `separator`, or everything. The separator is passed over.
+    mutating func take(until separator: UInt8) -> SDPBytes {
+        var at = start
+        while at < end, memory[at] != separator { at += 1 }
+        defer { start = min(end, at + 1) }
+        return SDPBytes(memory, start, at)
+    }
+
+    /// The parts between separators, also the empty ones.
+    ///
+    /// - Parameter most: the last part has what is left then.
+    func split(_ separator: UInt8, most: Int) -> [SDPBytes] {
+        var parts: [SDPBytes] = []
+        var (from, at) = (start, start)
+        while at < end {
+            if memory[at] == separator, parts.count < most - 1 {
+                parts.append(SDPBytes(memory, from, at))
+                from = at + 1
+            }
+            at += 1
+        }
+        return parts + [SDPBytes(memory, from, end)]
+    }
+
+    /// What the parser wants to know of a line.
+    enum Content: Equatable {
+        case ascii, notASCII
+        /// There is a NUL or a carriage return.
+        case notText
+    }
+
+    var content: Content {
+        var content = Content.ascii
+        for index in start..<end {
+            let byte = memory[index]
+            if byte == 0 || byte == UInt8(ascii: "\r") { return .notText }
+            if byte >= 0x80 { content = .notASCII }
+        }
+        return content
+    }
+
+    /// Decoding repairs what is wrong, so that only right text stays the same.
+    var isUTF8: Bool { text.utf8.elementsEqual(memory[start..<end]) }
+
+    /// Nil for anything but digits, and for what does not fit.
+    func decimal<Number: FixedWidthInteger & UnsignedInteger>(_: Number.Type) -> Number? {
+        guard !isEmpty else { return nil }
+        var number: UInt64 = 0
+        for index in start..<end {
+            let digit = memory[index] &- UInt8(ascii: "0")
+            guard digit <= 9 else { return nil }
+            let (tenfold, isTooLarge) = number.multipliedReportingOverflow(by: 10)
+            let (sum, isTooLargeNow) = tenfold.addingReportingOverflow(UInt64(digit))
+            guard !isTooLarge, !isTooLargeNow else { return nil }
+            number = sum
+        }
+        return Number(exactly: number)
+    }
+
+    /// One to four hexadecimal digits.
+    var hexadecimal: UInt16? {
+        guard (1...4).contains(count) else { return nil }
+        var number: UInt16 = 0
+        for index in start..<end {
+            let byte = memory[index]
+            let digit: UInt8
+            switch byte {
+            case UInt8(ascii: "0")...UInt8(ascii: "9"): digit = byte - UInt8(ascii: "0")
+            case UInt8(ascii: "a")...UInt8(ascii: "f"): digit = byte - UInt8(ascii: "a") + 10
+            case UInt8(ascii: "A")...UInt8(ascii: "F"): digit = byte - UInt8(ascii: "A") + 10
+            default: return nil
+            }
+            number = number << 4 | UInt16(digit)
+        }
+        return number
+    }
+
+    /// Nothing but the characters of RFC 8866 §9 `token`, and `/`, which protocols and foundations of candidates have.
+    var isToken: Bool {
+        for index in start..<end {
+            switch memory[index] {
+            case 0x21, 0x23...0x27, 0x2A, 0x2B, 0x2D...0x39, 0x41...0x5A, 0x5E...0x7E: continue
+            default: return false
+            }
+        }
+        return true
+    }
+
+    /// Nothing but ASCII from `!` to `~`.
+    var isVisible: Bool {
+        for index in start..<end where !(0x21...0x7E).contains(memory[index]) { return false }
+        return true
+    }
+
+    /// Nothing but letters, digits, `+` and `/`: RFC 8839 §5.1 `ice-char`.
+    var isICECharacters: Bool {
+        for index in start..<end {
+            switch memory[index] {
+            case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, UInt8(ascii: "+"), UInt8(ascii: "/"): continue
+            default: return false
+            }
+        }
+        return true
+    }
+}

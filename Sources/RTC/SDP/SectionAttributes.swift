@@ -1,0 +1,258 @@
+extension MediaSection {
+    /// What follows `m=` (RFC 8866 §5.14).
+    init(_ line: inout SDPLine) throws(SDPError) {
+        let kind = MediaKind(try line.token("The media of m=", upTo: 32))
+        var portAndCount = line.word()
+        guard let port = portAndCount.take(until: UInt8(ascii: "/")).decimal(UInt16.self) else {
+            throw line.malformed("The port of m= is a number from 0 to 65535.")
+        }
+        self.init(kind: kind, port: port, protocolName: try line.token("The protocol of m=", upTo: 64))
+        let isRTP = isRTP
+        var seen = [Bool](repeating: false, count: 128)
+        while !line.isAtEnd {
+            let format = line.word()
+            if format.isEmpty { continue }
+            if isRTP {
+                guard let payloadType = format.decimal(UInt8.self), payloadType <= 127 else {
+                    throw line.malformed("A payload type is a number from 0 to 127.")
+                }
+                guard !seen[Int(payloadType)] else {
+                    throw SDPError(.duplicate, line: line.number, "m= has payload type \(payloadType) twice.")
+                }
+                seen[Int(payloadType)] = true
+                payloads.append(PayloadFormat(payloadType: payloadType))
+            } else {
+                guard formats.count < 128 else { throw line.tooMany(128, "formats") }
+                formats.append(try line.token(format, "A format", upTo: 64))
+            }
+        }
+        guard !payloads.isEmpty || !formats.isEmpty else { throw line.malformed("m= has at least one format.") }
+    }
+
+    mutating func read(_ attribute: SDPAttribute, _ line: inout SDPLine) throws(SDPError) {
+        switch attribute {
+        case .mid:
+            guard mid == nil else { throw SDPError(.duplicate, line: line.number, "A section has one mid.") }
+            mid = try line.token("A mid", upTo: SessionDescription.mostMIDCharacters)
+        case .sendrecv, .sendonly, .recvonly, .inactive: direction = MediaDirection(rawValue: attribute.rawValue)
+        case .rtcpMux: hasRTCPMux = true
+        case .rtcpRsize: hasReducedSizeRTCP = true
+        case .bundleOnly: isBundleOnly = true
+        case .extmapAllowMixed: allowsMixedExtensions = true
+        case .rtpmap: try rtpmap(&line)
+        case .fmtp: try fmtp(&line)
+        case .rtcpFb: try rtcpFeedback(&line)
+        case .extmap: try extmap(&line)
+        case .ssrc: try source(&line)
+        case .ssrcGroup: try sourceGroup(&line)
+        case .msid:
+            guard streams.count < SessionDescription.mostStreams else {
+                throw line.tooMany(SessionDescription.mostStreams, "a=msid lines in a section")
+            }
+            streams.append(try MediaStreamID(&line))
+        case .rid: try rid(&line)
+        case .simulcast: try simulcast(&line)
+        default: try transport.read(attribute, &line)
+        }
+    }
+
+    /// Changes the payload that the next word names, if the `m=` line has it. At most 128 are looked through.
+    private mutating func payload(
+        _ line: inout SDPLine, _ change: (inout PayloadFormat, inout SDPLine) throws(SDPError) -> Void
+    ) throws(SDPError) {
+        let payloadType = try line.number(UInt8.self, "A payload type")
+        guard let index = payloads.firstIndex(where: { $0.payloadType == payloadType }) else { return }
+        try change(&payloads[index], &line)
+    }
+
+    /// RFC 8866 §6.6. The first of two stays.
+    private mutating func rtpmap(_ line: inout SDPLine) throws(SDPError) {
+        try payload(&line) { (payload, line) throws(SDPError) in
+            var value = line.word()
+            let encoding = try line.token(value.take(until: UInt8(ascii: "/")), "The encoding of a=rtpmap", upTo: 64)
+            guard let clockRate = value.take(until: UInt8(ascii: "/")).decimal(UInt32.self), clockRate > 0 else {
+                throw line.malformed("The clock rate of a=rtpmap is a number above 0.")
+            }
+            guard let channels = value.isEmpty ? 1 : value.decimal(UInt8.self) else {
+                throw line.malformed("The channels of a=rtpmap are a number from 0 to 255.")
+            }
+            guard payload.encoding.isEmpty else { return }
+            (payload.encoding, payload.clockRate, payload.channels) = (encoding, clockRate, channels)
+        }
+    }
+
+    /// RFC 8866 §6.15. The first of two stays.
+    private mutating func fmtp(_ line: inout SDPLine) throws(SDPError) {
+        try payload(&line) { (payload, line) throws(SDPError) in
+            if payload.parameters.isEmpty { payload.parameters = line.rest.text }
+        }
+    }
+
+    /// RFC 4585 §4.2; `*` is all payload types.
+    private mutating func rtcpFeedback(_ line: inout SDPLine) throws(SDPError) {
+        if line.rest.first == UInt8(ascii: "*") {
+            _ = line.word()
+            guard let feedback = RTCPFeedback(line.rest) else { return }
+            for index in payloads.indices { payloads[index].feedback.insert(feedback) }
+        } else {
+            try payload(&line) { (payload, line) throws(SDPError) in
+                if let feedback = RTCPFeedback(line.rest) { payload.feedback.insert(feedback) }
+            }
+        }
+    }
+
+    /// RFC 8285 §8.
+    private mutating func extmap(_ line: inout SDPLine) throws(SDPError) {
+        var idAndDirection = line.word()
+        let idText = idAndDirection.take(until: UInt8(ascii: "/"))
+        guard let id = idText.decimal(UInt16.self), id > 0, id < 256 || (4096...4351).contains(id) else {
+            throw line.malformed("The id of a=extmap is a number from 1 to 255.")
+        }
+        // 4096 to 4351 are offers of which the other side may choose (§7): nothing that is needed comes so.
+        guard let id = UInt8(exactly: id) else { return }
+        var mapping = ExtensionMapping(id: id, uri: line.word().text)
+        if !idAndDirection.isEmpty {
+            mapping.direction = MediaDirection(rawValue: idAndDirection.text)
+            guard mapping.direction != nil else { throw line.malformed("a=extmap has a direction that is none.") }
+        }
+        guard !mapping.uri.isEmpty else { throw line.malformed("a=extmap has a URI.") }
+        mapping.attributes = line.rest.text
+        if let other = extensions.first(where: { $0.id == id }) {
+            guard other.uri == mapping.uri else {
+                throw SDPError(.duplicate, line: line.number, "a=extmap has the id \(id) twice.")
+            }
+            return
+        }
+        guard extensions.count < SessionDescription.mostExtensions else {
+            throw line.tooMany(SessionDescription.mostExtensions, "a=extmap lines in a section")
+        }
+        extensions.append(mapping)
+    }
+
+    /// RFC 5576 §4.1.
+    private mutating func source(_ line: inout SDPLine) throws(SDPError) {
+        let ssrc = try line.number(UInt32.self, "An SSRC")
+        let index: Int
+        if let known = sources.lastIndex(where: { $0.ssrc == ssrc }) {
+            index = known
+        } else {
+            guard sources.count < SessionDescription.mostSources else {
+                throw line.tooMany(SessionDescription.mostSources, "sources in a section")
+            }
+            index = sources.count
+            sources.append(SourceDescription(ssrc: ssrc))
+        }
+        switch line.take(until: UInt8(ascii: ":")).text {
+        case "cname": sources[index].cname = try line.visible("A CNAME", upTo: 255)
+        case "msid": sources[index].msid = try MediaStreamID(&line)
+        default: break
+        }
+    }
+
+    /// RFC 5576 §4.2.
+    private mutating func sourceGroup(_ line: inout SDPLine) throws(SDPError) {
+        guard let semantics = SourceGroup.Semantics(rawValue: line.word().text) else { return }
+        guard sourceGroups.count < SessionDescription.mostSourceGroups else {
+            throw line.tooMany(SessionDescription.mostSourceGroups, "a=ssrc-group lines in a section")
+        }
+        var group = SourceGroup(semantics: semantics, ssrcs: [])
+        while !line.isAtEnd {
+            guard group.ssrcs.count < SessionDescription.mostSourceGroups else {
+                throw line.tooMany(SessionDescription.mostSourceGroups, "sources in a group")
+            }
+            group.ssrcs.append(try line.number(UInt32.self, "An SSRC"))
+        }
+        sourceGroups.append(group)
+    }
+
+    /// RFC 8851 §4.
+    private mutating func rid(_ line: inout SDPLine) throws(SDPError) {
+        let id = try line.token("A rid", upTo: SessionDescription.mostRIDCharacters)
+        let direction = line.word().text
+        guard direction == "send" || direction == "recv" else { throw line.malformed("a=rid is send or recv.") }
+        guard rids.count < SessionDescription.mostRIDs else {
+            throw line.tooMany(SessionDescription.mostRIDs, "a=rid lines in a section")
+        }
+        var rid = RestrictionIdentifier(id: id, isSend: direction == "send")
+        guard !rids.contains(where: { $0.id == id && $0.isSend == rid.isSend }) else {
+            throw SDPError(.duplicate, line: line.number, "A section has the rid \(id) twice.")
+        }
+        var others: [String] = []
+        while !line.isAtEnd {
+            let restriction = line.take(until: UInt8(ascii: ";"))
+            var list = restriction
+            guard list.take(until: UInt8(ascii: "=")).text == "pt" else {
+                others.append(restriction.text)
+                continue
+            }
+            while !list.isEmpty, rid.payloadTypes.count < payloads.count {
+                guard let payloadType = list.take(until: UInt8(ascii: ",")).decimal(UInt8.self) else {
+                    throw line.malformed("pt= of a=rid is payload types with commas between them.")
+                }
+                rid.payloadTypes.append(payloadType)
+            }
+        }
+        rid.restrictions = others.joined(separator: ";")
+        rids.append(rid)
+    }
+
+    /// RFC 8853 §5.1.
+    private mutating func simulcast(_ line: inout SDPLine) throws(SDPError) {
+        guard simulcast == nil else {
+            throw SDPError(.duplicate, line: line.number, "A section has one a=simulcast.")
+        }
+        var read = Simulcast()
+        while !line.isAtEnd {
+            let direction = line.word().text
+            let streams = try Simulcast.streams(line.word(), line)
+            switch direction {
+            case "send" where read.send.isEmpty: read.send = streams
+            case "recv" where read.receive.isEmpty: read.receive = streams
+            default: throw line.malformed("a=simulcast is send or recv and rids, each once.")
+            }
+        }
+        simulcast = read
+    }
+}
+
+extension Simulcast {
+    /// `1;~2,3`: streams between semicolons, their alternatives between commas, a tilde before the paused.
+    fileprivate static func streams(_ list: SDPBytes, _ line: SDPLine) throws(SDPError) -> [Stream] {
+        var (rest, streams): (SDPBytes, [Stream]) = (list, [])
+        while !rest.isEmpty {
+            guard streams.count < SessionDescription.mostRIDs else {
+                throw line.tooMany(SessionDescription.mostRIDs, "streams in a=simulcast")
+            }
+            var alternatives = rest.take(until: UInt8(ascii: ";"))
+            var first = alternatives.take(until: UInt8(ascii: ","))
+            let isPaused = first.first == UInt8(ascii: "~")
+            if isPaused { first = first.dropFirst(1) }
+            let rid = try line.token(first, "A rid", upTo: SessionDescription.mostRIDCharacters)
+            guard !streams.contains(where: { $0.rid == rid }) else {
+                throw SDPError(.duplicate, line: line.number, "a=simulcast has the rid \(rid) twice.")
+            }
+            streams.append(Stream(rid: rid, isPaused: isPaused))
+        }
+        guard !streams.isEmpty else { throw line.malformed("a=simulcast has rids.") }
+        return streams
+    }
+}
+
+extension MediaStreamID {
+    /// `stream track`; the track may be absent (RFC 8830 §2).
+    fileprivate init(_ line: inout SDPLine) throws(SDPError) {
+        let stream = try line.visible("The stream of msid", upTo: 256)
+        self.init(stream: stream, track: line.isAtEnd ? nil : try line.visible("The track of msid", upTo: 256))
+    }
+}
+
+extension RTCPFeedback {
+    /// What follows the payload type in `a=rtcp-fb`. Nil for kinds that are not used here.
+    fileprivate init?(_ bytes: SDPBytes) {
+        // Longer than any of the names.
+        guard bytes.count <= 16 else { return nil }
+        let name = bytes.text
+        guard let known = Self.names.first(where: { $0.1 == name }) else { return nil }
+        self = known.0
+    }
+}

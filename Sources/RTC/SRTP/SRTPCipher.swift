@@ -1,0 +1,144 @@
+import COpenSSL
+
+/// One set of session keys at work: encrypts and authenticates, or checks and decrypts, packets whose index is known.
+/// Checks no lengths: the sender and the receiver have done that.
+final class SRTPCipher {
+    enum Direction {
+        case sealing
+        case opening
+    }
+
+    /// The flag that an SRTCP packet is encrypted, in front of its index (RFC 3711 §3.4).
+    static let encryptedFlag: UInt32 = 1 << 31
+
+    private let context: OpaquePointer
+    /// Only AES_CM has it: GCM authenticates by itself.
+    private let mac: UnsafeMutablePointer<confab_srtp_mac>?
+    /// The session salt as a block of 16 bytes in host order, zeros behind.
+    private let salt: (high: UInt64, low: UInt64)
+
+    /// nil when a key has the wrong length or OpenSSL refuses.
+    init?(profile: SRTPProfile, keys: SRTPSessionKeys, direction: Direction) {
+        guard keys.encryptionKey.count == profile.keyLength, keys.salt.count == profile.saltLength else { return nil }
+        let block = keys.salt + [UInt8](repeating: 0, count: 16 - profile.saltLength)
+        func word(_ bytes: ArraySlice<UInt8>) -> UInt64 { bytes.reduce(0) { $0 << 8 | UInt64($1) } }
+        salt = (word(block[..<8]), word(block[8...]))
+        switch profile {
+        case .aeadAES128GCM:
+            guard let made = confab_aes_gcm_new(keys.encryptionKey, direction == .sealing ? 1 : 0) else { return nil }
+            (context, mac) = (made, nil)
+        case .aes128CMSHA1:
+            guard let made = confab_aes_ctr_new(keys.encryptionKey) else { return nil }
+            let memory = UnsafeMutablePointer<confab_srtp_mac>.allocate(capacity: 1)
+            memory.initialize(to: confab_srtp_mac())
+            // From here on `deinit` frees both, whatever is returned.
+            (context, mac) = (made, memory)
+            let key = keys.authenticationKey
+            guard confab_srtp_mac_init(memory, key, key.count) == 1 else { return nil }
+        }
+    }
+
+    deinit {
+        EVP_CIPHER_CTX_free(context)
+        if let mac {
+            OPENSSL_cleanse(mac, MemoryLayout<confab_srtp_mac>.size)
+            mac.deallocate()
+        }
+    }
+
+    /// Sets the IV. The index has 48 bits: rollover counter and sequence number, or the SRTCP index.
+    @inline(__always)
+    private func begin(ssrc: UInt32, index: UInt64) -> Bool {
+        var block: (UInt64, UInt64)
+        if mac != nil {
+            // (k_s * 2^16) XOR (SSRC * 2^64) XOR (i * 2^16), RFC 3711 §4.1.1.
+            block = ((salt.high ^ UInt64(ssrc)).bigEndian, (salt.low ^ index << 16).bigEndian)
+        } else {
+            // 16 zero bits, SSRC, index; only the first 12 bytes are read (RFC 7714 §8.1 and §9.1).
+            let high = salt.high ^ UInt64(ssrc) << 16 ^ index >> 32
+            block = (high.bigEndian, (salt.low ^ index << 32).bigEndian)
+        }
+        return withUnsafeBytes(of: &block) { confab_cipher_begin(context, $0.baseAddress) == 1 }
+    }
+
+    /// Writes the encrypted payload, which is `prefix` and then `payload`, and the tag behind the header in `packet`.
+    func seal(
+        _ packet: UnsafeMutableRawPointer, headerLength: Int, prefix: UnsafeRawBufferPointer,
+        payload: UnsafeRawBufferPointer, ssrc: UInt32, index: UInt64
+    ) -> Bool {
+        guard begin(ssrc: ssrc, index: index) else { return false }
+        if mac == nil, confab_gcm_authenticate(context, packet, headerLength) != 1 { return false }
+        let body = packet + headerLength
+        guard
+            confab_cipher_update(context, prefix.baseAddress, prefix.count, body) == 1,
+            confab_cipher_update(context, payload.baseAddress, payload.count, body + prefix.count) == 1
+        else { return false }
+        let length = headerLength + prefix.count + payload.count
+        guard let mac else { return confab_gcm_finish(context, packet + length) == 1 }
+        confab_srtp_mac_write(mac, packet, length, UInt32(truncatingIfNeeded: index >> 16), packet + length)
+        return true
+    }
+
+    /// Checks the tag behind `packet[..<length]` and decrypts what is behind the header, in place. After a failure the
+    /// payload is worth nothing: GCM has decrypted it before it knows.
+    func open(
+        _ packet: UnsafeMutableRawPointer, headerLength: Int, length: Int, ssrc: UInt32, index: UInt64
+    ) -> Bool {
+        let (body, tag) = (packet + headerLength, packet + length)
+        if let mac {
+            let rollovers = UInt32(truncatingIfNeeded: index >> 16)
+            guard confab_srtp_mac_verify(mac, packet, length, rollovers, tag) == 1 else { return false }
+            return begin(ssrc: ssrc, index: index)
+                && confab_cipher_update(context, body, length - headerLength, body) == 1
+        }
+        return begin(ssrc: ssrc, index: index)
+            && confab_gcm_authenticate(context, packet, headerLength) == 1
+            && confab_cipher_update(context, body, length - headerLength, body) == 1
+            && confab_gcm_verify(context, tag) == 1
+    }
+
+    /// Encrypts `packet[8..<length]` in place and writes what SRTCP has behind it: the E flag with the index and then
+    /// the tag (RFC 3711 §3.4), with GCM in the other order (RFC 7714 §9.3).
+    func sealControl(_ packet: UnsafeMutableRawPointer, length: Int, ssrc: UInt32, index: UInt32) -> Bool {
+        var trailer = (index | Self.encryptedFlag).bigEndian
+        guard begin(ssrc: ssrc, index: UInt64(index)) else { return false }
+        if mac == nil, !authenticateControl(packet, trailer: &trailer) { return false }
+        let body = packet + RTCPBounds.headerLength
+        guard confab_cipher_update(context, body, length - RTCPBounds.headerLength, body) == 1 else { return false }
+        if let mac {
+            packet.storeBytes(of: trailer, toByteOffset: length, as: UInt32.self)
+            confab_srtp_mac_write(mac, packet, length, index | Self.encryptedFlag, packet + length + 4)
+            return true
+        }
+        packet.storeBytes(of: trailer, toByteOffset: length + 16, as: UInt32.self)
+        return confab_gcm_finish(context, packet + length) == 1
+    }
+
+    /// The E flag and the index as they are in an SRTCP packet whose RTCP part has `length` bytes.
+    func controlTrailer(_ packet: UnsafeMutableRawPointer, length: Int) -> UInt32 {
+        let offset = mac == nil ? length + 16 : length
+        return UInt32(bigEndian: packet.loadUnaligned(fromByteOffset: offset, as: UInt32.self))
+    }
+
+    /// Checks the tag and decrypts `packet[8..<length]` in place. After a failure it is worth nothing.
+    func openControl(_ packet: UnsafeMutableRawPointer, length: Int, ssrc: UInt32, index: UInt32) -> Bool {
+        let body = packet + RTCPBounds.headerLength
+        let count = length - RTCPBounds.headerLength
+        if let mac {
+            let word = index | Self.encryptedFlag
+            guard confab_srtp_mac_verify(mac, packet, length, word, packet + length + 4) == 1 else { return false }
+            return begin(ssrc: ssrc, index: UInt64(index)) && confab_cipher_update(context, body, count, body) == 1
+        }
+        var trailer = (index | Self.encryptedFlag).bigEndian
+        return begin(ssrc: ssrc, index: UInt64(index))
+            && authenticateControl(packet, trailer: &trailer)
+            && confab_cipher_update(context, body, count, body) == 1
+            && confab_gcm_verify(context, packet + length) == 1
+    }
+
+    /// GCM's associated data in SRTCP: the first header, then the E flag and the index (RFC 7714 §9.2).
+    private func authenticateControl(_ packet: UnsafeMutableRawPointer, trailer: inout UInt32) -> Bool {
+        confab_gcm_authenticate(context, packet, RTCPBounds.headerLength) == 1
+            && withUnsafeBytes(of: &trailer) { confab_gcm_authenticate(context, $0.baseAddress, $0.count) == 1 }
+    }
+}

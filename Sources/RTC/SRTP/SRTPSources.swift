@@ -1,0 +1,145 @@
+/// Which packet indices of one source were already used: the highest, and a bit for each of those below it. A view of
+/// memory that `SRTPSources` owns, good until a source is added.
+struct ReplayWindow {
+    /// RFC 3711 §3.3.2 asks for 64 at least. Retransmissions may come in the stream itself and a second late: a
+    /// thousand packets are that at 10 Mbit/s.
+    static let size: UInt64 = 1024
+    /// 2^16 sequence numbers in 2^32 rollovers: after that the master key is used up (RFC 3711 §9.2).
+    static let mostIndex: UInt64 = 1 << 48 - 1
+    static let wordCount = 1 + Int(size / 64)
+
+    /// The highest index, then the bits.
+    private let words: UnsafeMutablePointer<UInt64>
+
+    init(_ words: UnsafeMutablePointer<UInt64>) { self.words = words }
+
+    var highest: UInt64 { words[0] }
+
+    /// The index that a sequence number most probably has (RFC 3711 §3.3.1), below zero when it is from before the
+    /// first rollover that can be. nil when the key is used up.
+    func estimate(_ sequence: UInt16) -> Int64? {
+        let half: Int64 = 1 << 15
+        let last = Int64(UInt16(truncatingIfNeeded: highest))
+        var step = Int64(sequence) - last
+        if last < half {
+            if step > half { step -= 2 * half }
+        } else if last - half > Int64(sequence) {
+            step += 2 * half
+        }
+        let index = Int64(highest) + step
+        return index <= Int64(Self.mostIndex) ? index : nil
+    }
+
+    /// Neither used nor too old to know.
+    func isFresh(_ index: UInt64) -> Bool {
+        if index > highest { return true }
+        guard highest - index < Self.size else { return false }
+        let (word, bit) = Self.place(index)
+        return words[word] & bit == 0
+    }
+
+    func start(_ index: UInt64) {
+        words[0] = index
+        for word in 1..<Self.wordCount { words[word] = 0 }
+        set(index)
+    }
+
+    func mark(_ index: UInt64) {
+        guard index > highest else { return set(index) }
+        guard index - highest < Self.size else { return start(index) }
+        // The window is a ring: what it moves over loses the bits of those that fall out behind.
+        var skipped = highest + 1
+        while skipped < index {
+            let (word, bit) = Self.place(skipped)
+            words[word] &= ~bit
+            skipped += 1
+        }
+        words[0] = index
+        set(index)
+    }
+
+    private func set(_ index: UInt64) {
+        let (word, bit) = Self.place(index)
+        words[word] |= bit
+    }
+
+    @inline(__always)
+    private static func place(_ index: UInt64) -> (word: Int, bit: UInt64) {
+        (1 + Int(index % size / 64), 1 << (index % 64))
+    }
+}
+
+/// The windows of all sources under one key, found by SSRC. A hash table with open addressing in one piece of memory;
+/// a source is never forgotten, because its old packets could then be sent or replayed again under the same key.
+final class SRTPSources {
+    /// A source takes a word for its SSRC, then its window.
+    private static let stride = 1 + ReplayWindow.wordCount
+
+    private let most: Int
+    private var count = 0
+    /// A power of two, and more than twice `count`, so that a search ends.
+    private var capacity = 8
+    private var words: UnsafeMutablePointer<UInt64>
+
+    /// - Parameter most: how many sources there may be.
+    init(most: Int) {
+        self.most = most
+        words = Self.memory(capacity)
+    }
+
+    deinit { words.deallocate() }
+
+    private static func memory(_ capacity: Int) -> UnsafeMutablePointer<UInt64> {
+        let words = UnsafeMutablePointer<UInt64>.allocate(capacity: capacity * stride)
+        words.initialize(repeating: 0, count: capacity * stride)
+        return words
+    }
+
+    var isFull: Bool { count >= most }
+
+    /// Marked, because 0 is an SSRC too and must not look like a free place.
+    @inline(__always)
+    private static func key(_ ssrc: UInt32) -> UInt64 { 1 << 32 | UInt64(ssrc) }
+
+    /// The place of this SSRC, or the free one where it belongs.
+    @inline(__always)
+    private func place(_ ssrc: UInt32) -> UnsafeMutablePointer<UInt64> {
+        // SSRCs that are counted up are spread too (Knuth's multiplicative hashing).
+        var slot = Int((ssrc &* 0x9E37_79B1) >> 16) & (capacity - 1)
+        while true {
+            let place = words + slot * Self.stride
+            if place[0] == Self.key(ssrc) || place[0] == 0 { return place }
+            slot = (slot + 1) & (capacity - 1)
+        }
+    }
+
+    func window(_ ssrc: UInt32) -> ReplayWindow? {
+        let place = place(ssrc)
+        return place[0] == 0 ? nil : ReplayWindow(place + 1)
+    }
+
+    /// Adds a source that is not there yet, with the index of its first packet.
+    ///
+    /// - Returns: false when there is no room.
+    func add(_ ssrc: UInt32, first index: UInt64) -> Bool {
+        guard !isFull else { return false }
+        if 2 * (count + 1) >= capacity { grow() }
+        let place = place(ssrc)
+        place[0] = Self.key(ssrc)
+        ReplayWindow(place + 1).start(index)
+        count += 1
+        return true
+    }
+
+    private func grow() {
+        let (old, oldCapacity) = (words, capacity)
+        capacity *= 2
+        words = Self.memory(capacity)
+        for slot in 0..<oldCapacity {
+            let source = old + slot * Self.stride
+            guard source[0] != 0 else { continue }
+            place(UInt32(truncatingIfNeeded: source[0])).update(from: source, count: Self.stride)
+        }
+        old.deallocate()
+    }
+}

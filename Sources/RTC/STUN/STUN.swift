@@ -1,0 +1,82 @@
+/// Session Traversal Utilities for NAT (RFC 8489): the numbers that a reader and a writer agree on.
+public enum STUN {
+    /// RFC 8489 §5. Requests without it are of RFC 3489, which nobody sends any more except to make servers answer.
+    public static let magicCookie: UInt32 = 0x2112_a442
+    public static let headerLength = 20
+    /// In bytes. A browser's Binding request has about 150; a STUN message is one datagram (RFC 8489 §6.1).
+    public static let mostBytes = 1500
+    /// A browser sends seven or eight. Each takes four bytes at least, so a datagram could have hundreds.
+    public static let mostAttributes = 32
+    /// How many attributes that we do not know are named in an answer (RFC 8489 §14.9).
+    public static let mostUnknown = 8
+
+    /// RFC 8489 §18.2.
+    static let binding: UInt16 = 0x001
+
+    /// RFC 8489 §18.3, RFC 8445 §20.1.
+    enum Attribute {
+        static let username: UInt16 = 0x0006
+        static let messageIntegrity: UInt16 = 0x0008
+        static let errorCode: UInt16 = 0x0009
+        static let unknownAttributes: UInt16 = 0x000a
+        static let realm: UInt16 = 0x0014
+        static let nonce: UInt16 = 0x0015
+        static let messageIntegritySHA256: UInt16 = 0x001c
+        static let xorMappedAddress: UInt16 = 0x0020
+        static let priority: UInt16 = 0x0024
+        static let useCandidate: UInt16 = 0x0025
+        static let fingerprint: UInt16 = 0x8028
+        static let iceControlled: UInt16 = 0x8029
+        static let iceControlling: UInt16 = 0x802a
+    }
+
+    public enum Class: UInt16, Sendable {
+        case request = 0
+        case indication = 1
+        case success = 2
+        case failure = 3
+    }
+
+    /// The names that a request is addressed with, before anything is verified: enough to find whom to ask. Both point
+    /// into `datagram`; nil if it is no Binding request of RFC 8445 §7.2.2.
+    public static func username(
+        of datagram: UnsafeRawBufferPointer
+    ) -> (local: UnsafeRawBufferPointer, remote: UnsafeRawBufferPointer)? {
+        guard let message = STUNMessage(datagram), message.class == .request, message.method == binding,
+            let name = message.username, let colon = name.firstIndex(of: UInt8(ascii: ":"))
+        else { return nil }
+        return (
+            UnsafeRawBufferPointer(rebasing: name[..<colon]), UnsafeRawBufferPointer(rebasing: name[(colon + 1)...])
+        )
+    }
+
+    /// The type field has the class's two bits between the method's (RFC 8489 §5).
+    static func type(_ class: Class, _ method: UInt16) -> UInt16 {
+        let low = `class`.rawValue & 1, high = `class`.rawValue >> 1
+        return (method & 0xf80) << 2 | (method & 0x70) << 1 | method & 0xf | low << 4 | high << 8
+    }
+
+    /// ITU V.42's CRC-32, as FINGERPRINT has it (RFC 8489 §14.7).
+    static func crc32(_ bytes: UnsafeRawBufferPointer) -> UInt32 {
+        var register: UInt32 = 0xffff_ffff
+        for byte in bytes { register = crcTable[Int((register ^ UInt32(byte)) & 0xff)] ^ (register >> 8) }
+        return ~register
+    }
+
+    static let fingerprintMask: UInt32 = 0x5354_554e
+
+    private static let crcTable: [UInt32] = (0..<256).map { (index: UInt32) in
+        (0..<8).reduce(index) { value, _ in value & 1 == 1 ? 0xedb8_8320 ^ (value >> 1) : value >> 1 }
+    }
+}
+
+/// Which request an answer is to: 96 random bits (RFC 8489 §5).
+public struct STUNTransaction: Hashable, Sendable {
+    public var high: UInt32
+    public var low: UInt64
+
+    public init(high: UInt32, low: UInt64) { (self.high, self.low) = (high, low) }
+    public init(using random: inout some RandomNumberGenerator) {
+        self.init(high: random.next(), low: random.next())
+    }
+}

@@ -1,0 +1,141 @@
+import RTC
+
+/// One media section that a client publishes: a microphone or a camera. It has one encoding, or several of the same picture
+/// (simulcast, RFC 8853), and knows who watches.
+final class IncomingTrack {
+    unowned let peer: Peer
+    let mid: String
+    let kind: MediaKind
+    private(set) var codecs: [Codec] = []
+    /// Index into `codecs` by payload type, or none; looked up for every packet.
+    private var codecByPayloadType = [Int8](repeating: -1, count: 128)
+    private var repairedByPayloadType = [UInt8](repeating: 255, count: 128)
+    var extensions: [HeaderExtension: UInt8] = [:]
+    var audioLevelID: UInt8 = 0
+    /// Whether lost packets can be asked for (RFC 4585), and keyframes by PLI rather than FIR.
+    private(set) var repairs = false
+    private(set) var takesPLI = true
+    var clockRate: UInt32 { kind == .audio ? 48_000 : 90_000 }
+    private(set) var encodings: [IncomingEncoding] = []
+    /// What it is published as.
+    weak var publication: Publication?
+    var subscribers: [OutgoingTrack] = []
+
+    /// More encodings of one picture than browsers make.
+    static let mostEncodings = 4
+
+    init(peer: Peer, mid: String, kind: MediaKind) {
+        (self.peer, self.mid, self.kind) = (peer, mid, kind)
+    }
+
+    /// Takes over what was negotiated, again after each offer.
+    func update(_ media: NegotiatedMedia) {
+        codecs = media.codecs
+        codecByPayloadType = .init(repeating: -1, count: 128)
+        repairedByPayloadType = .init(repeating: 255, count: 128)
+        for (index, codec) in codecs.enumerated() where codec.payloadType < 128 {
+            codecByPayloadType[Int(codec.payloadType)] = Int8(clamping: index)
+            if let repair = codec.rtxPayloadType, repair < 128 {
+                repairedByPayloadType[Int(repair)] = codec.payloadType
+            }
+        }
+        extensions = media.extensions
+        audioLevelID = media.extensions[.audioLevel] ?? 0
+        repairs = codecs.contains(where: \.nack)
+        takesPLI = codecs.contains(where: \.pli)
+    }
+
+    func codecIndex(_ payloadType: UInt8) -> Int? {
+        let index = codecByPayloadType[Int(payloadType & 127)]
+        return index < 0 ? nil : Int(index)
+    }
+
+    /// The payload type that packets of this one are repeats of (RFC 4588 §8.1).
+    func repaired(_ payloadType: UInt8) -> UInt8? {
+        let repaired = repairedByPayloadType[Int(payloadType & 127)]
+        return repaired == 255 ? nil : repaired
+    }
+
+    /// The encoding with this restriction id, made when it is new; nil when there are too many.
+    func encoding(rid: String?) -> IncomingEncoding? {
+        if let known = encodings.first(where: { $0.rid == rid }) { return known }
+        guard encodings.count < Self.mostEncodings, peer.encodingCount < Peer.mostEncodings else { return nil }
+        let encoding = IncomingEncoding(track: self, rid: rid)
+        encodings.append(encoding)
+        return encoding
+    }
+
+    /// The one that subscribers watch: the first that lives, in the publisher's order.
+    func watched(now: MediaTime) -> IncomingEncoding? {
+        encodings.first { $0.isAlive(at: now) } ?? encodings.first
+    }
+
+    func remove(_ subscriber: OutgoingTrack) { subscribers.removeAll { $0 === subscriber } }
+}
+
+/// One RTP stream that a client sends, and what is known of it.
+final class IncomingEncoding {
+    unowned let track: IncomingTrack
+    let rid: String?
+    private(set) var ssrc: UInt32 = 0
+    var repairSSRC: UInt32?
+    /// From the moment when the SSRC is known.
+    var statistics: ReceiverStatistics?
+    var missing = NACKGenerator()
+    private(set) var history: PacketHistory?
+    var keyframes = KeyframeRequests()
+    /// Arrived since the last flush, in order.
+    var pending: [PendingPacket] = []
+    var lastPacketAt: MediaTime?
+    /// The publisher's last sender report, and when it came.
+    var report: SourceReport?
+    var firSequence: UInt8 = 0
+
+    /// A stream that was silent this long does not hold on to its subscribers.
+    private static let silence = MediaInterval.seconds(2)
+
+    init(track: IncomingTrack, rid: String?) {
+        (self.track, self.rid) = (track, rid)
+        pending.reserveCapacity(64)
+    }
+
+    /// Its packets have this SSRC from now on; what was counted of another is over.
+    func begin(_ ssrc: UInt32) {
+        self.ssrc = ssrc
+        statistics = ReceiverStatistics(ssrc: ssrc, clockRate: track.clockRate)
+        missing = NACKGenerator()
+        history = nil
+        report = nil
+        // They are numbered as the former ones were.
+        pending.removeAll(keepingCapacity: true)
+        for subscriber in track.subscribers where subscriber.encoding === self { subscriber.pauseForwarding() }
+    }
+
+    func isAlive(at now: MediaTime) -> Bool {
+        lastPacketAt.map { now - $0 < Self.silence } ?? false
+    }
+
+    func keep(_ bytes: UnsafeRawBufferPointer, _ packet: RTPPacket, sequence: Int64) {
+        guard track.kind == .video else { return }
+        let history = history ?? PacketHistory()
+        self.history = history
+        history.store(bytes, packet, sequence: sequence)
+    }
+}
+
+/// A packet between its arrival and the flush. The bytes are the receiver's buffer.
+struct PendingPacket {
+    var bytes: UnsafeRawBufferPointer
+    var packet: RTPPacket
+    var sequence: Int64
+    var codec: Int
+    var startsKeyframe: Bool
+    var picture: UInt16?
+    var layerZero: UInt8?
+}
+
+/// A sender report of a publisher (RFC 3550 §6.4.1): how its media clock and its wall clock go together.
+struct SourceReport {
+    var ntp: NTPTime
+    var timestamp: UInt32
+}

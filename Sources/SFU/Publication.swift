@@ -1,0 +1,49 @@
+import RTC
+
+/// A stream in a session: which transceivers of which client it comes from, and whether it may be heard and seen.
+final class Publication {
+    let stream: Key
+    let session: String
+    let client: Key
+    var mids: Mids
+    var forwardsAudio: Bool
+    var forwardsVideo: Bool
+    var subscriptions: [Key: Subscription] = [:]
+
+    init(stream: Key, session: String, client: Key, mids: Mids, audio: Bool, video: Bool) {
+        (self.stream, self.session, self.client, self.mids) = (stream, session, client, mids)
+        (forwardsAudio, forwardsVideo) = (audio, video)
+    }
+
+    func mid(_ kind: MediaKind) -> String? { kind == .audio ? mids.audio : mids.video }
+
+    func forwards(_ kind: MediaKind) -> Bool { kind == .audio ? forwardsAudio : forwardsVideo }
+}
+
+/// A client that wants a stream, and into which of its transceivers.
+final class Subscription {
+    unowned let publication: Publication
+    let client: Key
+    var mids: Mids
+    var audio: Bool
+    var video: Bool
+    /// What the client was told of its video, and when.
+    var toldPaused: PauseReason?
+    var toldAt: MediaTime?
+
+    init(publication: Publication, client: Key, mids: Mids, audio: Bool, video: Bool) {
+        (self.publication, self.client, self.mids) = (publication, client, mids)
+        (self.audio, self.video) = (audio, video)
+    }
+
+    func mid(_ kind: MediaKind) -> String? { kind == .audio ? mids.audio : mids.video }
+
+    func wants(_ kind: MediaKind) -> Bool { kind == .audio ? audio : video }
+
+    /// Another subscription has these transceivers from now on.
+    func release(_ taken: Mids) {
+        let names = [taken.audio, taken.video].compactMap { $0 }
+        if let mid = mids.audio, names.contains(mid) { mids.audio = nil }
+        if let mid = mids.video, names.contains(mid) { mids.video = nil }
+    }
+}

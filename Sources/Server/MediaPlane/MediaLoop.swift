@@ -1,0 +1,248 @@
+import CSockets
+import Foundation
+import RTC
+import SFU
+
+/// One thread that owns a router and its sockets: reads datagrams, hands them to the router, and sends what it makes of them.
+///
+/// It decides nothing about media. Invariant: everything here runs on the loop's thread; the only way in is the inbox.
+final class MediaLoop: MediaSink {
+    struct Sockets: Sendable {
+        /// UDP, in the order of their paths' numbers.
+        var datagram: [(descriptor: Int32, isIPv6: Bool)] = []
+        var listeners: [Int32] = []
+    }
+
+    /// TCP connections at once; each takes 16 KiB and more.
+    static let mostConnections = 2000
+    /// Of one address that have not shown who they are.
+    static let mostStrangers = 16
+    /// Tags below are sockets of ours; connections are numbered from here.
+    private static let firstConnection: UInt32 = 1 << 16
+    private static let wakeTag: UInt32 = .max
+    private static let listenerTag: UInt32 = 1 << 15
+
+    private let inbox: MediaInbox
+    private let poller: any Poller
+    private let io: any DatagramIO
+    private let sockets: [DatagramSocket]
+    private let listeners: [Int32]
+    private var connections: [UInt32: StreamConnection] = [:]
+    private var nextConnection = firstConnection
+    private var dirty: Set<UInt32> = []
+    private var arena: DatagramArena
+    private let scratch = UnsafeMutableRawBufferPointer.allocate(byteCount: 4096, alignment: 16)
+    private var isScratch = false
+    private var router: Router?
+    private var now = MediaTime.monotonic
+    private var tickAt: MediaTime?
+    private var lost: UInt64 = 0
+
+    init(inbox: MediaInbox, sockets: Sockets, portable: Bool) {
+        self.inbox = inbox
+        self.sockets = sockets.datagram.map { DatagramSocket(descriptor: $0.descriptor, isIPv6: $0.isIPv6) }
+        listeners = sockets.listeners
+        #if os(Linux)
+        let batched = portable ? nil : sockets.datagram.first.flatMap { BatchedDatagrams(probing: $0.descriptor) }
+        io = batched ?? PlainDatagrams()
+        poller = portable ? PlainPoller() : EpollPoller()
+        #else
+        io = PlainDatagrams()
+        poller = PlainPoller()
+        #endif
+        arena = DatagramArena(joins: io.joins)
+        for (index, socket) in self.sockets.enumerated() { poller.add(socket.descriptor, tag: UInt32(index)) }
+        for (index, socket) in listeners.enumerated() { poller.add(socket, tag: Self.listenerTag + UInt32(index)) }
+        poller.add(inbox.wakeDescriptor, tag: Self.wakeTag)
+    }
+
+    deinit {
+        scratch.deallocate()
+        for socket in sockets { close(socket.descriptor) }
+        for socket in listeners { close(socket) }
+    }
+
+    /// Runs until the inbox is closed.
+    func run(_ makeRouter: (any MediaSink) -> Router) {
+        let router = makeRouter(self)
+        self.router = router
+        while true {
+            poller.wait(timeout(router)) { tag, readable, writable in
+                now = .monotonic
+                ready(tag, readable: readable, writable: writable, router)
+            }
+            now = .monotonic
+            guard work(router) else { break }
+            if let at = tickAt, at <= now {
+                router.tick(now: now)
+                tickAt = nil
+                dropStrangers(router)
+            }
+            sendAll()
+            inbox.report(router.takeEvents(), router.counters, lost: lost)
+        }
+        self.router = nil
+    }
+
+    /// Until the next tick, or for ever when nobody is there.
+    private func timeout(_ router: Router) -> Int32 {
+        if router.isIdle, connections.isEmpty {
+            tickAt = nil
+            return -1
+        }
+        let at = tickAt ?? now + Router.interval
+        tickAt = at
+        let wait = at - MediaTime.monotonic
+        return wait <= .zero ? 0 : Int32(clamping: (wait.nanoseconds + 999_999) / 1_000_000)
+    }
+
+    /// What other threads asked for.
+    /// - Returns: false when it is over.
+    private func work(_ router: Router) -> Bool {
+        for request in inbox.take() {
+            guard request(router) else { return false }
+        }
+        return true
+    }
+
+    private func ready(_ tag: UInt32, readable: Bool, writable: Bool, _ router: Router) {
+        switch tag {
+        case Self.wakeTag: inbox.heard()
+        case Self.firstConnection...: serve(tag, readable: readable, writable: writable, router)
+        case Self.listenerTag...: accept(Int(tag - Self.listenerTag))
+        default: read(tag, router)
+        }
+    }
+
+    // MARK: UDP
+
+    /// Reads until nothing is left, but no longer than others can wait.
+    private func read(_ index: UInt32, _ router: Router) {
+        let socket = sockets[Int(index)]
+        for _ in 0..<8 {
+            let now = now
+            let count = io.receive(socket) { datagram, source in
+                router.receive(datagram, on: Path(socket: index, remote: source), now: now)
+            }
+            router.flush(now: now)
+            if count < io.burst { break }
+        }
+        sendAll()
+    }
+
+    // MARK: TCP
+
+    private func accept(_ index: Int) {
+        var storage = sockaddr_storage()
+        var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
+        let descriptor = withUnsafeMutablePointer(to: &storage) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                Foundation.accept(listeners[index], $0, &length)
+            }
+        }
+        guard descriptor >= 0 else { return }
+        guard let remote = TransportAddress(storage), connections.count < Self.mostConnections,
+            strangers(like: remote) < Self.mostStrangers
+        else {
+            close(descriptor)
+            return
+        }
+        SocketOptions.configureStream(descriptor)
+        let number = nextConnection
+        // Numbers come again after 4 billion connections.
+        nextConnection = nextConnection < Self.wakeTag - 1 ? nextConnection + 1 : Self.firstConnection
+        let path = Path(socket: number, isTCP: true, remote: remote)
+        connections[number] = StreamConnection(descriptor: descriptor, path: path, now: now)
+        poller.add(descriptor, tag: number)
+    }
+
+    /// Connections of the same address that have shown nothing yet.
+    private func strangers(like remote: TransportAddress) -> Int {
+        connections.values.count {
+            $0.path.remote.high == remote.high && $0.path.remote.low == remote.low && router?.knows($0.path) == false
+        }
+    }
+
+    private func serve(_ number: UInt32, readable: Bool, writable: Bool, _ router: Router) {
+        guard let connection = connections[number] else { return }
+        var isGood = true
+        if readable {
+            let (path, now) = (connection.path, now)
+            isGood = connection.read {
+                router.receive($0, on: path, now: now)
+            } done: {
+                router.flush(now: now)
+            }
+        }
+        if isGood, writable { isGood = flush(connection, number) }
+        if !isGood { drop(number, router) }
+    }
+
+    private func flush(_ connection: StreamConnection, _ number: UInt32) -> Bool {
+        let isGood = connection.flush(now: now)
+        poller.watch(connection.descriptor, tag: number, writing: connection.isWaiting)
+        return isGood
+    }
+
+    private func drop(_ number: UInt32, _ router: Router) {
+        guard let connection = connections.removeValue(forKey: number) else { return }
+        dirty.remove(number)
+        poller.remove(connection.descriptor)
+        router.pathClosed(connection.path)
+    }
+
+    private func dropStrangers(_ router: Router) {
+        for (number, connection) in connections
+        where now - connection.openedAt > StreamConnection.patience && !router.knows(connection.path) {
+            drop(number, router)
+        }
+    }
+
+    // MARK: Sending (MediaSink)
+
+    func prepare(_ capacity: Int) -> UnsafeMutableRawBufferPointer {
+        isScratch = false
+        if let memory = arena.prepare(capacity) { return memory }
+        sendDatagrams()
+        if let memory = arena.prepare(capacity) { return memory }
+        // Nothing of ours is so long.
+        isScratch = true
+        return scratch
+    }
+
+    func send(_ count: Int, on path: Path) {
+        guard !isScratch else { return }
+        guard path.isTCP else { return arena.commit(count, on: path) }
+        guard let connection = connections[path.socket], let memory = arena.prepare(count) else { return }
+        if !connection.send(UnsafeRawBufferPointer(memory), now: now) { lost &+= 1 }
+        dirty.insert(path.socket)
+    }
+
+    func queuedTime(on path: Path) -> MediaInterval {
+        guard path.isTCP, let since = connections[path.socket]?.waitingSince else { return .zero }
+        return now - since
+    }
+
+    private func sendDatagrams() {
+        guard !arena.isEmpty else { return }
+        lost &+= UInt64(io.send(arena, on: sockets))
+        arena.clear()
+    }
+
+    private func sendAll() {
+        sendDatagrams()
+        guard !dirty.isEmpty, let router else { return }
+        for number in dirty {
+            guard let connection = connections[number] else { continue }
+            if !flush(connection, number) { drop(number, router) }
+        }
+        dirty.removeAll(keepingCapacity: true)
+    }
+}
+
+extension MediaTime {
+    /// The system's monotonic clock.
+    static var monotonic: MediaTime {
+        MediaTime(nanoseconds: confab_monotonic())
+    }
+}

@@ -1,0 +1,90 @@
+import CSockets
+import Foundation
+import RTC
+
+/// Making sockets, and what is set on them.
+enum SocketOptions {
+    /// Two seconds of 8 Mbit/s in each direction: a loop that is late for a moment loses nothing.
+    private static let datagramBuffer: Int32 = 4 << 20
+    /// The system's, for a connection that is to show early when it cannot keep up.
+    private static let streamBuffer: Int32 = 128 << 10
+
+    static func makeNonBlocking(_ descriptor: Int32) {
+        _ = fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) | O_NONBLOCK)
+        _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
+    }
+
+    static func configureStream(_ descriptor: Int32) {
+        makeNonBlocking(descriptor)
+        set(descriptor, Int32(IPPROTO_TCP), TCP_NODELAY, 1)
+        set(descriptor, SOL_SOCKET, SO_SNDBUF, streamBuffer)
+    }
+
+    /// A UDP socket for media.
+    static func datagram(_ address: TransportAddress) throws(MediaPlaneError) -> Int32 {
+        let descriptor = try open(address, kind: datagramKind)
+        set(descriptor, SOL_SOCKET, SO_RCVBUF, datagramBuffer)
+        set(descriptor, SOL_SOCKET, SO_SNDBUF, datagramBuffer)
+        #if os(Linux)
+        // Beyond the system's limit, for those who may.
+        set(descriptor, SOL_SOCKET, SO_RCVBUFFORCE, datagramBuffer)
+        set(descriptor, SOL_SOCKET, SO_SNDBUFFORCE, datagramBuffer)
+        #endif
+        return descriptor
+    }
+
+    /// A TCP socket that takes connections.
+    static func listener(_ address: TransportAddress) throws(MediaPlaneError) -> Int32 {
+        let descriptor = try open(address, kind: streamKind)
+        guard listen(descriptor, 128) == 0 else {
+            close(descriptor)
+            throw MediaPlaneError("TCP \(address) cannot be listened on: \(reason).")
+        }
+        return descriptor
+    }
+
+    /// The port that the system chose.
+    static func port(of descriptor: Int32) -> UInt16? {
+        var storage = sockaddr_storage()
+        var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
+        let result = withUnsafeMutablePointer(to: &storage) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { getsockname(descriptor, $0, &length) }
+        }
+        return result == 0 ? TransportAddress(storage)?.port : nil
+    }
+
+    private static func open(_ address: TransportAddress, kind: Int32) throws(MediaPlaneError) -> Int32 {
+        let what = kind == datagramKind ? "UDP" : "TCP"
+        let descriptor = socket(address.isIPv4 ? AF_INET : AF_INET6, kind, 0)
+        guard descriptor >= 0 else { throw MediaPlaneError("No \(what) socket can be made: \(reason).") }
+        makeNonBlocking(descriptor)
+        if !address.isIPv4 { set(descriptor, Int32(IPPROTO_IPV6), IPV6_V6ONLY, 1) }
+        if kind == streamKind { set(descriptor, SOL_SOCKET, SO_REUSEADDR, 1) }
+        guard let (storage, length) = address.storage(ipv6: !address.isIPv4) else { return descriptor }
+        var copy = storage
+        let result = withUnsafePointer(to: &copy) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { bind(descriptor, $0, length) }
+        }
+        guard result == 0 else {
+            let reason = reason
+            close(descriptor)
+            throw MediaPlaneError("\(what) \(address) cannot be opened for media: \(reason).")
+        }
+        return descriptor
+    }
+
+    private static var reason: String { String(cString: strerror(errno)) }
+
+    private static func set(_ descriptor: Int32, _ level: Int32, _ option: Int32, _ value: Int32) {
+        var value = value
+        _ = setsockopt(descriptor, level, option, &value, socklen_t(MemoryLayout<Int32>.size))
+    }
+
+    #if os(Linux)
+    private static let datagramKind = Int32(SOCK_DGRAM.rawValue)
+    private static let streamKind = Int32(SOCK_STREAM.rawValue)
+    #else
+    private static let datagramKind = SOCK_DGRAM
+    private static let streamKind = SOCK_STREAM
+    #endif
+}

@@ -1,0 +1,7 @@
+// libsrtp2, which checks our SRTP in tests.
+#ifndef CONFAB_CSRTP_SHIM_H
+#define CONFAB_CSRTP_SHIM_H
+
+#include <srtp2/srtp.h>
+
+#endif

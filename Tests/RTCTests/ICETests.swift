@@ -1,0 +1,310 @@
+import TestSupport
+import Testing
+
+@testable import RTC
+
+/// Keeps what is sent.
+final class SentDatagrams: DatagramSink {
+    private let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: 2048, alignment: 8)
+    var sent: [(bytes: [UInt8], path: Path)] = []
+
+    deinit { memory.deallocate() }
+    func prepare(_ capacity: Int) -> UnsafeMutableRawBufferPointer { memory }
+    func send(_ count: Int, on path: Path) { sent.append((Array(memory.prefix(count)), path)) }
+    func take() -> [(bytes: [UInt8], path: Path)] {
+        defer { sent = [] }
+        return sent
+    }
+}
+
+@Suite struct ICELiteTests {
+    private let sink = SentDatagrams()
+    private var random = SeededGenerator(seed: 1)
+    private let ours: ICECredentials
+    private let theirs: ICECredentials
+    private var agent: ICELiteAgent
+    private let home = Path(socket: 0, remote: TransportAddress(v4: 0x0a00_0001, port: 5000))
+    private let away = Path(socket: 0, remote: TransportAddress(v4: 0x0a00_0002, port: 6000))
+
+    init() {
+        ours = ICECredentials(using: &random)
+        theirs = ICECredentials(using: &random)
+        agent = ICELiteAgent(local: ours, remoteUfrag: theirs.ufrag)
+    }
+
+    private func at(_ milliseconds: Int64) -> MediaTime { MediaTime(nanoseconds: milliseconds * 1_000_000) }
+
+    private func request(
+        to name: String? = nil, password: String? = nil, _ body: (inout STUNWriter) -> Void = { _ in }
+    ) -> [UInt8] {
+        var memory = [UInt8](repeating: 0, count: STUN.mostBytes)
+        let count = memory.withUnsafeMutableBytes { memory in
+            var writer = STUNWriter(memory, .request, transaction: STUNTransaction(high: 5, low: 6))
+            writer.username(Array((name ?? "\(ours.ufrag):\(theirs.ufrag)").utf8))
+            writer.priority(1)
+            writer.controlling(tieBreaker: 1)
+            body(&writer)
+            return writer.finish(key: Array((password ?? ours.password).utf8))
+        }
+        return Array(memory.prefix(count ?? 0))
+    }
+
+    private mutating func take(_ datagram: [UInt8], on path: Path, at milliseconds: Int64 = 0) -> ICEOutcome {
+        datagram.withUnsafeBytes { agent.handle($0, on: path, now: at(milliseconds), sink: sink) }
+    }
+
+    @Test mutating func aCheckIsAnsweredWithTheAddressItCameFrom() throws {
+        #expect(take(request(), on: home) == .validated)
+        #expect(agent.isValidated(home) && agent.selectedPath == nil)
+        let answer = try #require(sink.take().first)
+        #expect(answer.path == home)
+        // RFC 8489: header, address, code, fingerprint; nothing that an attacker could have somebody else receive.
+        #expect(answer.bytes.count == 64)
+        try answer.bytes.withUnsafeBytes {
+            let message = try #require(STUNMessage($0))
+            #expect(message.class == .success && message.transaction == STUNTransaction(high: 5, low: 6))
+            #expect(message.mappedAddress == home.remote && message.isAuthentic(Array(ours.password.utf8)))
+        }
+        #expect(take(request(), on: home) == .refreshed)
+    }
+
+    @Test mutating func strangersGetNoAnswer() {
+        let stranger = "\(ours.ufrag):stranger"
+        #expect(take(request(to: stranger), on: home) == .dropped(.unknownName))
+        #expect(take(request(to: "\(theirs.ufrag):\(ours.ufrag)"), on: home) == .dropped(.unknownName))
+        #expect(take(request(to: ours.ufrag), on: home) == .dropped(.unknownName))
+        #expect(take(request(password: theirs.password), on: home) == .dropped(.unauthenticated))
+        // Not even to be told what is wrong with the request.
+        let odd = request(password: theirs.password) { $0.raw(0x7000, [1]) }
+        #expect(take(odd, on: home) == .dropped(.unauthenticated))
+        #expect(take([0, 1, 0, 0], on: home) == .dropped(.malformed))
+        #expect(sink.sent.isEmpty && !agent.hasPath)
+    }
+
+    @Test mutating func anyNameWillDoBeforeTheirsIsKnown() {
+        agent = ICELiteAgent(local: ours)
+        #expect(take(request(), on: home) == .validated)
+        agent.setRemote(ufrag: "another")
+        #expect(take(request(), on: home) == .dropped(.unknownName))
+    }
+
+    @Test mutating func whatMustBeUnderstoodAndIsNotIsRefusedByName() throws {
+        #expect(take(request { $0.raw(0x7001, []) }, on: home) == .refused(420))
+        let answer = try #require(sink.take().first)
+        try answer.bytes.withUnsafeBytes {
+            let message = try #require(STUNMessage($0))
+            #expect(message.class == .failure && message.errorCode == 420)
+            #expect(message.isAuthentic(Array(ours.password.utf8)))
+        }
+        #expect(!agent.isValidated(home))
+    }
+
+    @Test mutating func nobodyElseIsControlled() throws {
+        #expect(take(request { $0.controlled(tieBreaker: .max) }, on: home) == .refused(487))
+        let answer = try #require(sink.take().first)
+        answer.bytes.withUnsafeBytes { #expect(STUNMessage($0)?.errorCode == 487) }
+    }
+
+    @Test mutating func theLastNominationCounts() {
+        #expect(take(request { $0.useCandidate() }, on: home) == .selected)
+        #expect(agent.selectedPath == home)
+        #expect(take(request(), on: away) == .validated)
+        #expect(agent.selectedPath == home)
+        #expect(take(request { $0.useCandidate() }, on: away) == .selected)
+        #expect(agent.selectedPath == away)
+        #expect(take(request { $0.useCandidate() }, on: away) == .refreshed)
+    }
+
+    @Test mutating func aPathThatNobodyAsksOverIsGoneAfterThirtySeconds() {
+        _ = take(request { $0.useCandidate() }, on: home, at: 0)
+        _ = take(request(), on: away, at: 10_000)
+        #expect(agent.nextTimeout == at(30_000))
+        agent.handleTimeout(now: at(29_999))
+        #expect(agent.selectedPath == home)
+        agent.handleTimeout(now: at(30_000))
+        #expect(!agent.isValidated(home) && agent.selectedPath == away)
+        agent.handleTimeout(now: at(40_000))
+        #expect(agent.selectedPath == nil && !agent.hasPath && agent.nextTimeout == nil)
+    }
+
+    @Test mutating func theNumberOfPathsIsBounded() {
+        _ = take(request { $0.useCandidate() }, on: home, at: 0)
+        for port in 1...UInt16(100) {
+            let path = Path(socket: 0, remote: TransportAddress(v4: 0x0a00_0003, port: port))
+            #expect(take(request(), on: path, at: Int64(port)) == .validated)
+            #expect(agent.isValidated(path))
+        }
+        let kept = (1...UInt16(100)).filter {
+            agent.isValidated(Path(socket: 0, remote: TransportAddress(v4: 0x0a00_0003, port: $0)))
+        }
+        #expect(kept == Array(86...100))
+        #expect(agent.isValidated(home) && agent.selectedPath == home)
+    }
+
+    @Test mutating func aRestartKeepsTheOldPathUntilThereIsANewOne() {
+        _ = take(request { $0.useCandidate() }, on: home)
+        let oldCheck = request()
+        let (newer, newest) = (ICECredentials(using: &random), ICECredentials(using: &random))
+        agent.restart(local: newer, remoteUfrag: "new1")
+        agent.restart(local: newest, remoteUfrag: "new2")
+        #expect(agent.selectedPath == home && take(oldCheck, on: home, at: 10_000) == .refreshed)
+        let superseded = request(to: "\(newer.ufrag):new1", password: newer.password)
+        #expect(take(superseded, on: away) == .dropped(.unknownName))
+        let fresh = request(to: "\(newest.ufrag):new2", password: newest.password)
+        #expect(take(fresh, on: away, at: 11_000) == .validated)
+        #expect(agent.selectedPath == home)
+        let nomination = request(to: "\(newest.ufrag):new2", password: newest.password) { $0.useCandidate() }
+        #expect(take(nomination, on: away, at: 12_000) == .selected)
+        #expect(agent.selectedPath == away && !agent.isValidated(home))
+        #expect(take(oldCheck, on: home, at: 13_000) == .dropped(.unknownName))
+    }
+
+    @Test mutating func aClosedConnectionTakesItsPathsWithIt() {
+        let stream = Path(socket: 9, isTCP: true, remote: away.remote)
+        _ = take(request(), on: home)
+        _ = take(request { $0.useCandidate() }, on: stream)
+        agent.remove(socket: 9)
+        #expect(agent.selectedPath == home && !agent.isValidated(stream))
+    }
+}
+
+@Suite struct ICEControllingTests {
+    private let best = TransportAddress(v4: 0x0a00_0001, port: 40000)
+    private let second = TransportAddress(v4: 0x0a00_0002, port: 40000)
+    private let client = TransportAddress(v4: 0xc0a8_0001, port: 7)
+
+    /// A lite agent and a controlling one over a network; the server has two addresses, the first preferred.
+    private final class Pair {
+        var lite: ICELiteAgent
+        var controlling: ICEControllingAgent
+        var random: SeededGenerator
+        let network: SimulatedNetwork
+        let server: SimulatedHost
+        let client: SimulatedHost
+
+        init(seed: UInt64, server addresses: [TransportAddress], client: TransportAddress, _ weather: MediaWeather) {
+            random = SeededGenerator(seed: seed)
+            let (ours, theirs) = (ICECredentials(using: &random), ICECredentials(using: &random))
+            lite = ICELiteAgent(local: ours, remoteUfrag: theirs.ufrag)
+            controlling = ICEControllingAgent(local: theirs, using: &random)
+            controlling.setRemote(ours)
+            network = SimulatedNetwork(seed: seed, weather: weather)
+            server = network.host()
+            server.addresses = addresses
+            self.client = network.host(client)
+            for (index, address) in addresses.enumerated() {
+                controlling.add(Path(socket: 0, remote: address), priority: UInt32(100 - index))
+            }
+            server.receive = { [unowned self] in
+                _ = lite.handle(UnsafeRawBufferPointer($0), on: $1, now: network.now, sink: server)
+            }
+            server.nextTimeout = { [unowned self] in lite.nextTimeout }
+            server.handleTimeout = { [unowned self] in lite.handleTimeout(now: network.now) }
+            self.client.receive = { [unowned self] in
+                _ = controlling.handle(
+                    UnsafeRawBufferPointer($0), on: $1, now: network.now, sink: self.client, using: &random)
+            }
+            self.client.nextTimeout = { [unowned self] in controlling.nextTimeout }
+            self.client.handleTimeout = { [unowned self] in
+                controlling.handleTimeout(now: network.now, sink: self.client, using: &random)
+            }
+        }
+
+        var isSelected: Bool { controlling.selectedPath != nil && lite.selectedPath != nil }
+    }
+
+    private func pair(seed: UInt64 = 1, weather: MediaWeather = MediaWeather()) -> Pair {
+        Pair(seed: seed, server: [best, second], client: client, weather)
+    }
+
+    @Test func theBestPairThatAnswersIsNominated() {
+        let pair = pair()
+        #expect(pair.network.run(for: .seconds(5)) { pair.isSelected })
+        #expect(pair.controlling.selectedPath?.remote == best)
+        #expect(pair.lite.selectedPath == Path(socket: 0, remote: client))
+    }
+
+    @Test func aWorsePairIsTakenAfterALittlePatience() {
+        let pair = pair()
+        pair.network.filter = { [best] _, _, to in to != best }
+        #expect(pair.network.run(for: .seconds(5)) { pair.isSelected })
+        #expect(pair.controlling.selectedPath?.remote == second)
+    }
+
+    @Test func whoGetsNoAnswerGivesUp() {
+        let pair = pair()
+        pair.network.filter = { _, _, _ in false }
+        #expect(pair.network.run(for: .seconds(20)) { pair.controlling.hasFailed })
+        #expect(pair.network.sent == 2 * ICEControllingAgent.mostAttempts)
+    }
+
+    @Test func answersFromElsewhereOrWithoutThePasswordAreNotBelieved() {
+        let pair = pair()
+        // Whatever the server answers is said to come from another address, or is changed.
+        let network = pair.network
+        network.filter = { [client] bytes, from, to in
+            guard to == client, from.port == 40000 else { return true }
+            network.inject(bytes, from: TransportAddress(v4: from.v4, port: 40001), to: to)
+            // The fingerprint is taken off, so that only the code stands against it.
+            var forged = Array(bytes.dropLast(8))
+            forged[3] -= 8
+            forged[forged.count - 1] ^= 1
+            if bytes.count > 60 { network.inject(forged, from: from, to: to) }
+            return false
+        }
+        network.run(for: .seconds(20))
+        #expect(pair.controlling.selectedPath == nil && pair.controlling.hasFailed)
+    }
+
+    @Test func consentIsAskedForEveryFiveSecondsAndEndsAfterThirty() {
+        let pair = pair()
+        #expect(pair.network.run(for: .seconds(5)) { pair.isSelected })
+        let before = pair.network.sent
+        pair.network.run(for: .seconds(100))
+        #expect((40...52).contains(pair.network.sent - before), "\(pair.network.sent - before) datagrams")
+        #expect(pair.isSelected)
+        pair.network.filter = { _, _, _ in false }
+        pair.network.run(for: .seconds(24))
+        #expect(pair.isSelected)
+        pair.network.run(for: .seconds(11))
+        #expect(pair.controlling.selectedPath == nil && pair.lite.selectedPath == nil)
+        // It goes on trying for a while.
+        pair.network.filter = nil
+        #expect(pair.network.run(for: .seconds(5)) { pair.isSelected })
+    }
+
+    @Test(arguments: 1...UInt64(20)) func aThirdOfTheDatagramsCanBeLost(seed: UInt64) {
+        let pair = pair(seed: seed, weather: MediaWeather(losses: 300, duplicates: 100, delay: 5...150))
+        #expect(pair.network.run(for: .seconds(30)) { pair.isSelected })
+    }
+
+    @Test func randomDatagramsNeverTrapAnAgent() {
+        let seed = UInt64.random(in: .min ... .max)
+        print("seed \(seed)")
+        let pair = pair(seed: seed)
+        var captured: [[UInt8]] = []
+        pair.network.filter = { bytes, _, _ in
+            captured.append(bytes)
+            return true
+        }
+        #expect(pair.network.run(for: .seconds(5)) { pair.isSelected })
+        var random = SeededGenerator(seed: seed)
+        for round in 0..<20_000 {
+            var bytes = captured[round % captured.count]
+            // What somebody heard he can repeat (RFC 8445 §19.2 has no remedy), but not change.
+            bytes[Int.random(in: 8..<bytes.count - 8, using: &random)] ^= .random(in: 1...255, using: &random)
+            if round % 2 == 0, bytes.count > 28 {
+                // Without its checksum it gets further.
+                bytes.removeLast(8)
+                bytes[3] = UInt8(truncatingIfNeeded: bytes.count - 20)
+            }
+            bytes.withUnsafeBytes {
+                let path = Path(socket: 0, remote: best)
+                _ = pair.lite.handle($0, on: path, now: pair.network.now, sink: pair.server)
+                _ = pair.controlling.handle(
+                    $0, on: path, now: pair.network.now, sink: pair.client, using: &pair.random)
+            }
+        }
+        #expect(!pair.lite.isValidated(Path(socket: 0, remote: best)))
+    }
+}

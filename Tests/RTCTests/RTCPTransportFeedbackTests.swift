@@ -1,0 +1,228 @@
+import TestSupport
+import Testing
+
+@testable import RTC
+
+/// One feedback packet as its reader tells it: a number and when it arrived, in ticks of 250 µs.
+private struct Told: Equatable {
+    var number: UInt16
+    var ticks: Int64?
+}
+
+private func read(_ bytes: [UInt8]) -> [Told]? {
+    parsing(bytes) { memory in
+        guard var compound = RTCPCompound(memory), case .transportFeedback(let report) = compound.next() else {
+            return nil
+        }
+        var told: [Told] = []
+        report.forEachPacket { told.append(Told(number: $0, ticks: $1.map { $0.nanoseconds / 250_000 })) }
+        return told.count == report.statusCount ? told : nil
+    }
+}
+
+@Suite struct RTCPTransportFeedbackTests {
+    private func packets(of feedback: inout TransportFeedback) -> [[UInt8]] {
+        var packets: [[UInt8]] = []
+        while true {
+            let bytes = written { _ = feedback.writeFeedback(sender: 1, media: 2, to: &$0) }
+            guard !bytes.isEmpty else { return packets }
+            packets.append(bytes)
+        }
+    }
+
+    /// Arrivals in ticks, by number.
+    private func feedback(_ arrivals: [(UInt16, Int64)]) -> [[UInt8]] {
+        var feedback = TransportFeedback()
+        for (number, ticks) in arrivals { feedback.receive(number, at: MediaTime(nanoseconds: ticks * 250_000)) }
+        return packets(of: &feedback)
+    }
+
+    private static let head = "00000001 00000002"
+
+    @Test func nothingHasNoFeedback() {
+        #expect(feedback([]).isEmpty)
+    }
+
+    @Test func theBytesAreThoseOfTheDraft() {
+        // A run of two, at the reference time of one and 4 ms later.
+        #expect(
+            feedback([(5, 256), (6, 272)])
+                == [octets("8f cd 0005" + Self.head + "0005 0002 000001 00 2002 0010")])
+        // One bit each: received, lost, received.
+        #expect(
+            feedback([(5, 257), (7, 259)])
+                == [octets("8f cd 0005" + Self.head + "0005 0003 000001 00 a800 0102")])
+        // Two bits each: small, large, lost, large and backward.
+        #expect(
+            feedback([(0, 256), (1, 600), (3, 500)])
+                == [octets("8f cd 0006" + Self.head + "0000 0004 000001 00 d880 00 0158 ff9c 00")])
+        // Losses in between: they end one chunk of 14 and begin another.
+        #expect(
+            feedback([(0, 256), (21, 256)])
+                == [octets("8f cd 0006" + Self.head + "0000 0016 000001 00 a000 8040 0000 0000")])
+        // Many of them are a run.
+        #expect(
+            feedback([(0, 256), (101, 256)])
+                == [octets("8f cd 0006" + Self.head + "0000 0066 000001 00 a000 0057 2001 0000")])
+    }
+
+    @Test func packetsAreCountedAndGoOnWhereTheLastEnded() {
+        var feedback = TransportFeedback()
+        feedback.receive(65_534, at: .milliseconds(64))
+        #expect(feedback.hasNews)
+        #expect(packets(of: &feedback).map { read($0) } == [[Told(number: 65_534, ticks: 256)]])
+        #expect(!feedback.hasNews)
+        feedback.receive(1, at: .milliseconds(65))
+        let next = packets(of: &feedback)
+        #expect(next.map { $0[19] } == [1])
+        #expect(
+            next.map { read($0) } == [
+                [
+                    Told(number: 65_535, ticks: nil), Told(number: 0, ticks: nil), Told(number: 1, ticks: 260),
+                ]
+            ])
+    }
+
+    @Test func aLatePacketIsReportedWithWhatIsBehindIt() {
+        var feedback = TransportFeedback()
+        feedback.receive(10, at: .milliseconds(64))
+        feedback.receive(12, at: .milliseconds(65))
+        _ = packets(of: &feedback)
+        feedback.receive(11, at: .milliseconds(66))
+        #expect(
+            packets(of: &feedback).map { read($0) } == [[Told(number: 11, ticks: 264), Told(number: 12, ticks: 260)]])
+        feedback.receive(11, at: .milliseconds(90))
+        feedback.receive(12, at: .milliseconds(90))
+        #expect(packets(of: &feedback).isEmpty)
+    }
+
+    @Test func aLatePacketCostsLittle() {
+        var feedback = TransportFeedback()
+        feedback.receive(0, at: .milliseconds(0))
+        for number in UInt16(2)...2_000 { feedback.receive(number, at: .milliseconds(Int64(number))) }
+        _ = packets(of: &feedback)
+        feedback.receive(1, at: .milliseconds(3_000))
+        #expect(packets(of: &feedback).isEmpty)
+    }
+
+    @Test func aPauseThatNoDeltaSaysBeginsANewPacket() throws {
+        let packets = feedback([(0, 256), (1, 256 + 32_767), (2, 256 + 32_767 + 32_768), (3, 256)])
+        #expect(
+            packets.map { read($0) } == [
+                [Told(number: 0, ticks: 256), Told(number: 1, ticks: 33_023)],
+                [Told(number: 2, ticks: 65_791)],
+                [Told(number: 3, ticks: 256)],
+            ])
+    }
+
+    @Test func theReferenceTimeWrapsWithItsBits() throws {
+        let wrap = Int64(1) << 32
+        let told = try #require(feedback([(0, wrap - 1), (1, wrap + 1)]).first.flatMap(read))
+        // The last of the 24 bits with a sign is just before the origin.
+        #expect(told == [Told(number: 0, ticks: -1), Told(number: 1, ticks: 1)])
+        #expect(feedback([(0, -5), (1, -3)]).count == 1)
+    }
+
+    @Test func aJumpBeyondTheWindowBeginsAnew() throws {
+        let packets = feedback([(0, 256), (1, 257), (20_000, 258)])
+        #expect(packets.map { read($0) } == [[Told(number: 20_000, ticks: 258)]])
+    }
+
+    @Test func theWindowIsAllThatIsRemembered() throws {
+        var feedback = TransportFeedback()
+        for number in 0..<20_000 {
+            feedback.receive(UInt16(number), at: MediaTime(nanoseconds: Int64(number) * 250_000))
+        }
+        let packets = packets(of: &feedback)
+        let told = packets.compactMap(read).flatMap(\.self)
+        #expect(told == (11_808..<20_000).map { Told(number: UInt16($0), ticks: Int64($0)) })
+        #expect(packets.allSatisfy { $0.count <= TransportFeedback.mostBytes })
+    }
+
+    @Test(arguments: [
+        // Fewer chunks, fewer deltas, no status, too many of them.
+        "8f cd 0004" + head + "0005 0002 000001 00", "8f cd 0005" + head + "0005 0003 000001 00 2001 0000",
+        "8f cd 0005" + head + "0005 0003 000001 00 2003 0000", "8f cd 0005" + head + "0005 0002 000001 00 4002 0000",
+        "8f cd 0005" + head + "0005 0000 000001 00 2000 0000", "8f cd 0005" + head + "0005 ffff 000001 00 1fff 1fff",
+        "8f cd 0009" + head + "0005 ffff 000001 00 1fff 1fff 1fff 1fff 1fff 1fff 1fff 1fff 1fff 1fff",
+        "8f cd 0005" + head + "0005 0010 000001 00 0000 0000", "8f cd 0002" + head, "8f cd 0003" + head + "00050002",
+    ])
+    func feedbackWithBogusCountsIsNone(_ text: String) {
+        #expect(read(octets(text)) == nil)
+    }
+
+    @Test func aReservedStatusHasNoDelta() {
+        #expect(read(octets("8f cd 0005" + Self.head + "0005 0002 000001 00 6002 0000"))?.map(\.ticks) == [nil, nil])
+    }
+}
+
+/// A transport over which packets get lost, late and repeated, and whose feedback is compared with what happened.
+private struct LossyTransport {
+    var random: SeededGenerator
+    var feedback = TransportFeedback()
+    var number: Int64
+    var ticks: Int64 = 1_000
+    private var first: Int64?
+    /// When each arrived first, by number.
+    var arrived: [Int64: Int64] = [:]
+    var told: [Int64: Int64?] = [:]
+
+    init(seed: UInt64) {
+        random = SeededGenerator(seed: seed)
+        number = .random(in: 65_536...131_071, using: &random)
+    }
+
+    mutating func send(_ count: Int) {
+        let loss = Int.random(in: 0...60, using: &random)
+        for _ in 0..<count {
+            number += 1
+            ticks += .random(in: 0...(Bool.random(using: &random) ? 20 : 400), using: &random)
+            if Int.random(in: 0..<100, using: &random) < loss { continue }
+            arrive(number)
+            if Int.random(in: 0..<10, using: &random) == 0 { arrive(number - .random(in: 0...20, using: &random)) }
+        }
+    }
+
+    private mutating func arrive(_ number: Int64) {
+        // Nothing is told of what was sent before the first that arrived.
+        guard number >= first ?? number else { return }
+        first = first ?? number
+        if arrived[number] == nil { arrived[number] = ticks }
+        feedback.receive(UInt16(truncatingIfNeeded: number), at: MediaTime(nanoseconds: ticks * 250_000))
+    }
+
+    /// - Returns: what is wrong.
+    mutating func report() -> String? {
+        while feedback.hasNews {
+            let bytes = written { _ = feedback.writeFeedback(sender: 1, media: 2, to: &$0) }
+            guard bytes.count <= TransportFeedback.mostBytes else { return "\(bytes.count) bytes" }
+            guard let told = read(bytes) else { return "not read" }
+            for one in told {
+                let place = number + Int64(Int16(bitPattern: one.number &- UInt16(truncatingIfNeeded: number)))
+                if place > number { return "\(place) was never sent" }
+                if let before = self.told[place], let before, before != one.ticks { return "\(place) moved" }
+                self.told[place] = .some(one.ticks)
+            }
+        }
+        return nil
+    }
+}
+
+@Suite struct RTCPTransportFeedbackModelTests {
+    @Test func whatIsToldIsWhatHappened() {
+        for _ in 0..<200 {
+            let seed = UInt64.random(in: 0 ... .max)
+            var transport = LossyTransport(seed: seed)
+            for _ in 0..<8 {
+                transport.send(.random(in: 1...400, using: &transport.random))
+                if let wrong = transport.report() { return #expect(Bool(false), "seed \(seed): \(wrong)") }
+            }
+            for (number, ticks) in transport.arrived {
+                let told = transport.told[number] ?? nil
+                #expect(told == ticks, "seed \(seed): \(number)")
+            }
+            let lost = transport.told.filter { $0.value == nil }.keys
+            #expect(lost.allSatisfy { transport.arrived[$0] == nil }, "seed \(seed)")
+        }
+    }
+}

@@ -1,0 +1,56 @@
+@testable import RTC
+
+/// Bytes from hexadecimal digits; whatever is no digit is skipped.
+func octets(_ text: String) -> [UInt8] {
+    let digits = text.compactMap(\.hexDigitValue)
+    return stride(from: 0, to: digits.count - 1, by: 2).map { UInt8(digits[$0] << 4 | digits[$0 + 1]) }
+}
+
+/// What a parser makes of bytes that are followed by nothing.
+@discardableResult
+func parsing<Result>(_ bytes: [UInt8], _ body: (UnsafeRawBufferPointer) throws -> Result) rethrows -> Result {
+    try bytes.withUnsafeBytes(body)
+}
+
+func written(capacity: Int = 1_500, _ body: (inout ByteWriter) -> Void) -> [UInt8] {
+    var memory = [UInt8](repeating: 0xee, count: capacity)
+    let count = memory.withUnsafeMutableBytes { bytes in
+        var writer = ByteWriter(bytes)
+        body(&writer)
+        return writer.count
+    }
+    return Array(memory.prefix(count))
+}
+
+/// A header as `RTPHeaderWriter` writes it, nil where there was no room.
+func header(
+    capacity: Int = 400, twoByteExtensions: Bool = false, _ body: (inout RTPHeaderWriter) -> Void = { _ in }
+) -> [UInt8]? {
+    var memory = [UInt8](repeating: 0xee, count: capacity)
+    let length = memory.withUnsafeMutableBytes { bytes in
+        var writer = RTPHeaderWriter(
+            into: bytes, payloadType: 96, marker: true, sequenceNumber: 0x1234, timestamp: 0x5678_9abc,
+            ssrc: 0xdef0_1234, twoByteExtensions: twoByteExtensions)
+        body(&writer)
+        return writer.finish()
+    }
+    return length == 0 ? nil : Array(memory.prefix(length))
+}
+
+/// The extension elements of a packet, nil when it is none.
+func elements(of bytes: [UInt8]) -> [(id: UInt8, bytes: [UInt8])]? {
+    parsing(bytes) { memory in
+        guard let packet = RTPPacket(memory) else { return nil }
+        var found: [(id: UInt8, bytes: [UInt8])] = []
+        packet.forEachHeaderExtension(in: memory) { found.append(($0, Array(memory[$1]))) }
+        return found
+    }
+}
+
+extension MediaTime {
+    static func milliseconds(_ count: Int64) -> MediaTime { MediaTime(nanoseconds: count * 1_000_000) }
+    static func microseconds(_ count: Int64) -> MediaTime { MediaTime(nanoseconds: count * 1_000) }
+}
+
+/// What a mutating function answers, where `#expect` would call it on a copy.
+func answer<Value, Result>(of value: inout Value, _ body: (inout Value) -> Result) -> Result { body(&value) }

@@ -1,0 +1,122 @@
+import TestSupport
+import Testing
+
+@testable import RTC
+
+@Suite struct RTPNACKTests {
+    private static let roundTrip = MediaInterval.milliseconds(50)
+
+    private func due(_ generator: inout NACKGenerator, at milliseconds: Int64) -> [UInt16] {
+        var numbers: [UInt16] = []
+        generator.forEachDue(at: .milliseconds(milliseconds), roundTrip: Self.roundTrip) { numbers.append($0) }
+        return numbers
+    }
+
+    @Test func whatIsMissingIsAskedForAfterAWhile() {
+        var generator = NACKGenerator()
+        generator.receive(10, at: .milliseconds(0))
+        generator.receive(13, at: .milliseconds(5))
+        #expect(generator.nextTimeout == .milliseconds(20))
+        #expect(due(&generator, at: 19) == [])
+        #expect(due(&generator, at: 20) == [11, 12])
+        #expect(generator.nextTimeout == .milliseconds(70))
+        #expect(due(&generator, at: 69) == [])
+        #expect(due(&generator, at: 70) == [11, 12])
+        #expect(!answer(of: &generator) { $0.takeKeyframeNeed() })
+    }
+
+    @Test func whatWasOvertakenIsNotAskedFor() {
+        var generator = NACKGenerator()
+        for (number, time) in [(10, 0), (12, 5), (11, 15), (13, 20)] as [(Int64, Int64)] {
+            #expect(answer(of: &generator) { $0.receive(number, at: .milliseconds(time)) } == (number == 11))
+        }
+        #expect(generator.nextTimeout == nil)
+        #expect(due(&generator, at: 1_000) == [])
+    }
+
+    @Test func anAnswerEndsTheAsking() {
+        var generator = NACKGenerator()
+        generator.receive(65_534, at: .milliseconds(0))
+        generator.receive(65_538, at: .milliseconds(0))
+        #expect(due(&generator, at: 15) == [65_535, 0, 1])
+        #expect(answer(of: &generator) { $0.receive(65_536, at: .milliseconds(40)) })
+        #expect(!answer(of: &generator) { $0.receive(65_536, at: .milliseconds(40)) })
+        #expect(due(&generator, at: 65) == [65_535, 1])
+    }
+
+    @Test func afterTenTriesOnlyAKeyframeHelps() {
+        var generator = NACKGenerator()
+        generator.receive(1, at: .milliseconds(0))
+        generator.receive(3, at: .milliseconds(0))
+        var asked = 0
+        for time in Int64(0)..<2_000 where !due(&generator, at: time).isEmpty { asked += 1 }
+        #expect(asked == NACKGenerator.mostTries)
+        #expect(generator.outstanding == 0)
+        #expect(answer(of: &generator) { $0.takeKeyframeNeed() })
+        #expect(!answer(of: &generator) { $0.takeKeyframeNeed() })
+    }
+
+    @Test func aLargeHoleIsGivenUp() {
+        var generator = NACKGenerator()
+        generator.receive(1, at: .milliseconds(0))
+        generator.receive(3, at: .milliseconds(0))
+        generator.receive(1_004, at: .milliseconds(0))
+        #expect(generator.outstanding == 0)
+        #expect(answer(of: &generator) { $0.takeKeyframeNeed() })
+        generator.receive(1_006, at: .milliseconds(0))
+        #expect(due(&generator, at: 100) == [1_005])
+    }
+
+    @Test func theNewestOfTooManyAreAskedFor() {
+        var generator = NACKGenerator()
+        generator.receive(0, at: .milliseconds(0))
+        for number in stride(from: Int64(2), through: 500, by: 2) { generator.receive(number, at: .milliseconds(0)) }
+        #expect(generator.outstanding == 250)
+        #expect(!answer(of: &generator) { $0.takeKeyframeNeed() })
+        generator.receive(502, at: .milliseconds(0))
+        #expect(answer(of: &generator) { $0.takeKeyframeNeed() })
+        #expect(due(&generator, at: 15).first == 3)
+        generator.receive(1_000, at: .milliseconds(0))
+        #expect(generator.outstanding == 250)
+        #expect(due(&generator, at: 15) == Array(750...999))
+        #expect(answer(of: &generator) { $0.takeKeyframeNeed() })
+    }
+
+    @Test func whatWasLostBeforeAKeyframeIsForgotten() {
+        var generator = NACKGenerator()
+        for number: Int64 in [1, 4, 10, 12] { generator.receive(number, at: .milliseconds(0)) }
+        generator.forget(before: 10)
+        #expect(due(&generator, at: 15) == [11])
+        generator.forget(before: 1_000)
+        #expect(generator.outstanding == 0)
+    }
+
+    @Test func anythingMayCome() {
+        let seed = UInt64.random(in: 0 ... .max)
+        print("NACKs: seed \(seed)")
+        var random = SeededGenerator(seed: seed)
+        for _ in 0..<100 {
+            var generator = NACKGenerator()
+            var missing: Set<Int64> = []
+            var highest: Int64?
+            for step in Int64(0)..<500 {
+                let reach = Int64.random(in: 0...8, using: &random) == 0 ? Int64(1_200) : 4
+                let number = (highest ?? 70_000) + .random(in: -reach...reach, using: &random)
+                let was = generator.receive(number, at: .milliseconds(step))
+                #expect(!was || missing.contains(number), "seed \(seed)")
+                if let last = highest, number > last + 1 { missing.formUnion(last + 1..<number) }
+                missing.remove(number)
+                highest = max(highest ?? number, number)
+                let asked = due(&generator, at: step)
+                #expect(asked.count <= NACKGenerator.mostOutstanding)
+                for number in asked {
+                    let behind = Int64(UInt16(truncatingIfNeeded: highest ?? 0) &- number)
+                    #expect(missing.contains((highest ?? 0) - behind), "seed \(seed)")
+                }
+            }
+        }
+        var generator = NACKGenerator()
+        for number: Int64 in [.min, .max, 0, .min, .max] { generator.receive(number, at: .milliseconds(0)) }
+        #expect(generator.outstanding == 0)
+    }
+}

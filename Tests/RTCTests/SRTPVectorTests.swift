@@ -1,0 +1,110 @@
+import COpenSSL
+import Testing
+
+@testable import RTC
+
+/// The examples of RFC 3711 and RFC 7714.
+@Suite struct SRTPVectorTests {
+    private static let gcmKeys = SRTPSessionKeys(
+        encryptionKey: hex("000102030405060708090a0b0c0d0e0f"), authenticationKey: [],
+        salt: hex("517569642070726f2071756f"))
+
+    @Test func counterModeMakesTheKeyStreamOfRFC3711AppendixB2() throws {
+        let context = try #require(confab_aes_ctr_new(hex("2B7E151628AED2A6ABF7158809CF4F3C")))
+        defer { EVP_CIPHER_CTX_free(context) }
+        let salt = hex("F0F1F2F3F4F5F6F7F8F9FAFBFCFD")
+        for (counter, expected) in [
+            (
+                "0000",
+                "E03EAD0935C95E80E166B16DD92B4EB4D23513162B02D0F72A43A2FE4A5F97AB41E95B3BB0A2E8DD477901E4FCA894C0"
+            ),
+            (
+                "FEFF",
+                "EC8CDF7398607CB0F2D21675EA9EA1E4362B7C3C6773516318A077D7FC5073AE6A2CC3787889374FBEB4C81B17BA6C44"
+            ),
+        ] {
+            var stream = [UInt8](repeating: 0, count: 48)
+            #expect(confab_cipher_begin(context, salt + hex(counter)) == 1)
+            let done = stream.withUnsafeMutableBytes {
+                confab_cipher_update(context, $0.baseAddress, $0.count, $0.baseAddress)
+            }
+            #expect(done == 1)
+            #expect(stream == hex(expected))
+        }
+    }
+
+    @Test func sessionKeysAreThoseOfRFC3711AppendixB3() throws {
+        let keys = try #require(
+            SRTPSessionKeys(
+                profile: .aes128CMSHA1, masterKey: hex("E1F97A0D3E018BE0D64FA32C06DE4139"),
+                masterSalt: hex("0EC675AD498AFEEBB6960B3AABE6"), kind: .rtp))
+        #expect(keys.encryptionKey == hex("C61E7A93744F39EE10734AFE3FF7A087"))
+        #expect(keys.salt == hex("30CBBC08863D8C85D49DB34A9AE1"))
+        // The first 20 of the 94 bytes that the example derives.
+        #expect(keys.authenticationKey == hex("CEBE321F6FF7716B6FD4AB49AF256A156D38BAA4"))
+    }
+
+    @Test func aGCMPacketIsThatOfRFC7714Section16() throws {
+        let sender = try #require(SRTPSender(profile: .aeadAES128GCM, media: Self.gcmKeys, control: Self.gcmKeys))
+        let receiver = try #require(SRTPReceiver(profile: .aeadAES128GCM, media: Self.gcmKeys, control: Self.gcmKeys))
+        let packet = PlainPacket(
+            header: hex("8040f17b 8041f8d3 5501a0b2"), payload: Array("Gallia est omnis divisa in partes tres".utf8))
+        let datagram = hex(
+            """
+            8040f17b 8041f8d3 5501a0b2 f24de3a3 fb34de6c acba861c 9d7e4bca be633bd5 0d294e6f 42a5f47a 51c7d19b 36de3adf
+            8833899d 7f27beb1 6a9152cf 765ee439 0cce
+            """)
+        #expect(sender.protect(packet) == datagram)
+        #expect(receiver.open(datagram) == .packet(packet.whole))
+    }
+
+    /// §16.1.3: the whole packet as associated data.
+    @Test func aGCMTagAloneIsThatOfRFC7714Section16() throws {
+        let context = try #require(confab_aes_gcm_new(Self.gcmKeys.encryptionKey, 1))
+        defer { EVP_CIPHER_CTX_free(context) }
+        let packet = hex("8040f17b 8041f8d3 5501a0b2") + Array("Gallia est omnis divisa in partes tres".utf8)
+        var tag = [UInt8](repeating: 0, count: 16)
+        #expect(confab_cipher_begin(context, hex("51753c6580c2726f20718414")) == 1)
+        #expect(confab_gcm_authenticate(context, packet, packet.count) == 1)
+        #expect(confab_gcm_finish(context, &tag) == 1)
+        #expect(tag == hex("22493f82d2bce397e9d79e3b19aa4216"))
+    }
+
+    private static let controlPacket = hex(
+        """
+        81c8000d 4d617273 4e545031 4e545032 52545020 0000042a 0000e930 4c756e61 deadbeef deadbeef deadbeef deadbeef
+        deadbeef
+        """)
+
+    @Test func aGCMControlPacketIsThatOfRFC7714Section17() throws {
+        let sender = try #require(
+            SRTPSender(
+                profile: .aeadAES128GCM, media: Self.gcmKeys, control: Self.gcmKeys, nextControlIndex: 0x5d4))
+        let receiver = try #require(SRTPReceiver(profile: .aeadAES128GCM, media: Self.gcmKeys, control: Self.gcmKeys))
+        let datagram = hex(
+            """
+            81c8000d 4d617273 63e94885 dcdab67c a727d766 2f6b7e99 7ff5c0f7 6c06f32d c676a5f1 730d6fda 4ce09b46 86303ded
+            0bb9275b c84aa458 96cf4d2f c5abf872 45d9eade 800005d4
+            """)
+        #expect(sender.protectControl(Self.controlPacket) == datagram)
+        #expect(receiver.openControl(datagram) == .packet(Self.controlPacket))
+    }
+
+    /// §17.3: authentic, but in the clear, which we do not take.
+    @Test func anUnencryptedControlPacketIsRefused() throws {
+        let receiver = try #require(SRTPReceiver(profile: .aeadAES128GCM, media: Self.gcmKeys, control: Self.gcmKeys))
+        let datagram = Self.controlPacket + hex("841dd968 3dd78ec9 2ae58790 125f62b3 000005d4")
+        #expect(receiver.openControl(datagram) == .failed(.malformed))
+    }
+
+    @Test(arguments: SRTPProfile.allCases) func exportedKeysAreCutInTheOrderOfRFC5764(_ profile: SRTPProfile) throws {
+        let exported = (0..<profile.exportLength).map { UInt8($0) }
+        let keys = try #require(SRTPProfile.KeyingMaterial(exported: exported, profile: profile))
+        #expect(keys.clientKey == Array(0..<16))
+        #expect(keys.serverKey == Array(16..<32))
+        #expect(keys.clientSalt == Array(exported[32..<(32 + profile.saltLength)]))
+        #expect(keys.serverSalt == Array(exported[(32 + profile.saltLength)...]))
+        #expect(SRTPProfile.KeyingMaterial(exported: exported + [0], profile: profile) == nil)
+        #expect(SRTPProfile.KeyingMaterial(exported: exported.dropLast(), profile: profile) == nil)
+    }
+}

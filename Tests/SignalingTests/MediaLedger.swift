@@ -1,0 +1,76 @@
+import Signaling
+import Wire
+
+/// What a media plane would know after each command, and which command it could not make sense of.
+struct MediaLedger {
+    struct Routed: Equatable {
+        var session: SessionID
+        var publisher: ConnectionID
+        var mids: MediaMids
+        var audio: Bool
+        var video: Bool
+        var subscribers: [ConnectionID: Subscription] = [:]
+    }
+
+    struct Subscription: Equatable {
+        var mids: MediaMids
+        var audio: Bool
+        var video: Bool
+    }
+
+    private(set) var streams: [StreamID: Routed] = [:]
+    /// Streams that were there once: an id is never used again.
+    private var past: Set<StreamID> = []
+    private var left: Set<ConnectionID> = []
+
+    var subscriptionCount: Int { streams.values.reduce(0) { $0 + $1.subscribers.count } }
+
+    /// Carries a command out, or says what is wrong with it.
+    mutating func note(_ command: MediaCommand) -> String? {
+        switch command {
+        case .offer(let client, _, _, _), .close(let client, _): return naming(client, command)
+        case .leave(let client): return leave(client)
+        case .publish(let stream, let session, let client, let mids, let audio, let video):
+            if let fault = naming(client, command) { return fault }
+            guard !past.contains(stream) else { return "\(stream) was unpublished and comes again" }
+            if let known = streams[stream], (known.session, known.publisher) != (session, client) {
+                return "\(stream) is suddenly somebody else's"
+            }
+            let subscribers = streams[stream]?.subscribers ?? [:]
+            streams[stream] = Routed(
+                session: session, publisher: client, mids: mids, audio: audio, video: video, subscribers: subscribers
+            )
+        case .update(let stream, let audio, let video):
+            guard let known = streams[stream] else { return "\(stream) changes and is not there" }
+            guard (known.audio, known.video) != (audio, video) else { return "\(stream) changes to what it is" }
+            streams[stream]?.audio = audio
+            streams[stream]?.video = video
+        case .unpublish(let stream):
+            guard streams.removeValue(forKey: stream) != nil else { return "\(stream) is not there to be unpublished" }
+            past.insert(stream)
+        case .subscribe(let stream, let session, let client, let mids, let audio, let video):
+            if let fault = naming(client, command) { return fault }
+            guard streams[stream]?.session == session else { return "\(stream) is not in \(session)" }
+            guard !mids.isEmpty else { return "\(stream) is subscribed to without a place for it" }
+            streams[stream]?.subscribers[client] = Subscription(mids: mids, audio: audio, video: video)
+        case .unsubscribe(let stream, let client):
+            guard streams[stream]?.subscribers.removeValue(forKey: client) != nil else {
+                return "\(client) has no subscription of \(stream) to end"
+            }
+        }
+        return nil
+    }
+
+    private func naming(_ client: ConnectionID, _ command: MediaCommand) -> String? {
+        left.contains(client) ? "\(client) is named after it left: \(command)" : nil
+    }
+
+    private mutating func leave(_ client: ConnectionID) -> String? {
+        guard left.insert(client).inserted else { return "\(client) left twice" }
+        if streams.values.contains(where: { $0.publisher == client }) { return "\(client) left a stream behind" }
+        if streams.values.contains(where: { $0.subscribers[client] != nil }) {
+            return "\(client) left and still watches"
+        }
+        return nil
+    }
+}

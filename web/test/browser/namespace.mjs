@@ -1,0 +1,243 @@
+// A network of several machines inside this one, for bad weather that touches nothing else: each machine is a network namespace
+// with an address of its own, and a bridge joins them. What happens to a machine's packets is up to nftables rules inside it.
+// For this one has to be root on Linux; elsewhere `whyNoNetwork` says why not, and tests skip.
+import { execFile } from 'node:child_process';
+import http from 'node:http';
+import net from 'node:net';
+import path from 'node:path';
+import { promisify } from 'node:util';
+import { launchChromium } from './chromium.mjs';
+import { launchFirefox } from './firefox.mjs';
+import { Child, removeFolder, tellUndertaker, temporaryFolder } from './process.mjs';
+
+// Debian keeps them where only root's path leads.
+const env = { ...process.env, PATH: `${process.env.PATH}:/usr/sbin:/sbin` };
+
+/** Nothing outside sees these addresses, so any will do. */
+const prefix = '10.201.0';
+/** Nobody else listens on the server's machine. */
+const port = 8080;
+
+/** @param {string} command @param {string[]} args @param {string} [input] what it reads */
+async function run(command, args, input) {
+  const running = promisify(execFile)(command, args, { env });
+  if (input !== undefined) running.child.stdin.end(input);
+  return (await running).stdout;
+}
+
+/** Why there can be no such network here; undefined where there can. */
+export async function whyNoNetwork() {
+  if (process.platform !== 'linux') return 'network namespaces are a thing of Linux';
+  if (process.getuid() !== 0) return 'only root may make network namespaces';
+  const probe = `confab-${process.pid}-probe`;
+  try {
+    await run('ip', ['netns', 'add', probe]);
+  } catch (error) {
+    return `no network namespace can be made: ${error.message}`;
+  }
+  try {
+    await run('ip', ['netns', 'exec', probe, 'nft', 'list', 'ruleset']);
+    await run('ip', ['-n', probe, 'link', 'add', 'bridge', 'type', 'bridge']);
+  } catch (error) {
+    return `a network namespace is of no use here: ${error.message}`;
+  } finally {
+    await run('ip', ['netns', 'delete', probe]);
+  }
+}
+
+/**
+ * Makes a machine for the server and one for each of the given names.
+ *
+ * @param {string[]} names
+ * @returns {Promise<Network>}
+ */
+export async function startNetwork(names) {
+  const network = new Network();
+  try {
+    await network.start(names);
+  } catch (error) {
+    await network.close();
+    throw error;
+  }
+  return network;
+}
+
+class Network {
+  /** Where the server runs. @type {Machine} */
+  server;
+  /** @type {Machine[]} */
+  clients = [];
+  /** What `startServer` needs to run there and be reached. */
+  options;
+  #folder;
+
+  async start(names) {
+    this.#folder = await temporaryFolder('network');
+    const make = (name) => new Machine(`confab-${process.pid}-${name}`, path.join(this.#folder, name));
+    this.server = make('server');
+    this.clients = names.map(make);
+    await this.server.start();
+    await this.server.ip('link', 'add', 'bridge', 'type', 'bridge');
+    await this.server.ip('address', 'add', `${prefix}.1/24`, 'dev', 'bridge');
+    await this.server.ip('link', 'set', 'bridge', 'up');
+    this.server.address = `${prefix}.1`;
+    for (const [index, machine] of this.clients.entries()) {
+      await machine.start();
+      const cable = ['type', 'veth', 'peer', 'name', 'cable', 'netns', machine.name];
+      await this.server.ip('link', 'add', `cable${index}`, ...cable);
+      await this.server.ip('link', 'set', `cable${index}`, 'master', 'bridge', 'up');
+      await machine.ip('link', 'set', 'cable', 'up');
+      await machine.moveTo(`${prefix}.${index + 11}`);
+    }
+    this.options = { machine: this.server, flags: ['--host', this.server.address, '--port', String(port)] };
+  }
+
+  /** Good weather again. */
+  async clear() {
+    await Promise.all(this.clients.map((machine) => machine.clear()));
+  }
+
+  async close() {
+    await Promise.all([this.server, ...this.clients].map((machine) => machine?.close()));
+    await removeFolder(this.#folder);
+  }
+}
+
+/** Inside the machine: passes on to the port that the first line names, for those outside who can only reach files. */
+const doorkeeper = `
+  const net = require('node:net');
+  const [door] = process.argv.slice(1);
+  net.createServer((outside) => {
+    outside.on('error', () => {});
+    outside.once('data', (first) => {
+      const end = first.indexOf(10);
+      const inside = net.connect(Number(first.subarray(0, end)), '127.0.0.1');
+      inside.on('error', () => outside.destroy());
+      outside.on('close', () => inside.destroy());
+      inside.write(first.subarray(end + 1));
+      outside.pipe(inside).pipe(outside);
+    });
+  }).listen(door, () => console.log('The door is open.'));
+`;
+
+export class Machine {
+  /** @type {string} */
+  address;
+  /** For HTTP requests from here to addresses of its loopback. */
+  agent = new http.Agent();
+  #doorkeeper;
+
+  /** @param {string} name of the namespace @param {string} door a file that is not there yet */
+  constructor(name, door) {
+    Object.assign(this, { name, door });
+    this.agent.createConnection = (options) => {
+      const socket = net.connect(door);
+      socket.write(`${options.port}\n`);
+      return socket;
+    };
+  }
+
+  async start() {
+    tellUndertaker(`+machine ${this.name}`);
+    await run('ip', ['netns', 'add', this.name]);
+    await this.ip('link', 'set', 'lo', 'up');
+    this.#doorkeeper = new Child(process.execPath, ['-e', doorkeeper, this.door], { machine: this });
+    await this.#doorkeeper.line(/The door is open/, 60_000);
+  }
+
+  /** How `spawn` starts this command on the machine. @returns {[string, string[]]} */
+  inside(command, args) {
+    return ['ip', ['netns', 'exec', this.name, command, ...args]];
+  }
+
+  ip(...args) {
+    return run('ip', ['-n', this.name, ...args]);
+  }
+
+  /** Gives it this address and takes away the one it had, as when a phone goes from one network to another. */
+  async moveTo(address) {
+    await this.ip('address', 'flush', 'dev', 'cable');
+    await this.ip('address', 'add', `${address}/24`, 'dev', 'cable');
+    // Browsers that were not allowed a camera use the interface of the default route alone.
+    await this.ip('route', 'replace', 'default', 'via', `${prefix}.1`);
+    this.address = address;
+  }
+
+  // The weather: rules of nftables for what comes and goes between this machine and others.
+
+  /** Some of the datagrams are lost, each way. @param {number} percent */
+  lose(percent) {
+    return this.#rain(`meta l4proto udp numgen random mod 100 < ${percent} counter drop`);
+  }
+
+  /** Datagrams do not get through, as behind a firewall that knows nothing but the web. */
+  loseDatagrams() {
+    return this.#rain('meta l4proto udp counter drop');
+  }
+
+  /** Nothing gets through, and nobody is told. */
+  loseEverything() {
+    return this.#rain('counter drop');
+  }
+
+  /** Nothing to and from these ports gets through. @param {...number} ports */
+  losePorts(...ports) {
+    return this.#rain(...ports.flatMap((one) => ['sport', 'dport'].map((end) => `meta l4proto { tcp, udp } th ${end} ${one} counter drop`)));
+  }
+
+  async clear() {
+    await this.#nft('-f', '-', 'table inet weather {}\ndelete table inet weather\n');
+  }
+
+  /** How many packets were lost since the weather changed last, each way. */
+  async lost() {
+    const { nftables } = JSON.parse(await this.#nft('--json', 'list', 'ruleset'));
+    const count = { input: 0, output: 0 };
+    for (const { rule } of nftables) {
+      for (const { counter } of rule?.expr ?? []) if (counter) count[rule.chain] += counter.packets;
+    }
+    return count;
+  }
+
+  #rain(...drops) {
+    // What a machine says to itself does not travel.
+    const lines = (name, way) => [`chain ${name} {`, `type filter hook ${name} priority 0`, `meta ${way} "lo" accept`, ...drops, '}'];
+    return this.#nft('-f', '-', [
+      'table inet weather {}', 'delete table inet weather',
+      'table inet weather {', ...lines('input', 'iifname'), ...lines('output', 'oifname'), '}', '',
+    ].join('\n'));
+  }
+
+  /** The last argument is what it reads, when it reads from `-`. */
+  #nft(...args) {
+    const input = args.includes('-') ? args.pop() : undefined;
+    return run(...this.inside('nft', args), input);
+  }
+
+  // Browsers on it. The server's address is as good as this machine's own to them: cameras work there.
+
+  /** @param {Parameters<typeof launchChromium>[0]} [options] */
+  chromium(options = {}) {
+    const flags = [`--unsafely-treat-insecure-origin-as-secure=http://${prefix}.1:${port}`, ...options.flags ?? []];
+    return launchChromium({ ...options, flags, machine: this });
+  }
+
+  /** @param {Parameters<typeof launchFirefox>[0]} [options] */
+  firefox(options = {}) {
+    const prefs = {
+      'dom.securecontext.allowlist': `${prefix}.1`,
+      'media.devices.insecure.enabled': true,
+      'media.getusermedia.insecure.enabled': true,
+      ...options.prefs,
+    };
+    return launchFirefox({ ...options, prefs, machine: this });
+  }
+
+  /** Ends nothing but the way in: who started something on it ends that. */
+  async close() {
+    await this.#doorkeeper?.kill();
+    // It may not have come to be.
+    await run('ip', ['netns', 'delete', this.name]).catch(() => {});
+    tellUndertaker(`-machine ${this.name}`);
+  }
+}

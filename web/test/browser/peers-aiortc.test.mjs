@@ -1,0 +1,174 @@
+// Another implementation of WebRTC as the peer of the built server: aiortc publishes and watches through it, with
+// Chromium's page and with itself. Its side of the wire is `../peers/aiortc_peer.py`.
+import assert from 'node:assert/strict';
+import { execFile, spawn } from 'node:child_process';
+import path from 'node:path';
+import { createInterface } from 'node:readline';
+import test from 'node:test';
+import { promisify } from 'node:util';
+import { sharedBrowsers } from './browsers.mjs';
+import { colourName, colours, framesRise, seesColour, soundArrives } from './media.mjs';
+import { repository } from './server.mjs';
+import { assertNoComplaints, serve } from './stranger.mjs';
+import { NotYet, stopwatch, until } from './wait.mjs';
+
+const { chromium } = sharedBrowsers();
+
+/** A tone is counted by the second, and one second may begin or end in silence. */
+const hertzNear = 15;
+
+let pythonPath;
+
+/** The Python that has aiortc, fetched once into a cache by the script that also installs the browsers. */
+async function python() {
+  const { stdout } = await promisify(execFile)(path.join(repository, 'scripts', 'browser-setup'), ['--peers-media']);
+  return stdout.trim();
+}
+
+/** A server with a routed session, and a way to get tokens for it. */
+async function routed(t) {
+  const server = await serve(t);
+  const session = await server.command('session', 'create', '--media', 'routed');
+  const token = (role) => server.command('token', 'create', '--session', session, '--role', role);
+  return { server, session, token };
+}
+
+/** A client of that session with aiortc in it, which ends with the test. */
+async function join(t, { server, session, token }, label, role = 'publisher') {
+  pythonPath ??= python();
+  const peer = new Peer(await pythonPath, [server.url, session, await token(role)], label);
+  t.after(() => peer.process.kill('SIGKILL'));
+  await peer.tells('joined');
+  return peer;
+}
+
+/** The plain page in that session. */
+async function open(t, { server, session, token }, role, colour, tone) {
+  const browser = await chromium();
+  const page = await browser.newPage({ colour, tone });
+  t.after(() => page.close());
+  await page.goto(`${server.url}/try#session=${session}&token=${await token(role)}`);
+  // Without a gesture the painted microphone stays silent.
+  await page.press('Tab');
+  return page;
+}
+
+class Peer {
+  /** Everything it told, the latest last. @type {{event: string, args: any[]}[]} */
+  told = [];
+  /** What it wrote beside that, such as a traceback. @type {string[]} */
+  errors = [];
+  ended = false;
+
+  constructor(command, args, label) {
+    this.label = label;
+    const script = path.join(repository, 'web', 'test', 'peers', 'aiortc_peer.py');
+    this.process = spawn(command, ['-B', script, ...args], { stdio: ['pipe', 'pipe', 'pipe'] });
+    this.process.once('exit', () => { this.ended = true; });
+    // A command for one that has gone.
+    this.process.stdin.on('error', () => {});
+    createInterface({ input: this.process.stdout }).on('line', (line) => this.told.push(JSON.parse(line)));
+    createInterface({ input: this.process.stderr }).on('line', (line) => this.errors.push(`    ${line}`));
+  }
+
+  do(command, more = {}) {
+    this.process.stdin.write(`${JSON.stringify({ do: command, ...more })}\n`);
+  }
+
+  publish(colour, hertz, codec = 'VP8') {
+    this.do('publish', { colour: colours[colour], hertz, codec });
+  }
+
+  /** Waits until the latest of these that it told passes the check, which throws `NotYet`; its first argument. */
+  tells(event, check = () => {}) {
+    return until(`${this.label} tells ${event}`, () => {
+      const trouble = this.told.find(({ event: name }) => ['fault', 'failed', 'closed'].includes(name));
+      if (this.ended || trouble) throw new Error(`${this.label} is in trouble:\n${this.explain()}`);
+      const latest = this.told.findLast(({ event: name }) => name === event);
+      if (!latest) throw new NotYet('it has not');
+      check(latest.args[0]);
+      return latest.args[0];
+    }, { why: () => this.explain() });
+  }
+
+  sees(colour) {
+    return this.tells('picture', ({ rgb }) => {
+      if (colourName(rgb) !== colour) throw new NotYet(`the picture is ${colourName(rgb)}`);
+    });
+  }
+
+  hears(hertz) {
+    return this.tells('sound', ({ hertz: heard, level }) => {
+      if (level < 0.01 || Math.abs(heard - hertz) > hertzNear) throw new NotYet(`it hears ${heard} Hz at ${level}`);
+    });
+  }
+
+  explain() {
+    const lines = this.told.map((line) => `    ${JSON.stringify(line)}`).filter((line) => !line.includes('"answer"'));
+    return [...lines.slice(-25), ...this.errors.slice(-25)].join('\n');
+  }
+}
+
+for (const codec of ['VP8', 'H264']) {
+  test(`what aiortc publishes in ${codec} is seen and heard in Chromium`, async (t) => {
+    const room = await routed(t);
+    const page = await open(t, room, 'subscriber');
+    const peer = await join(t, room, 'the publisher');
+    const time = stopwatch();
+    peer.publish('magenta', 440, codec);
+    await peer.tells('connected');
+    t.diagnostic(`connected after ${time()}`);
+    await seesColour(page, 'magenta');
+    t.diagnostic(`seen after ${time()}`);
+    await soundArrives(page);
+    t.diagnostic(`heard after ${time()}`);
+    await framesRise(page);
+    assertNoComplaints(page);
+  });
+}
+
+test('what Chromium publishes is seen and heard by aiortc', async (t) => {
+  const room = await routed(t);
+  const page = await open(t, room, 'publisher', 'yellow', 600);
+  const peer = await join(t, room, 'the watcher', 'subscriber');
+  const time = stopwatch();
+  peer.do('watch');
+  await peer.tells('connected');
+  t.diagnostic(`connected after ${time()}`);
+  await peer.sees('yellow');
+  t.diagnostic(`seen after ${time()}`);
+  await peer.hears(600);
+  t.diagnostic(`heard after ${time()}`);
+  assertNoComplaints(page);
+});
+
+test('aiortc watches aiortc, also one after the other in the same transceivers, and by another codec', async (t) => {
+  const room = await routed(t);
+  const watcher = await join(t, room, 'the watcher', 'subscriber');
+  const publishers = [
+    ['the first', 'cyan', 440, 'VP8'], ['the second', 'red', 880, 'H264'], ['the third', 'blue', 660, 'VP8'],
+  ];
+  for (const [label, colour, hertz, codec] of publishers) {
+    const publisher = await join(t, room, label);
+    publisher.publish(colour, hertz, codec);
+    assert.ok((await publisher.tells('answer')).includes(` ${codec}/90000`));
+    await publisher.tells('connected');
+    // The first stream was there before anybody watched: its next picture that stands alone must be asked for.
+    if (label === 'the first') watcher.do('watch');
+    const time = stopwatch();
+    await watcher.sees(colour);
+    await watcher.hears(hertz);
+    t.diagnostic(`${label}, in ${codec}, is seen and heard after ${time()}`);
+  }
+});
+
+test('the server\'s answer names UDP and TCP, and aiortc keeps to what it understands', async (t) => {
+  const room = await routed(t);
+  const peer = await join(t, room, 'one');
+  peer.publish('green', 440);
+  const sdp = await peer.tells('answer');
+  assert.match(sdp, /^a=ice-lite\r$/m);
+  assert.match(sdp, /^a=candidate:\S+ 1 udp .* typ host\r$/m);
+  assert.match(sdp, /^a=candidate:\S+ 1 tcp .* typ host tcptype passive\r$/m);
+  await peer.tells('connected');
+});

@@ -1,0 +1,271 @@
+// Media through the server, as pages see it: nobody learns the other's address, everything is encrypted as promised, one pair of
+// connections outlives every partner, and how long the first picture takes.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { sharedBrowsers } from './browsers.mjs';
+import { keepFirstFrames, keepMessages, peerDetails, source } from './in-page.mjs';
+import { framesRise, remoteColour } from './media.mjs';
+import { startNetwork, whyNoNetwork } from './namespace.mjs';
+import { arrive, assertNoComplaints, assertNothingThrown, begin, keepReceiving, meet, says, see, serve } from './stranger.mjs';
+import { NotYet } from './wait.mjs';
+
+const { chromium, firefox } = sharedBrowsers();
+/** RFC 7714's, by the name that DTLS has for it. */
+const gcm = 'SRTP_AEAD_AES_128_GCM';
+
+/** Everything that the page received or knows, by where it was found. */
+function everythingKnown(page) {
+  return page.evaluate(async () => {
+    const known = { messages: window.__heard.map(({ text }) => text), descriptions: [], statistics: [], page: [document.documentElement.outerHTML] };
+    for (const peer of window.__peers) {
+      known.descriptions.push(peer.remoteDescription?.sdp ?? '');
+      if (peer.connectionState === 'closed') continue;
+      known.statistics.push(...[...(await peer.getStats()).values()].map((entry) => JSON.stringify(entry)));
+    }
+    return known;
+  });
+}
+
+async function assertKnowsOnlyTheServer(t, page, { mine, partner, server }) {
+  const known = await everythingKnown(page);
+  assert.ok(known.messages.length > 5 && known.descriptions.length >= 2, 'the page was listened to');
+  assert.ok(known.descriptions.every((sdp) => sdp.includes(server)), 'what is looked through does hold addresses');
+  const said = new Set(Object.values(known).flat().flatMap((text) => text.match(/\b\d+\.\d+\.\d+\.\d+\b/g) ?? []));
+  t.diagnostic(`${page.label}: ${known.messages.length} messages, ${known.statistics.length} statistics; addresses: ${[...said].join(', ')}`);
+  for (const [where, texts] of Object.entries(known)) {
+    for (const text of texts) assert.ok(!text.includes(partner), `${page.label} finds the partner's address in its ${where}: ${text}`);
+  }
+  const odd = [...said].filter((address) => ![mine, server, '0.0.0.0', '127.0.0.1', '192.0.0.0'].includes(address));
+  assert.deepEqual(odd, [], `${page.label} heard of nobody else`);
+}
+
+/** The only place media goes to and comes from. */
+async function assertMediaPort(page, ports = new Set()) {
+  for (const { remoteCandidates } of await page.evaluate(peerDetails)) {
+    for (const { port, candidateType } of remoteCandidates) {
+      ports.add(port);
+      assert.equal(candidateType, 'host', `${page.label} knows the server's own candidates`);
+    }
+  }
+  assert.equal(ports.size, 1, `${page.label} sends to one port: ${[...ports]}`);
+  return [...ports][0];
+}
+
+const whyNot = await whyNoNetwork();
+test('strangers on two machines learn nothing of each other\'s address', { skip: whyNot }, async (t) => {
+  const network = await startNetwork(['blue', 'yellow']);
+  t.after(() => network.close());
+  const [one, other] = network.clients;
+  const browsers = await Promise.all([one.chromium(), other.firefox()]);
+  t.after(() => Promise.all(browsers.map((browser) => browser.close())));
+  const { url } = await serve(t, {}, network.options);
+  const scripts = [source(keepMessages)];
+  const blue = await arrive(t, browsers[0], url, { colour: 'blue', scripts });
+  const yellow = await arrive(t, browsers[1], url, { colour: 'yellow', scripts });
+  await meet([blue, 'blue'], [yellow, 'yellow']);
+  await keepReceiving(blue, yellow);
+  const server = network.server.address;
+  await assertKnowsOnlyTheServer(t, blue, { mine: one.address, partner: other.address, server });
+  await assertKnowsOnlyTheServer(t, yellow, { mine: other.address, partner: one.address, server });
+  assert.equal(await assertMediaPort(blue), await assertMediaPort(yellow));
+});
+
+test('a stranger\'s page knows no other end than the server\'s media port, and sends none of its own candidates', async (t) => {
+  const server = await serve(t);
+  const browser = await chromium();
+  const scripts = [source(keepMessages)];
+  const red = await arrive(t, browser, server.url, { colour: 'red', scripts });
+  const green = await arrive(t, browser, server.url, { colour: 'green', scripts });
+  await meet([red, 'red'], [green, 'green']);
+  for (const page of [red, green]) {
+    const port = await assertMediaPort(page);
+    assert.ok(server.log.some((line) => line.includes(`port=${port}`)), `${port} is the media port:\n${server.log.join('\n')}`);
+    const types = await page.evaluate(() => window.__heard.map(({ text }) => JSON.parse(text).type));
+    assert.ok(!types.includes('session.negotiate'), 'nobody negotiates with the partner');
+  }
+});
+
+test('media is encrypted with AES-128-GCM, both ways and in both engines', async (t) => {
+  const { url } = await serve(t);
+  const blue = await arrive(t, await chromium(), url, { colour: 'blue' });
+  const yellow = await arrive(t, await firefox(), url, { colour: 'yellow' });
+  await meet([blue, 'blue'], [yellow, 'yellow']);
+  for (const page of [blue, yellow]) {
+    const details = await page.evaluate(peerDetails);
+    assert.deepEqual(details.map(({ direction }) => direction).sort(), ['recvonly', 'sendonly'], page.label);
+    for (const { direction, transport, pair } of details) {
+      t.diagnostic(`${page.label}, ${direction}: ${JSON.stringify(transport)} over ${pair?.local.protocol}`);
+      // Firefox does not tell. Who it talks with does, and the server agrees on the same with everybody who offers it.
+      if (page === blue || transport?.srtpCipher) assert.equal(transport.srtpCipher, gcm, `${page.label}, ${direction}`);
+    }
+  }
+});
+
+// ---- A session of several
+
+/** Opens `/try` in the session, as a publisher. */
+async function join(t, browser, server, session, options) {
+  const token = await server.command('token', 'create', '--session', session, '--role', 'publisher');
+  const page = await browser.newPage(options);
+  t.after(() => page.close());
+  await page.goto(`${server.url}/try#session=${session}&token=${token}`);
+  await page.waitFor('the page is in the session', "document.body.dataset.screen === 'room'");
+  return page;
+}
+
+/** Without a gesture browsers neither play sound nor let the painted microphone make any. */
+async function touch(...pages) {
+  for (const page of pages) await page.click('log');
+}
+
+/** Waits until the page shows exactly these pictures. @param {string[]} colours */
+function seesEach(page, colours) {
+  const wanted = [...colours].sort().join(', ');
+  return page.until(`it sees ${wanted}`, async () => {
+    const count = await page.evaluate(() => {
+      const videos = [...document.querySelectorAll('.OT_subscriber video')];
+      videos.forEach((video, index) => { video.dataset.number = index; });
+      return videos.length;
+    });
+    const seen = [];
+    for (let index = 0; index < count; index += 1) seen.push(await remoteColour(page, `video[data-number="${index}"]`));
+    if (seen.sort().join(', ') !== wanted) throw new NotYet(`it sees ${seen.join(', ') || 'nobody'}`);
+    return true;
+  });
+}
+
+test('three in one session see both others, over two connections each', async (t) => {
+  const server = await serve(t);
+  const session = await server.command('session', 'create', '--media', 'routed');
+  const colours = ['red', 'green', 'blue'];
+  const pages = [];
+  for (const colour of colours) pages.push(await join(t, await chromium(), server, session, { colour }));
+  await Promise.all(pages.map((page, index) => seesEach(page, colours.filter((_, other) => other !== index))));
+  await touch(...pages);
+  await keepReceiving(...pages);
+  for (const page of pages) {
+    const details = await page.evaluate(peerDetails);
+    assert.deepEqual(details.map(({ direction }) => direction).sort(), ['recvonly', 'sendonly'], page.label);
+  }
+  assertNoComplaints(...pages);
+});
+
+test('two of Chromium and one of Firefox see both others', async (t) => {
+  const server = await serve(t);
+  const session = await server.command('session', 'create', '--media', 'routed');
+  const colours = ['red', 'green', 'blue'];
+  const browsers = [await chromium(), await firefox(), await chromium()];
+  const pages = [];
+  for (const [index, colour] of colours.entries()) pages.push(await join(t, browsers[index], server, session, { colour }));
+  await Promise.all(pages.map((page, index) => seesEach(page, colours.filter((_, other) => other !== index))));
+  await touch(...pages);
+  await keepReceiving(...pages);
+  assertNoComplaints(...pages);
+});
+
+test('one who is alone in a session sees and hears themselves come back from the server', async (t) => {
+  const server = await serve(t);
+  const session = await server.command('session', 'create', '--media', 'routed');
+  const page = await join(t, await chromium(), server, session, { colour: 'magenta' });
+  const token = await server.command('token', 'create', '--session', session, '--role', 'publisher');
+  await touch(page);
+  await page.evaluate(async (sessionId, given) => {
+    const { OT } = await import('/lib/index.js');
+    const once = (begin) => new Promise((resolve, reject) => begin((error) => (error ? reject(error) : resolve())));
+    const alone = OT.initSession('1', sessionId);
+    await once((done) => alone.connect(given, done));
+    const publisher = OT.initPublisher(document.body.appendChild(document.createElement('div')));
+    await once((done) => alone.publish(publisher, done));
+    const place = document.body.appendChild(document.createElement('div'));
+    place.id = 'echo';
+    await once((done) => alone.subscribe(publisher.stream, place, { insertMode: 'append', testNetwork: true }, done));
+  }, session, token);
+  await page.until('the echo is magenta', async () => {
+    const colour = await remoteColour(page, '#echo video');
+    if (colour !== 'magenta') throw new NotYet(`it is ${colour}`);
+    return true;
+  });
+  await keepReceiving(page);
+  assertNothingThrown(page);
+});
+
+// ---- One pair of connections for every partner
+
+/** Milliseconds from each `roulette.matched` to the first painted frame of that partner; undefined where none came. */
+function timesToPicture(page) {
+  return page.evaluate(() => {
+    const matched = window.__heard.filter(({ text }) => JSON.parse(text).type === 'roulette.matched').map(({ at }) => at);
+    return matched.map((at, index) => {
+      const shown = window.__shown.find((moment) => moment >= at && moment < (matched[index + 1] ?? Infinity));
+      return shown && shown - at;
+    });
+  });
+}
+
+function percentiles(values) {
+  const sorted = values.filter((value) => value !== undefined && value !== null).sort((a, b) => a - b);
+  const at = (share) => Math.round(sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))]);
+  return `p50 ${at(0.5)} ms, p99 ${at(0.99)} ms (${sorted.length} of ${values.length}: ${sorted.map(Math.round).join(' ')})`;
+}
+
+const fast = { CONFAB_ROULETTE_REMATCH_WAIT: '0s', CONFAB_ROULETTE_SKIPS_BEFORE_WAIT: '1000' };
+const timed = { scripts: [source(keepMessages), source(keepFirstFrames)] };
+
+test('the same two connections serve partner after partner, and how soon each is seen', async (t) => {
+  const { url } = await serve(t, fast);
+  const browser = await chromium();
+  const red = await arrive(t, browser, url, { colour: 'red', ...timed });
+  const green = await arrive(t, browser, url, { colour: 'green', ...timed });
+  await meet([red, 'red'], [green, 'green']);
+  const before = await Promise.all([red, green].map((page) => page.evaluate(peerDetails)));
+  const rounds = 15;
+  for (let round = 1; round <= rounds; round += 1) {
+    const page = round % 2 ? red : green;
+    await page.click('button', 'Next');
+    await Promise.all([red, green].map((one) => one.until(`it has met partner ${round + 1}, and sees them`, async () => {
+      const times = await timesToPicture(one);
+      if (times.length < round + 1) throw new NotYet(`it has met ${times.length}`);
+      if (!times.at(-1)) throw new NotYet('there is no picture');
+      return true;
+    })));
+  }
+  await Promise.all([see(red, 'green'), see(green, 'red'), keepReceiving(red, green)]);
+  const times = (await Promise.all([red, green].map(timesToPicture)));
+  t.diagnostic(`from being matched to the picture, the first: ${percentiles(times.map(([first]) => first))}`);
+  t.diagnostic(`from being matched to the picture, after Next: ${percentiles(times.flatMap(([, ...later]) => later))}`);
+  for (const [index, page] of [red, green].entries()) {
+    assert.equal(await page.evaluate('window.__peers.length'), 2, `${page.label} made no other connection`);
+    const now = await page.evaluate(peerDetails);
+    assert.deepEqual(now.map(({ number }) => number), [0, 1]);
+    for (const { iceStates, direction } of now) {
+      const bad = iceStates.filter((state) => !['checking', 'connected', 'completed'].includes(state));
+      assert.deepEqual(bad, [], `${page.label}, ${direction}: ${iceStates}`);
+    }
+    assert.deepEqual(now.map(({ pair }) => pair.local), before[index].map(({ pair }) => pair.local), 'the path is the same');
+  }
+  assertNoComplaints(red, green);
+});
+
+test('how soon the first partner is seen by whoever just arrived', async (t) => {
+  const { url } = await serve(t, fast);
+  const browser = await chromium();
+  const times = [];
+  for (let round = 0; round < 6; round += 1) {
+    const pages = [];
+    for (const colour of ['red', 'green']) pages.push(await arrive(t, browser, url, { colour, ...timed }));
+    const [red, green] = pages;
+    await begin(red);
+    await red.waitForStatus(says.looking);
+    await begin(green);
+    for (const page of pages) {
+      times.push((await page.until('it sees a partner', async () => {
+        const found = await timesToPicture(page);
+        if (!found[0]) throw new NotYet(`it has met ${found.length}`);
+        return found;
+      }))[0]);
+    }
+    await Promise.all(pages.map((page) => framesRise(page)));
+    await Promise.all(pages.map((page) => page.close()));
+  }
+  t.diagnostic(`from being matched to the picture: ${percentiles(times)}`);
+});

@@ -1,0 +1,76 @@
+// A room whose sessions are routed, the page before it, and who is in it.
+import assert from 'node:assert/strict';
+import { OT } from '../../lib/ot.js';
+import { FakeClock, settled } from './fake-clock.mjs';
+import { FakeElement, installPage } from './fake-page.mjs';
+import { FakeRoom } from './fake-room.mjs';
+import { FakePeerConnection, fakeRtc } from './fake-rtc.mjs';
+
+/** @type {FakeRoom} */
+export let room;
+/** @type {FakeClock} */
+export let clock;
+
+/** A room, a page and a clock of its own for each test. */
+export function begin() {
+  installPage();
+  room = new FakeRoom();
+  clock = room.clock = new FakeClock();
+  room.mediaMode = 'routed';
+  FakePeerConnection.all = [];
+  FakePeerConnection.network = true;
+}
+
+/** @param {string} id */
+export async function joined(id, client = room.client(id), sessionId = '2_room') {
+  const session = OT.initSession('1', sessionId, { client, rtc: fakeRtc, clock });
+  /** @type {any[]} */
+  const events = [];
+  for (const name of ['streamCreated', 'streamDestroyed', 'mediaFault', 'activeSpeakerChanged']) session.on(name, (event) => events.push(event));
+  session.connect('good');
+  await settled();
+  return { client, session, events };
+}
+
+const element = () => /** @type {any} */ (new FakeElement('div'));
+
+export const publisherOf = () => OT.initPublisher(element(), { insertMode: 'append' });
+
+/** @param {any} session @param {any} stream */
+export function subscribe(session, stream) {
+  const target = element();
+  const subscriber = session.subscribe(stream, target, { insertMode: 'append' });
+  /** @type {any[]} */
+  const events = [];
+  for (const name of ['connected', 'disconnected', 'videoDisabled', 'videoEnabled']) {
+    subscriber.on(name, (/** @type {any} */ { type, reason }) => events.push(reason ? `${type} ${reason}` : type));
+  }
+  return { subscriber, events, media: () => target.children[0]?.children[0].children[0].srcObject };
+}
+
+/** Two in a session, one of whom publishes to the other. */
+export async function watching() {
+  const [ann, ben] = [await joined('a'), await joined('b')];
+  const publisher = publisherOf();
+  ann.session.publish(publisher);
+  await settled();
+  const { stream } = ben.events.find(({ type }) => type === 'streamCreated');
+  const watch = subscribe(ben.session, stream);
+  await settled();
+  return { ann, ben, publisher, stream, watch };
+}
+
+/** The same, with the picture there. */
+export async function seeing() {
+  const made = await watching();
+  room.flow(made.stream.streamId);
+  await clock.advance(20);
+  assert.deepEqual(made.watch.events, ['connected']);
+  return made;
+}
+
+export const connections = () => FakePeerConnection.all.filter(({ connectionState }) => connectionState !== 'closed');
+/** @param {any} media */
+export const kinds = (media) => media?.getTracks().map((/** @type {any} */ { kind }) => kind);
+/** @param {any} client @returns {any[]} */
+export const sending = (client) => client.sides.send.transceivers.map((/** @type {any} */ { sender }) => sender.track?.kind ?? null);

@@ -1,0 +1,182 @@
+import assert from 'node:assert/strict';
+import { beforeEach, describe, test } from 'node:test';
+import { settled } from './fake-clock.mjs';
+import { FakePeerConnection } from './fake-rtc.mjs';
+import { begin, clock, connections, joined, publisherOf, room, seeing, sending, watching } from './routed-room.mjs';
+
+beforeEach(begin);
+
+/** Keeps all messages until the function it returns is called. */
+function hold() {
+  /** @type {(() => void)[]} */
+  const held = [];
+  room.travel = (run) => { held.push(run); };
+  return async () => {
+    room.travel = (run) => queueMicrotask(run);
+    for (const run of held) run();
+    await settled();
+  };
+}
+
+describe('A connection with the server in trouble', () => {
+  test('is given a few seconds, then restarted, twice, and then made anew with all that was on', async () => {
+    const { ann, ben, stream, watch } = await seeing();
+    FakePeerConnection.network = false;
+    const [send, receive] = [ann.client.sides.send, ben.client.sides.receive].map((one) => /** @type {FakePeerConnection} */ (one));
+    for (const connection of [send, receive]) connection.become('disconnected');
+    await clock.advance(2900);
+    assert.deepEqual([send.restarts, receive.restarts], [0, 0]);
+    await clock.advance(100);
+    assert.deepEqual([send.restarts, receive.restarts], [1, 1]);
+    await clock.advance(10_000);
+    assert.deepEqual([send.restarts, receive.restarts, send.connectionState], [2, 2, 'disconnected']);
+    FakePeerConnection.network = true;
+    await clock.advance(10_000);
+    assert.deepEqual([send.connectionState, receive.connectionState], ['closed', 'closed']);
+    assert.equal(connections().length, 2);
+    const [update] = ann.client.askedFor('session.update');
+    assert.deepEqual([update.streamId, update.audioMid, update.videoMid], [stream.streamId, '0', '1']);
+    assert.deepEqual(sending(ann.client), ['audio', 'video']);
+    assert.equal(ben.client.askedFor('session.subscribe').length, 2);
+    assert.deepEqual(watch.events, ['connected', 'disconnected']);
+    room.flow(stream.streamId);
+    await clock.advance(20);
+    assert.deepEqual(watch.events, ['connected', 'disconnected', 'connected']);
+    assert.equal(watch.media().getTracks()[1], /** @type {FakePeerConnection} */ (ben.client.sides.receive).transceivers[1].receiver.track);
+    const { length } = FakePeerConnection.all;
+    await clock.advance(120_000);
+    assert.equal(FakePeerConnection.all.length, length);
+  });
+
+  test('recovers by itself, or with the restart, and nothing else changes', async () => {
+    const { ben, watch } = await seeing();
+    const receive = /** @type {FakePeerConnection} */ (ben.client.sides.receive);
+    receive.become('disconnected');
+    receive.become('connected');
+    await clock.advance(60_000);
+    assert.equal(receive.restarts, 0);
+    receive.become('failed');
+    await clock.advance(0);
+    assert.equal(receive.restarts, 1);
+    assert.deepEqual(watch.events, ['connected', 'disconnected', 'connected', 'disconnected', 'connected']);
+    assert.equal(ben.client.askedFor('session.subscribe').length, 1);
+  });
+
+  test('is left alone while the server cannot be asked, and restarted when it can', async () => {
+    const { ben } = await seeing();
+    const receive = /** @type {FakePeerConnection} */ (ben.client.sides.receive);
+    ben.client.state = 'reconnecting';
+    receive.become('failed');
+    await clock.advance(60_000);
+    assert.equal(receive.restarts, 0);
+    ben.client.state = 'connected';
+    ben.client.emit('connected', { resumed: true });
+    await clock.advance(0);
+    assert.equal(receive.restarts, 1);
+    assert.equal(receive.connectionState, 'connected');
+    ben.client.emit('connected', { resumed: true });
+    await clock.advance(60_000);
+    assert.equal(receive.restarts, 1);
+  });
+
+  test('is made anew when the server ended it, less and less often when that does not help', async () => {
+    const { ben, watch } = await seeing();
+    FakePeerConnection.network = false;
+    ben.client.tell({ type: 'media.closed', side: 'receive', code: 'dtls_failed', message: 'No.' });
+    await clock.advance(0);
+    assert.deepEqual(watch.events, ['connected', 'disconnected']);
+    assert.equal(ben.client.askedFor('media.offer').length, 2);
+    assert.equal(ben.client.askedFor('session.subscribe').length, 2);
+    await clock.advance(19_000);
+    assert.equal(ben.client.askedFor('media.offer').length, 2);
+    await clock.advance(1000);
+    assert.equal(ben.client.askedFor('media.offer').length, 3);
+    await clock.advance(600_000);
+    assert.equal(ben.client.askedFor('media.offer').length, 4 + 9);
+  });
+
+  test('is not taken for the one before, whose end is told late', async () => {
+    const { ben } = await seeing();
+    const closed = { side: 'receive', code: 'dtls_failed', message: 'No.' };
+    ben.client.emit('message:media.closed', closed);
+    const deliver = hold();
+    await clock.advance(0);
+    assert.equal(connections().length, 2);
+    ben.client.emit('message:media.closed', closed);
+    await deliver();
+    await clock.advance(60_000);
+    assert.equal(ben.client.askedFor('media.offer').length, 2);
+    assert.deepEqual(connections().map(({ connectionState }) => connectionState), ['connected', 'connected']);
+  });
+
+  test('is made anew while the server is asked to publish: the stream is on the new one', async () => {
+    const ann = await joined('a');
+    const publisher = publisherOf();
+    ann.session.publish(publisher);
+    while (ann.client.askedFor('session.publish').length === 0) await Promise.resolve();
+    const deliver = hold();
+    await settled();
+    const [first] = connections();
+    first.remoteDescription = {};
+    ann.client.emit('message:media.closed', { side: 'send', code: 'dtls_failed', message: 'No.' });
+    await clock.advance(0);
+    await deliver();
+    assert.equal(first.connectionState, 'closed');
+    assert.deepEqual(ann.client.asked.map((/** @type {any} */ { type }) => type).slice(-3), ['session.publish', 'media.offer', 'session.update']);
+    assert.deepEqual(sending(ann.client), ['audio', 'video']);
+  });
+
+  test('is gone with the client’s place on the server, and comes again with who publishes', async () => {
+    const { ann, publisher } = await seeing();
+    publisher.on('streamDestroyed', (event) => event.preventDefault());
+    ann.client.emit('expired');
+    assert.equal(connections().length, 1);
+    ann.client.emit('connected', { resumed: false });
+    await clock.advance(10_000);
+    assert.equal(connections().length, 1);
+    const again = await joined('a', ann.client);
+    again.session.publish(publisher);
+    await settled();
+    assert.equal(connections().length, 2);
+    assert.deepEqual(sending(ann.client), ['audio', 'video']);
+    assert.equal(clock.pending, 0);
+  });
+});
+
+describe('A relayed session that becomes routed', () => {
+  test('goes on through the server with the same streams', async () => {
+    room.mediaMode = 'relayed';
+    FakePeerConnection.network = false;
+    const { ann, ben, publisher, stream, watch } = await watching();
+    const relayed = connections();
+    assert.equal(relayed.length, 2);
+    FakePeerConnection.network = true;
+    room.mediaMode = 'routed';
+    room.broadcast('2_room', { type: 'session.mediaModeChanged', mediaMode: 'routed' });
+    await settled();
+    assert.deepEqual(relayed.map(({ connectionState }) => connectionState), ['closed', 'closed']);
+    const [update] = ann.client.askedFor('session.update');
+    assert.deepEqual([update.streamId, update.audioMid, update.videoMid], [stream.streamId, '0', '1']);
+    const again = ben.client.askedFor('session.subscribe').pop();
+    assert.deepEqual([again.streamId, again.audioMid, again.videoMid], [stream.streamId, '0', '1']);
+    room.flow(stream.streamId);
+    await clock.advance(20);
+    assert.deepEqual(watch.events, ['connected']);
+    ann.session.unpublish(publisher);
+    await clock.advance(3000);
+    assert.deepEqual(sending(ann.client), [null, null]);
+    assert.deepEqual(ben.events.map(({ type }) => type), ['streamCreated', 'streamDestroyed']);
+  });
+
+  test('while a stream is being published names its transceivers afterwards', async () => {
+    room.mediaMode = 'relayed';
+    const ann = await joined('a');
+    const publisher = publisherOf();
+    ann.session.publish(publisher);
+    while (ann.client.askedFor('session.publish').length === 0) await Promise.resolve();
+    room.broadcast('2_room', { type: 'session.mediaModeChanged', mediaMode: 'routed' });
+    await settled();
+    assert.equal(ann.client.askedFor('session.publish')[0].videoMid, undefined);
+    assert.equal(ann.client.askedFor('session.update')[0].videoMid, '1');
+  });
+});
