@@ -22,6 +22,7 @@ public struct TestServer: Sendable {
         configuration.port = 0
         configuration.dataDirectory = directory
         configuration.metrics.enabled = .never
+        configuration.media.port = 0
         configuration.shutdown.grace = .milliseconds(500)
         configure(&configuration)
         let project = try ProjectFile.open(configuration)

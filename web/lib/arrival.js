@@ -47,8 +47,21 @@ export class Arrival {
     this.#timers.clearAll();
   }
 
+  /** No picture is expected any more: the last one is taken away, until there are new ones. */
+  withdraw() {
+    const video = this.#media?.getVideoTracks()[0];
+    if (!video) return;
+    this.#media?.removeTrack(video);
+    this.#used = this.#options.slot.transceivers;
+    this.#past = null;
+    this.#drainedAt = this.#options.clock.now() + drainMs;
+    this.#stopped = false;
+    this.#look();
+  }
+
   async #look() {
     const { slot: { transceivers }, expected } = this.#options;
+    this.#timers.clear('look');
     // Nothing to look for while only sound was sent, and it is here.
     const isWaiting = !this.#media || expected().video;
     const counts = transceivers && isWaiting && await count(transceivers).catch(() => null);

@@ -76,6 +76,8 @@ export class Roulette extends Emitter {
     this.#publisher = publisher;
     publisher?.on('streamDestroyed', keepPreview);
     this.#prepare();
+    // Words alone need no way for sound and picture.
+    if (!publisher && old && !this.#match && this.#isRouted) this.#client.media.close();
     this.#match?.usePublisher(publisher);
     old?.off('streamDestroyed', keepPreview);
   }
@@ -209,8 +211,11 @@ export class Roulette extends Emitter {
 
   /** Where the server carries the media, the way to it is opened before there is a partner: the first is seen sooner. */
   #prepare() {
-    const isRouted = this.#client.welcome?.media?.roulette === 'routed';
-    if (isRouted && this.#publisher && this.#search?.mode !== 'text') this.#client.media.prepare(this.#publisher);
+    if (this.#isRouted && this.#publisher && this.#search?.mode !== 'text') this.#client.media.prepare(this.#publisher);
+  }
+
+  get #isRouted() {
+    return this.#client.welcome?.media?.roulette === 'routed';
   }
 
   /** Our place on the server is gone. */

@@ -108,6 +108,12 @@ export class RoutedTransport {
     this.#end(subscription);
   }
 
+  /** @param {string} streamId what it has, or what is wanted of it, is different now */
+  expectationChanged(streamId) {
+    const { arrival, sinks } = this.#subscriptions.get(streamId) ?? {};
+    if (arrival && sinks && !expectation(sinks).video) arrival.withdraw();
+  }
+
   // ---- What else a transport does
 
   /** Who watches us is the server's business. */
@@ -171,10 +177,7 @@ export class RoutedTransport {
     subscription.media = null;
     subscription.arrival = new Arrival({
       slot, clock, MediaStream: rtc.MediaStream,
-      expected: () => {
-        const all = [...sinks].map((sink) => sink.expected?.() ?? { audio: true, video: true });
-        return { audio: all.some(({ audio }) => audio), video: all.some(({ video }) => video) };
-      },
+      expected: () => expectation(sinks),
       arrived: (media) => {
         subscription.media = media;
         for (const sink of sinks) sink.mediaArrived(media);
@@ -206,4 +209,13 @@ export class RoutedTransport {
       this.#options.subscribeAgain(streamId);
     }
   }
+}
+
+/**
+ * What all who show a stream expect of it together.
+ * @param {Set<Sink>} sinks
+ */
+function expectation(sinks) {
+  const all = [...sinks].map((sink) => sink.expected?.() ?? { audio: true, video: true });
+  return { audio: all.some(({ audio }) => audio), video: all.some(({ video }) => video) };
 }

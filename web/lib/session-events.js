@@ -44,6 +44,7 @@ const handlers = {
     const stream = session._roster.streams.get(message.stream.streamId);
     for (const change of stream?.update(message.stream) ?? []) {
       for (const subscriber of session.getSubscribersForStream(stream)) subscriber._streamChanged(change);
+      session._transport?.expectationChanged?.(message.stream.streamId);
       session.dispatch(new OTEvent('streamPropertyChanged', { stream, ...change }));
     }
   },
@@ -51,6 +52,7 @@ const handlers = {
   'session.mediaModeChanged': (session, { mediaMode }) => session._mediaModeChanged(mediaMode),
   'session.subscriptionChanged': (session, { streamId, videoPaused, reason }) => {
     for (const subscriber of session.getSubscribersForStream(streamId)) subscriber._videoPaused(videoPaused, pauses[reason]);
+    session._transport?.expectationChanged?.(streamId);
   },
   // Not OpenTok's.
   'session.speaking': (session, { streamId }) => {

@@ -82,6 +82,7 @@ export class Subscriptions {
    * @param {string} streamId
    */
   changed(streamId) {
+    this.#session._transport?.expectationChanged?.(streamId);
     if (this.#told.has(streamId)) this.#tell(streamId).catch(() => {});
   }
 

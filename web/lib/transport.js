@@ -31,6 +31,7 @@ import { RoutedTransport } from './routed.js';
  * @property {() => void} close
  * @property {(source: Source) => Promise<Mids>} [mids] what `session.publish` has to name; before `publish`
  * @property {(source: Source) => void} [cancel] it is not published after all
+ * @property {(streamId: string) => void} [expectationChanged] sinks expect more or less of this stream than before
  * @property {(streamId: string) => Promise<Mids | null>} [slot] what `session.subscribe` has to name; after `subscribe`
  */
 

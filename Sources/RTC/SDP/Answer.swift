@@ -168,10 +168,9 @@ private struct Answerer {
         var answer = MediaSection(kind: section.kind, port: 9, protocolName: section.protocolName)
         (answer.mid, answer.direction) = (media.mid, media.direction)
         answer.transport = local.transport(setup: .passive)
-        if media.mid == tagged {
-            answer.transport.candidates = local.candidates
-            answer.transport.hasEndOfCandidates = true
-        }
+        // The first section's would do (RFC 8843 §7.3.1); but aiortc 1.16 takes those of the last.
+        answer.transport.candidates = local.candidates
+        answer.transport.hasEndOfCandidates = true
         (answer.hasRTCPMux, answer.hasReducedSizeRTCP) = (true, section.hasReducedSizeRTCP)
         answer.allowsMixedExtensions = section.allowsMixedExtensions
         answer.payloads = media.codecs.flatMap(\.payloads)

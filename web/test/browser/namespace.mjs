@@ -1,5 +1,6 @@
 // A network of several machines inside this one, for bad weather that touches nothing else: each machine is a network namespace
-// with an address of its own, and a bridge joins them. What happens to a machine's packets is up to nftables rules inside it.
+// with an address of its own, and cables go from the clients' to a switch at the server's. What happens to packets is up to
+// nftables rules at the switch: a machine that loses its own packets knows, and its browser sends them again.
 // For this one has to be root on Linux; elsewhere `whyNoNetwork` says why not, and tests skip.
 import { execFile } from 'node:child_process';
 import http from 'node:http';
@@ -25,6 +26,8 @@ async function run(command, args, input) {
   return (await running).stdout;
 }
 
+const firstLine = ({ stderr, message }) => (stderr || message).trim().split('\n')[0];
+
 /** Why there can be no such network here; undefined where there can. */
 export async function whyNoNetwork() {
   if (process.platform !== 'linux') return 'network namespaces are a thing of Linux';
@@ -33,13 +36,13 @@ export async function whyNoNetwork() {
   try {
     await run('ip', ['netns', 'add', probe]);
   } catch (error) {
-    return `no network namespace can be made: ${error.message}`;
+    return `no network namespace can be made: ${firstLine(error)}`;
   }
   try {
-    await run('ip', ['netns', 'exec', probe, 'nft', 'list', 'ruleset']);
-    await run('ip', ['-n', probe, 'link', 'add', 'bridge', 'type', 'bridge']);
+    await run('ip', ['-n', probe, 'link', 'add', 'switch', 'type', 'bridge']);
+    await run('ip', ['netns', 'exec', probe, 'nft', '-f', '-'], rain('switch', ['counter drop']));
   } catch (error) {
-    return `a network namespace is of no use here: ${error.message}`;
+    return `network namespaces have no switch or no nftables here: ${firstLine(error)}`;
   } finally {
     await run('ip', ['netns', 'delete', probe]);
   }
@@ -77,15 +80,15 @@ class Network {
     this.server = make('server');
     this.clients = names.map(make);
     await this.server.start();
-    await this.server.ip('link', 'add', 'bridge', 'type', 'bridge');
-    await this.server.ip('address', 'add', `${prefix}.1/24`, 'dev', 'bridge');
-    await this.server.ip('link', 'set', 'bridge', 'up');
+    await this.server.ip('link', 'add', 'switch', 'type', 'bridge');
+    await this.server.ip('address', 'add', `${prefix}.1/24`, 'dev', 'switch');
+    await this.server.ip('link', 'set', 'switch', 'up');
     this.server.address = `${prefix}.1`;
     for (const [index, machine] of this.clients.entries()) {
       await machine.start();
-      const cable = ['type', 'veth', 'peer', 'name', 'cable', 'netns', machine.name];
-      await this.server.ip('link', 'add', `cable${index}`, ...cable);
-      await this.server.ip('link', 'set', `cable${index}`, 'master', 'bridge', 'up');
+      machine.connect(this.server, `cable${index}`);
+      await this.server.ip('link', 'add', machine.cable, 'type', 'veth', 'peer', 'name', 'cable', 'netns', machine.name);
+      await this.server.ip('link', 'set', machine.cable, 'master', 'switch', 'up');
       await machine.ip('link', 'set', 'cable', 'up');
       await machine.moveTo(`${prefix}.${index + 11}`);
     }
@@ -120,12 +123,23 @@ const doorkeeper = `
   }).listen(door, () => console.log('The door is open.'));
 `;
 
+/** Takes away the rules of one cable. */
+const clearing = (cable) => `table netdev ${cable} {}\ndelete table netdev ${cable}\n`;
+
+/** Rules of nftables for what comes out of a cable and what goes into it. @param {string} cable @param {string[]} drops */
+function rain(cable, drops) {
+  const chain = (name, hook) => [`chain ${name} {`, `type filter hook ${hook} device "${cable}" priority 0`, ...drops, '}'];
+  const table = [`table netdev ${cable} {`, ...chain('sent', 'ingress'), ...chain('received', 'egress'), '}'];
+  return `${clearing(cable)}${table.join('\n')}\n`;
+}
+
 export class Machine {
   /** @type {string} */
   address;
   /** For HTTP requests from here to addresses of its loopback. */
   agent = new http.Agent();
   #doorkeeper;
+  #switch;
 
   /** @param {string} name of the namespace @param {string} door a file that is not there yet */
   constructor(name, door) {
@@ -163,7 +177,13 @@ export class Machine {
     this.address = address;
   }
 
-  // The weather: rules of nftables for what comes and goes between this machine and others.
+  // The weather between this machine and all others.
+
+  /** @param {Machine} machine where the switch is @param {string} cable what it is called there */
+  connect(machine, cable) {
+    this.#switch = machine;
+    this.cable = cable;
+  }
 
   /** Some of the datagrams are lost, each way. @param {number} percent */
   lose(percent) {
@@ -177,22 +197,22 @@ export class Machine {
 
   /** Nothing gets through, and nobody is told. */
   loseEverything() {
-    return this.#rain('counter drop');
+    return this.#rain('ether type { ip, ip6 } counter drop');
   }
 
-  /** Nothing to and from these ports gets through. @param {...number} ports */
-  losePorts(...ports) {
-    return this.#rain(...ports.flatMap((one) => ['sport', 'dport'].map((end) => `meta l4proto { tcp, udp } th ${end} ${one} counter drop`)));
+  /** Nothing to and from this port gets through. @param {number} one */
+  losePort(one) {
+    return this.#rain(...['sport', 'dport'].map((end) => `meta l4proto { tcp, udp } th ${end} ${one} counter drop`));
   }
 
   async clear() {
-    await this.#nft('-f', '-', 'table inet weather {}\ndelete table inet weather\n');
+    await this.#nft(clearing(this.cable));
   }
 
-  /** How many packets were lost since the weather changed last, each way. */
+  /** How many packets were lost since the weather changed last: of those it sent and of those sent to it. */
   async lost() {
-    const { nftables } = JSON.parse(await this.#nft('--json', 'list', 'ruleset'));
-    const count = { input: 0, output: 0 };
+    const { nftables } = JSON.parse(await run(...this.#switch.inside('nft', ['--json', 'list', 'table', 'netdev', this.cable])));
+    const count = { sent: 0, received: 0 };
     for (const { rule } of nftables) {
       for (const { counter } of rule?.expr ?? []) if (counter) count[rule.chain] += counter.packets;
     }
@@ -200,18 +220,11 @@ export class Machine {
   }
 
   #rain(...drops) {
-    // What a machine says to itself does not travel.
-    const lines = (name, way) => [`chain ${name} {`, `type filter hook ${name} priority 0`, `meta ${way} "lo" accept`, ...drops, '}'];
-    return this.#nft('-f', '-', [
-      'table inet weather {}', 'delete table inet weather',
-      'table inet weather {', ...lines('input', 'iifname'), ...lines('output', 'oifname'), '}', '',
-    ].join('\n'));
+    return this.#nft(rain(this.cable, drops));
   }
 
-  /** The last argument is what it reads, when it reads from `-`. */
-  #nft(...args) {
-    const input = args.includes('-') ? args.pop() : undefined;
-    return run(...this.inside('nft', args), input);
+  #nft(input) {
+    return run(...this.#switch.inside('nft', ['-f', '-']), input);
   }
 
   // Browsers on it. The server's address is as good as this machine's own to them: cameras work there.

@@ -55,7 +55,7 @@ test('with a TURN server strangers meet through the relay, and learn no address 
   const address = ownAddress();
   if (!address) return t.skip('this machine has no address but loopback');
   const turn = await startTurn(t, address);
-  const server = await serve(t, { CONFAB_ICE_TURN_SERVERS: turn.url, CONFAB_ICE_TURN_SECRET: secret });
+  const server = await serve(t, { CONFAB_ROULETTE_MEDIA_MODE: 'relayed', CONFAB_ICE_TURN_SERVERS: turn.url, CONFAB_ICE_TURN_SECRET: secret });
   assert.doesNotMatch(server.ready, /LAN only/);
   const browser = await chromium();
   const red = await arrive(t, browser, server.url, { colour: 'red' });

@@ -1,0 +1,76 @@
+import RTC
+import Testing
+
+@testable import Server
+
+@Suite("What is sent at once")
+struct DatagramArenaTests {
+    private let near = Path(socket: 0, remote: TransportAddress(v4: 0x7f00_0001, port: 1))
+    private let far = Path(socket: 0, remote: TransportAddress(v4: 0x7f00_0001, port: 2))
+
+    private func put(_ sizes: [(Int, Path)], into arena: inout DatagramArena) {
+        for (size, path) in sizes {
+            guard let memory = arena.prepare(size + 40) else { continue }
+            for index in 0..<size { memory[index] = UInt8(truncatingIfNeeded: size) }
+            arena.commit(size, on: path)
+        }
+    }
+
+    @Test("neighbours of one length for one address become one message, of which the last may be shorter")
+    func joins() {
+        var arena = DatagramArena(joins: true)
+        put([(1200, near), (1200, near), (700, near), (700, near), (1200, far), (1200, near)], into: &arena)
+        #expect(arena.messages.map(\.count) == [3, 1, 1, 1])
+        #expect(arena.messages.map(\.length) == [3100, 700, 1200, 1200])
+        #expect(arena.messages.map(\.segment) == [1200, 700, 1200, 1200])
+        #expect(arena.bytes(of: arena.messages[0]).count == 3100)
+    }
+
+    @Test("a longer one begins a new message")
+    func longer() {
+        var arena = DatagramArena(joins: true)
+        put([(100, near), (200, near)], into: &arena)
+        #expect(arena.messages.map(\.count) == [1, 1])
+    }
+
+    @Test("no message has more segments or bytes than the kernel cuts up")
+    func limits() {
+        var arena = DatagramArena(joins: true)
+        put(Array(repeating: (100, near), count: 100), into: &arena)
+        #expect(arena.messages.map(\.count) == [64, 36])
+        arena.clear()
+        put(Array(repeating: (1400, near), count: 50), into: &arena)
+        #expect(arena.messages.allSatisfy { $0.length <= DatagramArena.longestMessage })
+        #expect(arena.messages.reduce(0) { $0 + $1.count } == 50)
+    }
+
+    @Test("where the kernel does not, each goes alone")
+    func alone() {
+        var arena = DatagramArena(joins: false)
+        put([(100, near), (100, near)], into: &arena)
+        #expect(arena.messages.count == 2)
+    }
+
+    @Test("there is no more memory than it began with")
+    func full() {
+        var arena = DatagramArena(joins: true)
+        var count = 0
+        while arena.prepare(1500) != nil, count < 10_000 {
+            arena.commit(1200, on: near)
+            count += 1
+        }
+        #expect(count == (DatagramArena.size - 1500) / 1200 + 1)
+        arena.clear()
+        #expect(arena.prepare(1500) != nil && arena.isEmpty)
+    }
+
+    @Test("what was not prepared is not sent")
+    func unprepared() {
+        var arena = DatagramArena(joins: true)
+        arena.commit(10, on: near)
+        _ = arena.prepare(10)
+        arena.commit(11, on: near)
+        arena.commit(0, on: near)
+        #expect(arena.isEmpty)
+    }
+}

@@ -1,0 +1,67 @@
+import Testing
+
+@testable import Server
+
+@Suite("Where media is announced")
+struct MediaAddressesTests {
+
+    private func addresses(
+        _ configured: String? = nil, local: [String], publicHost: String? = nil
+    ) throws -> MediaAddresses {
+        try MediaAddresses(
+            configured: configured.flatMap { IPAddress($0) }, local: local.compactMap { IPAddress($0) },
+            publicHost: publicHost, port: 40000
+        )
+    }
+
+    @Test("this machine's own addresses, and each is bound")
+    func own() throws {
+        let found = try addresses(local: ["127.0.0.1", "192.168.1.7", "fe80::1", "2001:db8::7"])
+        #expect(found.advertised.map(\.description) == ["192.168.1.7", "2001:db8::7"])
+        #expect(found.bound == found.advertised)
+        #expect(found.notes.isEmpty)
+    }
+
+    @Test("no more than a description has room for")
+    func few() throws {
+        let many = (1...20).map { "10.0.0.\($0)" }
+        #expect(try addresses(local: many).advertised.count == MediaAddresses.most)
+    }
+
+    @Test("loopback where there is nothing else, and a sentence about it")
+    func alone() throws {
+        let found = try addresses(local: ["127.0.0.1", "::1"])
+        #expect(found.advertised.map(\.description) == ["127.0.0.1"])
+        #expect(found.notes.count == 1 && found.notes[0].contains("on this machine alone"))
+    }
+
+    @Test("one that is configured and this machine's is bound")
+    func configured() throws {
+        let found = try addresses("192.168.1.7", local: ["192.168.1.7", "10.0.0.1"])
+        #expect(found.advertised.map(\.description) == ["192.168.1.7"])
+        #expect(found.bound == found.advertised)
+        #expect(found.notes.isEmpty)
+    }
+
+    @Test("one behind which this machine stands is announced, everything is bound, and the forwarding is asked for")
+    func forwarded() throws {
+        let found = try addresses("203.0.113.9", local: ["10.0.0.1"])
+        #expect(found.advertised.map(\.description) == ["203.0.113.9"])
+        #expect(found.bound.map(\.description) == ["0.0.0.0"])
+        #expect(found.notes.count == 1 && found.notes[0].contains("forwarded"))
+        #expect(try addresses("2001:db8::9", local: ["10.0.0.1"]).bound.map(\.description) == ["::"])
+    }
+
+    @Test("one that cannot work ends the start with a sentence", arguments: ["0.0.0.0", "::", "224.0.0.1", "ff02::1"])
+    func impossible(_ address: String) {
+        #expect(throws: MediaPlaneError.self) { try addresses(address, local: ["10.0.0.1"]) }
+    }
+
+    @Test("a public name with private addresses alone is warned of")
+    func unreachable() throws {
+        let found = try addresses(local: ["10.0.0.1"], publicHost: "chat.example.org")
+        #expect(found.notes.count == 1 && found.notes[0].contains("media.address"))
+        #expect(try addresses(local: ["10.0.0.1"], publicHost: "nas.local").notes.isEmpty)
+        #expect(try addresses(local: ["203.0.113.9"], publicHost: "chat.example.org").notes.isEmpty)
+    }
+}

@@ -1,0 +1,212 @@
+// Routed media in bad weather: every machine here is a network namespace, and what happens to its packets is up to a firewall.
+// What is asserted is that frames go on being decoded, with patience, and never a state of ICE: browsers differ in what they say.
+import assert from 'node:assert/strict';
+import { after, afterEach, test } from 'node:test';
+import { sharedBrowsers } from './browsers.mjs';
+import { peerDetails } from './in-page.mjs';
+import { framesDecoded, framesRise } from './media.mjs';
+import { startNetwork, whyNoNetwork } from './namespace.mjs';
+import { arrive, assertNothingThrown, keepReceiving, meet, says, serve } from './stranger.mjs';
+import { elapsed, NotYet, stopwatch } from './wait.mjs';
+
+const skip = await whyNoNetwork();
+const network = skip ? undefined : await startNetwork(['one', 'other']);
+if (network) {
+  after(() => network.close());
+  afterEach(() => network.clear());
+}
+const [one, other] = network?.clients ?? [];
+const browsers = [one, other].map((machine) => machine && sharedBrowsers(machine));
+
+/** What a connection may take to come back: notice, restart, and busy cores. */
+const healing = 60_000;
+
+/** Two strangers, each on a machine of their own, in a chat. */
+async function twoStrangers(t, { env = {}, engines = ['chromium', 'chromium'] } = {}) {
+  const server = await serve(t, env, network.options);
+  const red = await arrive(t, await browsers[0][engines[0]](), server.url, { colour: 'red' });
+  const green = await arrive(t, await browsers[1][engines[1]](), server.url, { colour: 'green' });
+  return { server, red, green };
+}
+
+/** The page's two connections by what they are for. */
+async function connections(page) {
+  const details = await page.evaluate(peerDetails);
+  return {
+    send: details.find(({ direction }) => direction === 'sendonly'),
+    receive: details.find(({ direction }) => direction === 'recvonly'),
+  };
+}
+
+/** Waits until pictures come, from a moment when they may not. */
+function recover(page, timeout = healing) {
+  return framesRise(page, { by: 15, timeout });
+}
+
+async function report(t, what, ...pages) {
+  for (const page of pages) {
+    for (const [side, { state, iceStates, pair, number }] of Object.entries(await connections(page))) {
+      t.diagnostic(`${what}: ${page.label}, ${side}: connection ${number} is ${state}, by way of ${iceStates}, from `
+        + `${pair?.local.address}:${pair?.local.port} over ${pair?.local.protocol}`);
+    }
+  }
+}
+
+for (const engines of [['chromium', 'chromium'], ['chromium', 'firefox']]) {
+  test(`where no datagrams get through media goes over TCP: ${engines.join(' and ')}`, { skip }, async (t) => {
+    const { red, green } = await twoStrangers(t, { engines });
+    await Promise.all([one, other].map((machine) => machine.loseDatagrams()));
+    const time = stopwatch();
+    await meet([red, 'red'], [green, 'green']);
+    t.diagnostic(`they saw each other after ${time()}`);
+    await keepReceiving(red, green);
+    for (const [page, machine] of [[red, one], [green, other]]) {
+      for (const [side, { pair }] of Object.entries(await connections(page))) {
+        assert.equal(pair.local.protocol, 'tcp', `${page.label}, ${side}: ${JSON.stringify(pair)}`);
+        assert.equal(pair.remote.protocol, 'tcp');
+      }
+      const lost = await machine.lost();
+      t.diagnostic(`${page.label}: datagrams lost ${JSON.stringify(lost)}`);
+      assert.ok(lost.sent > 0, 'it tried datagrams first');
+    }
+    assertNothingThrown(red, green);
+  });
+}
+
+test('a chat that began over UDP goes on over TCP when datagrams stop getting through', { skip }, async (t) => {
+  const { red, green } = await twoStrangers(t);
+  await meet([red, 'red'], [green, 'green']);
+  await keepReceiving(red, green);
+  const time = stopwatch();
+  await one.loseDatagrams();
+  await red.until('media goes over TCP', async () => {
+    const { send, receive } = await connections(red);
+    const used = [send, receive].map((side) => `${side?.pair?.local.protocol} ${side?.state}`);
+    if (![send, receive].every((side) => side?.pair?.local.protocol === 'tcp')) throw new NotYet(used.join(', '));
+    return true;
+  }, { timeout: healing });
+  await Promise.all([recover(red), recover(green)]);
+  t.diagnostic(`it did after ${time()}`);
+  await report(t, 'afterwards', red);
+  assertNothingThrown(red, green);
+});
+
+/** What tells of packets lost and sent again, of both ways. */
+async function repairs(page) {
+  const { send, receive } = await connections(page);
+  const [sent, received] = [send.sent.video, receive.received.video];
+  return {
+    framesDecoded: received.framesDecoded ?? 0,
+    nacksHeard: sent.nackCount ?? 0,
+    sentAgain: sent.retransmittedPacketsSent ?? 0,
+    nacksSaid: received.nackCount ?? 0,
+    receivedAgain: received.retransmittedPacketsReceived ?? 0,
+  };
+}
+
+test('with 5 % of all packets lost each way frames keep coming, because both legs send again what is missing', { skip }, async (t) => {
+  const { red, green } = await twoStrangers(t);
+  await meet([red, 'red'], [green, 'green']);
+  await keepReceiving(red, green);
+  const before = await Promise.all([red, green].map(repairs));
+  await Promise.all([one, other].map((machine) => machine.lose(5)));
+  await Promise.all([red, green].map((page, index) => page.until('everything that repairs has happened', async () => {
+    const now = await repairs(page);
+    const missing = Object.keys(now).filter((name) => now[name] <= before[index][name]);
+    const [frames, wanted] = [now.framesDecoded - before[index].framesDecoded, 150];
+    if (missing.length > 0 || frames < wanted) {
+      throw new NotYet(`${missing.join(', ') || 'nothing'} has not risen, ${frames} frames of ${wanted}: ${JSON.stringify(now)}`);
+    }
+    return true;
+  }, { timeout: healing })));
+  for (const [index, page] of [red, green].entries()) {
+    const now = await repairs(page);
+    const risen = Object.entries(now).map(([name, value]) => `${name} +${value - before[index][name]}`);
+    t.diagnostic(`${page.label}: ${risen.join(', ')}`);
+  }
+  t.diagnostic(`lost: ${JSON.stringify(await Promise.all([one, other].map((machine) => machine.lost())))}`);
+  assertNothingThrown(red, green);
+});
+
+/** A while in which nothing gets through between one machine and all others. */
+async function blackHole(t, { red, green }, ms) {
+  const before = await framesDecoded(red);
+  const gone = elapsed(ms, 'the black hole');
+  await one.loseEverything();
+  await gone;
+  await report(t, 'at the end of the hole', red);
+  const atEnd = await framesDecoded(red);
+  await one.clear();
+  const time = stopwatch();
+  await Promise.all([red, green].map(async (page) => {
+    await recover(page);
+    t.diagnostic(`${page.label}: 15 more frames ${time()} after the hole`);
+  }));
+  t.diagnostic(`frames of ${red.label}: ${before} before, ${atEnd} at its end, ${await framesDecoded(red)} now`);
+  await Promise.all([red, green].map((page) => page.waitForStatus(says.talking)));
+  await keepReceiving(red, green);
+  await report(t, 'afterwards', red, green);
+}
+
+test('a black hole of 8 s heals by itself, on the same connections', { skip }, async (t) => {
+  const both = await twoStrangers(t);
+  await meet([both.red, 'red'], [both.green, 'green']);
+  await keepReceiving(both.red, both.green);
+  await blackHole(t, both, 8_000);
+  for (const page of [both.red, both.green]) assert.equal(await page.evaluate('window.__peers.length'), 2, 'nothing began anew');
+  assertNothingThrown(both.red, both.green);
+});
+
+test('a black hole of 25 s heals with the same partner', { skip }, async (t) => {
+  // Longer than the hole, and than noticing it: what is tested is media, and the place in the chat is kept.
+  const both = await twoStrangers(t, { env: { CONFAB_CONNECTION_RESUME_GRACE: '120s' } });
+  await meet([both.red, 'red'], [both.green, 'green']);
+  await keepReceiving(both.red, both.green);
+  await blackHole(t, both, 25_000);
+  assertNothingThrown(both.red, both.green);
+});
+
+test('a hole of 25 s in the way of media alone heals by an ICE restart', { skip }, async (t) => {
+  const { server, red, green } = await twoStrangers(t);
+  await meet([red, 'red'], [green, 'green']);
+  await keepReceiving(red, green);
+  const { receive } = await connections(red);
+  const gone = elapsed(25_000, 'the hole');
+  await one.losePort(receive.pair.remote.port);
+  await gone;
+  await report(t, 'at the end of the hole', red);
+  await one.clear();
+  const time = stopwatch();
+  await Promise.all([recover(red), recover(green)]);
+  t.diagnostic(`frames rose on both ${time()} after the hole`);
+  await keepReceiving(red, green);
+  await report(t, 'afterwards', red);
+  assertNothingThrown(red, green);
+});
+
+test('whose address changes goes on in the same chat', { skip }, async (t) => {
+  // Pings in quick succession, as nothing else tells that the old address is of no use.
+  const { red, green } = await twoStrangers(t, {
+    env: { CONFAB_CONNECTION_PING_INTERVAL: '2s', CONFAB_CONNECTION_MISSED_PINGS: '3', CONFAB_CONNECTION_RESUME_GRACE: '120s' },
+  });
+  await meet([red, 'red'], [green, 'green']);
+  await keepReceiving(red, green);
+  const [former, next] = [one.address, '10.201.0.77'];
+  t.after(() => one.moveTo(former));
+  const time = stopwatch();
+  await one.moveTo(next);
+  await red.until('media comes from the new address', async () => {
+    const { send, receive } = await connections(red);
+    const used = [send, receive].map((side) => `${side?.pair?.local.address} ${side?.state}`);
+    if (![send, receive].every((side) => side?.pair?.local.address === next)) throw new NotYet(used.join(', '));
+    return true;
+  }, { timeout: healing });
+  await Promise.all([red, green].map(async (page) => {
+    await recover(page);
+    t.diagnostic(`${page.label}: 15 more frames ${time()} after the change`);
+  }));
+  await Promise.all([red, green].map((page) => page.waitForStatus(says.talking)));
+  await keepReceiving(red, green);
+  await report(t, 'afterwards', red, green);
+  assertNothingThrown(red, green);
+});
