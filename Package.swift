@@ -95,7 +95,7 @@ let package = Package(
         .target(
             name: "TestSupport",
             dependencies: [
-                "Server", "Signaling", "Wire",
+                "RTC", "Server", "Signaling", "Wire",
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOHTTP1", package: "swift-nio"),
@@ -119,7 +119,11 @@ let package = Package(
             name: "RTCTests", dependencies: ["COpenSSL", "CSRTP", "RTC", "TestSupport"], exclude: ["Offers"],
             swiftSettings: settings
         ),
-        .testTarget(name: "SFUTests", dependencies: ["RTC", "SFU", "TestSupport"], swiftSettings: settings),
+        // Counts what a thread allocates.
+        .target(name: "CAllocations", path: "Tests/CAllocations"),
+        .testTarget(
+            name: "SFUTests", dependencies: ["CAllocations", "RTC", "SFU", "TestSupport"], swiftSettings: settings
+        ),
         .testTarget(
             name: "ServerTests",
             dependencies: [
@@ -137,7 +141,7 @@ let package = Package(
         // Attacks on the executable, from raw sockets: without the server's own code, which could be wrong in the same way.
         .testTarget(
             name: "HostileTests",
-            dependencies: ["Signaling", "Wire", .product(name: "Crypto", package: "swift-crypto")],
+            dependencies: ["RTC", "Signaling", "Wire", .product(name: "Crypto", package: "swift-crypto")],
             swiftSettings: settings
         ),
     ]

@@ -1,6 +1,7 @@
 import RTC
 
-/// The way of a media packet: from a publisher's stream into those of the subscribers. Nothing is allocated here for a packet.
+/// The way of a media packet: from a publisher's stream into those of the subscribers. Nothing is allocated here for a
+/// packet.
 extension Router {
     func receiveMedia(_ bytes: UnsafeRawBufferPointer, from peer: Peer, now: MediaTime) {
         guard peer.side == .send, let packet = RTPPacket(bytes) else {
@@ -53,12 +54,13 @@ extension Router {
         }
         if track.audioLevelID != 0 { hear(packet, bytes, track, now: now) }
         guard !track.subscribers.isEmpty else { return }
-        encoding.keep(bytes, packet, sequence: sequence)
+        encoding.keep(bytes, packet, sequence: sequence, now: now)
         if encoding.pending.isEmpty { touched.append(encoding) }
         encoding.pending.append(pending)
     }
 
-    /// Its place in a count that does not wrap. A repeat is not counted as received, and nil if it is of what never came.
+    /// Its place in a count that does not wrap. A repeat is not counted as received, and nil if it is of what never
+    /// came.
     private func number(
         _ packet: RTPPacket, of encoding: IncomingEncoding, isRecovered: Bool, now: MediaTime
     ) -> Int64? {
@@ -124,6 +126,9 @@ extension Router {
             encoding.pending.removeAll(keepingCapacity: true)
         }
         touched.removeAll(keepingCapacity: true)
+        guard !urgent.isEmpty else { return }
+        for peer in urgent { askForKeyframes(peer, now: now) }
+        urgent.removeAll(keepingCapacity: true)
     }
 
     private func forward(
@@ -198,7 +203,8 @@ extension Router {
         }
     }
 
-    /// Our header may have longer extensions than the publisher's, a repeat names its original, and encryption adds its tag.
+    /// Our header may have longer extensions than the publisher's, a repeat names its original, and encryption adds its
+    /// tag.
     static let mostGrowth = 128
 
     func copyExtensions(
@@ -213,7 +219,8 @@ extension Router {
         }
     }
 
-    /// Calls `body` with the payload in two parts: its descriptor with the subscriber's numbers, if it has one, and the rest.
+    /// Calls `body` with the payload in two parts: its descriptor with the subscriber's numbers, if it has one, and the
+    /// rest.
     func withDescriptor<Result>(
         of pending: PendingPacket, _ numbers: Rewriting.Numbers, _ payload: UnsafeRawBufferPointer,
         _ body: (UnsafeRawBufferPointer, UnsafeRawBufferPointer) -> Result

@@ -1,7 +1,7 @@
 import RTC
 
-/// One media section that a client publishes: a microphone or a camera. It has one encoding, or several of the same picture
-/// (simulcast, RFC 8853), and knows who watches.
+/// One media section that a client publishes: a microphone or a camera. It has one encoding, or several of the same
+/// picture (simulcast, RFC 8853), and knows who watches.
 final class IncomingTrack {
     unowned let peer: Peer
     let mid: String
@@ -115,11 +115,11 @@ final class IncomingEncoding {
         lastPacketAt.map { now - $0 < Self.silence } ?? false
     }
 
-    func keep(_ bytes: UnsafeRawBufferPointer, _ packet: RTPPacket, sequence: Int64) {
+    func keep(_ bytes: UnsafeRawBufferPointer, _ packet: RTPPacket, sequence: Int64, now: MediaTime) {
         guard track.kind == .video else { return }
         let history = history ?? PacketHistory()
         self.history = history
-        history.store(bytes, packet, sequence: sequence)
+        history.store(bytes, packet, sequence: sequence, now: now)
     }
 }
 

@@ -1,7 +1,7 @@
 import RTC
 
-/// When a publisher is asked for a keyframe. Each costs ten times an ordinary frame, so requests of many subscribers become one,
-/// and one that was not answered is repeated.
+/// When a publisher is asked for a keyframe. Each costs ten times an ordinary frame, so requests of many subscribers
+/// become one, and one that was not answered is repeated.
 struct KeyframeRequests: Sendable {
     /// A request takes a round trip and a frame to be answered; asking again sooner gets a second keyframe.
     static let shortestInterval = MediaInterval.milliseconds(300)
@@ -35,8 +35,8 @@ struct KeyframeRequests: Sendable {
     }
 }
 
-/// How much a subscriber may have sent again: as much as was sent to it anew, and a burst. Whoever asks for everything many times
-/// over gets no more than that, whatever it spoofs (no amplification beyond one).
+/// How much a subscriber may have sent again: as much as was sent to it anew, and a burst. Whoever asks for everything
+/// many times over gets no more than that, whatever it spoofs (no amplification beyond one).
 struct RetransmissionBudget: Sendable {
     /// A lost burst of 100 packets at once.
     static let burst = 150_000

@@ -1,6 +1,7 @@
 import RTC
 
-/// One transceiver of a client that receives: one RTP stream for as long as the connection lives, whoever is seen in it.
+/// One transceiver of a client that receives: one RTP stream for as long as the connection lives, whoever is seen in
+/// it.
 final class OutgoingTrack {
     unowned let peer: Peer
     let mid: String

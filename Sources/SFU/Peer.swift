@@ -1,7 +1,7 @@
 import RTC
 
-/// One peer connection between a client and the server: its transport, and the tracks in it. What the tracks mean to anybody
-/// else is the router's business.
+/// One peer connection between a client and the server: its transport, and the tracks in it. What the tracks mean to
+/// anybody else is the router's business.
 final class Peer {
     let client: Key
     let side: Side
@@ -51,10 +51,11 @@ final class Peer {
         var isRepair: Bool
     }
 
-    /// More than a camera, a screen and a microphone in three encodings each need; an SSRC that comes later is not learned.
+    /// More than a camera, a screen and a microphone in three encodings each need; an SSRC that comes later is not
+    /// learned.
     static let mostSources = 64
-    /// Encodings of all sections: a camera and a screen in three each, and their sound, four times over. A video encoding's
-    /// history takes 750 kB.
+    /// Encodings of all sections: a camera and a screen in three each, and their sound, four times over. A video
+    /// encoding's history takes 750 kB.
     static let mostEncodings = 32
     var encodingCount: Int { incoming.reduce(0) { $0 + $1.encodings.count } }
 

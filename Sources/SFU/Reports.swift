@@ -1,7 +1,7 @@
 import RTC
 
-/// RTCP (RFC 3550 §6, RFC 4585, RFC 5104): what clients report to us and what we report to them. Nothing is passed through: a
-/// subscriber's complaint concerns our stream, and a publisher's report its own clock.
+/// RTCP (RFC 3550 §6, RFC 4585, RFC 5104): what clients report to us and what we report to them. Nothing is passed
+/// through: a subscriber's complaint concerns our stream, and a publisher's report its own clock.
 extension Router {
     func receiveControl(_ bytes: UnsafeRawBufferPointer, from peer: Peer, now: MediaTime) {
         guard let compound = RTCPCompound(bytes) else {
@@ -16,7 +16,8 @@ extension Router {
             case .fir(let request) where peer.side == .receive:
                 for entry in request.entries { complain(entry.ssrc, from: peer, now: now) }
             case .malformed: counters.malformed &+= 1
-            // Estimates and statistics are for a later layer selection; a BYE changes nothing: what ends is said by signalling.
+            // Estimates and statistics are for a later layer selection; a BYE changes nothing: what ends is said by
+            // signalling.
             default: break
             }
         }
@@ -53,10 +54,14 @@ extension Router {
 
     private func sendAgain(_ number: UInt16, of track: OutgoingTrack, on path: Path, now: MediaTime) {
         guard let repairSSRC = track.repairSSRC, let encoding = track.encoding,
-            let sequence = track.rewriting.source(of: number),
-            let (bytes, packet) = encoding.history?.packet(sequence),
-            let codec = encoding.track.codecIndex(packet.payloadType), codec < track.codecMap.count,
-            track.codecMap[codec].repairPayloadType != 255, mayRepeat(sequence, bytes.count, of: track, now: now)
+            let sequence = track.rewriting.source(of: number)
+        else { return }
+        guard let (bytes, packet) = encoding.history?.packet(sequence, now: now) else {
+            return encoding.keyframes.complain(now: now)
+        }
+        guard let codec = encoding.track.codecIndex(packet.payloadType), codec < track.codecMap.count,
+            track.codecMap[codec].repairPayloadType != 255,
+            mayRepeat(sequence, bytes.count, of: track, encoding, now: now)
         else { return }
         let memory = sink.prepare(bytes.count + Self.mostGrowth)
         track.repairSequence &+= 1
@@ -76,9 +81,17 @@ extension Router {
         counters.packetsRepeated &+= 1
     }
 
-    private func mayRepeat(_ sequence: Int64, _ length: Int, of track: OutgoingTrack, now: MediaTime) -> Bool {
+    private func mayRepeat(
+        _ sequence: Int64, _ length: Int, of track: OutgoingTrack, _ encoding: IncomingEncoding, now: MediaTime
+    ) -> Bool {
         if track.repeats == nil { track.repeats = RepeatTimes() }
-        return track.repeats?.take(sequence, now: now) ?? false && track.budget.spend(length + Self.repairGrowth)
+        guard track.repeats?.take(sequence, now: now) ?? false else { return false }
+        guard track.budget.spend(length + Self.repairGrowth) else {
+            // So much is lost that a new picture costs less than the old one.
+            encoding.keyframes.complain(now: now)
+            return false
+        }
+        return true
     }
 
     /// The original's number, and the longest tag: our header is no longer than the publisher's.
@@ -106,8 +119,8 @@ extension Router {
 
     // MARK: To subscribers
 
-    /// A report a second on each stream, so that sound and picture can be brought together (RFC 3550 §6.4.1). The first comes
-    /// as soon as there is something to report.
+    /// A report a second on each stream, so that sound and picture can be brought together (RFC 3550 §6.4.1). The first
+    /// comes as soon as there is something to report.
     func sendReports(to peer: Peer, now: MediaTime) {
         guard let path = peer.transport.selectedPath else { return }
         for track in peer.outgoing {
@@ -195,6 +208,16 @@ extension Router {
         RTCP.writeNACK(sender: peer.ownSSRC, media: encoding.ssrc, lost: lost, to: &writer)
         counters.nacksSent &+= UInt64(lost.count)
         send(writer, in: memory, to: peer, on: path)
+    }
+
+    /// Where somebody waits for one; the tick would do it too, some milliseconds later.
+    func askForKeyframes(_ peer: Peer, now: MediaTime) {
+        guard let path = peer.transport.selectedPath else { return }
+        for track in peer.incoming {
+            for encoding in track.encodings where encoding.ssrc != 0 {
+                askForKeyframe(encoding, peer, on: path, now: now)
+            }
+        }
     }
 
     private func askForKeyframe(_ encoding: IncomingEncoding, _ peer: Peer, on path: Path, now: MediaTime) {

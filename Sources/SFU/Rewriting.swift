@@ -1,7 +1,8 @@
 import RTC
 
-/// Makes one continuous RTP stream of pieces of several: sequence numbers without gaps of our making, timestamps that go on with
-/// the clock, VP8 picture ids that count on. A receiver's decoder and jitter buffer then never notice that the source changed.
+/// Makes one continuous RTP stream of pieces of several: sequence numbers without gaps of our making, timestamps that
+/// go on with the clock, VP8 picture ids that count on. A receiver's decoder and jitter buffer then never notice that
+/// the source changed.
 struct Rewriting: Sendable {
     /// Added to each number of the present source.
     private(set) var sequenceOffset: Int64 = 0
@@ -65,12 +66,12 @@ struct Rewriting: Sendable {
     }
 
     /// Whether so much of the source is missing before this packet that it cannot be mended, or the source's count has
-    /// jumped. A receiver would lose count of rollovers over it (RFC 3711 §3.3.1), and with that of all that is sent here ever
-    /// after: a new piece begins instead.
+    /// jumped. A receiver would lose count of rollovers over it (RFC 3711 §3.3.1), and with that of all that is sent
+    /// here ever after: a new piece begins instead.
     func isOutOfReach(_ sequence: Int64) -> Bool { sequence + sequenceOffset - lastSequence > NACKGenerator.mostGap }
 
-    /// The source's number of the packet that was sent, or would have been, under this 16-bit number; nil for one from before
-    /// the piece.
+    /// The source's number of the packet that was sent, or would have been, under this 16-bit number; nil for one from
+    /// before the piece.
     func source(of number: UInt16) -> Int64? {
         let sequence = lastSequence - Int64(UInt16(truncatingIfNeeded: lastSequence) &- number)
         let source = sequence - sequenceOffset

@@ -1,14 +1,15 @@
 import RTC
 
-/// The selective forwarding unit (RFC 7667 §3.7): takes datagrams of many clients, and sends each media packet on to whoever
-/// subscribes to it.
+/// The selective forwarding unit (RFC 7667 §3.7): takes datagrams of many clients, and sends each media packet on to
+/// whoever subscribes to it.
 ///
-/// It owns the peer connections, what is published and who subscribes; it has no sockets and no clock, and who may do what was
-/// decided before (by the session). One loop owns a router. Invariant: a packet reaches a client only through a subscription
-/// of that client to a publication that forwards it, and everything a client receives was encrypted for it alone.
+/// It owns the peer connections, what is published and who subscribes; it has no sockets and no clock, and who may do
+/// what was decided before (by the session). One loop owns a router. Invariant: a packet reaches a client only through
+/// a subscription of that client to a publication that forwards it, and everything a client receives was encrypted for
+/// it alone.
 ///
-/// The loop gives it all datagrams that have arrived with `receive`, then calls `flush`; between the two the datagrams' memory
-/// must stay as it is. That way each subscriber gets a burst in one piece, which is cheap to send.
+/// The loop gives it all datagrams that have arrived with `receive`, then calls `flush`; between the two the datagrams'
+/// memory must stay as it is. That way each subscriber gets a burst in one piece, which is cheap to send.
 public final class Router {
     let settings: RouterSettings
     let sink: any MediaSink
@@ -24,6 +25,8 @@ public final class Router {
     var speakers: [String: Speakers] = [:]
     var speakersAt: MediaTime?
     var touched: [IncomingEncoding] = []
+    /// To whose video somebody has just subscribed, and waits for a keyframe.
+    var urgent: [Peer] = []
     /// Sequence numbers, kept for its memory.
     var lost: [UInt16] = []
     var events: [RouterEvent] = []
@@ -112,8 +115,8 @@ public final class Router {
         }
     }
 
-    /// Whether somebody's media flows over this path: a check with a forged source address must not cut that off. Who is
-    /// silent there for long enough (RFC 7675) loses it.
+    /// Whether somebody's media flows over this path: a check with a forged source address must not cut that off. Who
+    /// is silent there for long enough (RFC 7675) loses it.
     private func isHeld(_ path: Path) -> Bool {
         guard let holder = peersByPath[path] else { return false }
         return holder.transport.state == .connected && holder.transport.selectedPath == path

@@ -4,8 +4,8 @@ import RTC
 extension Router {
     // MARK: Connections
 
-    /// A client's offer for one of its two connections: a new connection, more transceivers in the one there is, or an ICE
-    /// restart (RFC 8829 §5.1 to §5.3).
+    /// A client's offer for one of its two connections: a new connection, more transceivers in the one there is, or an
+    /// ICE restart (RFC 8829 §5.1 to §5.3).
     /// - Returns: the answer's SDP.
     public func offer(_ client: Key, _ side: Side, sdp: String, now: MediaTime) throws(SDPError) -> String {
         let offer = try SessionDescription(parsing: sdp)
@@ -105,7 +105,8 @@ extension Router {
         relinkAll(peer.client, peer.side)
     }
 
-    /// What a description has no more, or has switched off, is over (RFC 8829 §5.2.2); its mid may come again for another.
+    /// What a description has no more, or has switched off, is over (RFC 8829 §5.2.2); its mid may come again for
+    /// another.
     private func endTracks(of peer: Peer, without media: [NegotiatedMedia]) {
         let mids = Set(media.lazy.filter { !$0.isRejected }.map(\.mid))
         for track in peer.incoming where !mids.contains(track.mid) {
@@ -337,7 +338,9 @@ extension Router {
         let isOn = publication.forwards(kind) && subscription.wants(kind) && source?.kind == kind && slot.isWanted
         slot.attach(isOn ? source : nil)
         guard isOn, let source, kind == .video else { return }
-        if slot.encoding == nil { for encoding in source.encodings { encoding.keyframes.want() } }
+        guard slot.encoding == nil else { return }
+        for encoding in source.encodings { encoding.keyframes.want() }
+        urgent.append(source.peer)
     }
 
     private func detach(_ subscription: Subscription) {

@@ -65,6 +65,14 @@ void confab_allocations_begin(void) {
     counting = 1;
 }
 
+int confab_allocations_pause(void) {
+    int counted = counting;
+    counting = 0;
+    return counted;
+}
+
+void confab_allocations_resume(int counted) { counting = counted; }
+
 uint64_t confab_allocations_end(void) {
     counting = 0;
     return count;
@@ -74,6 +82,8 @@ uint64_t confab_allocations_end(void) {
 
 int confab_counts_allocations(void) { return 0; }
 void confab_allocations_begin(void) {}
+int confab_allocations_pause(void) { return 0; }
+void confab_allocations_resume(int counted) { (void)counted; }
 uint64_t confab_allocations_end(void) { return 0; }
 
 #endif

@@ -178,7 +178,7 @@ final class SentDatagrams: DatagramSink {
         var lite: ICELiteAgent
         var controlling: ICEControllingAgent
         var random: SeededGenerator
-        let network: SimulatedNetwork
+        let network: SimulatedMediaNetwork
         let server: SimulatedHost
         let client: SimulatedHost
 
@@ -188,7 +188,7 @@ final class SentDatagrams: DatagramSink {
             lite = ICELiteAgent(local: ours, remoteUfrag: theirs.ufrag)
             controlling = ICEControllingAgent(local: theirs, using: &random)
             controlling.setRemote(ours)
-            network = SimulatedNetwork(seed: seed, weather: weather)
+            network = SimulatedMediaNetwork(seed: seed, weather: weather)
             server = network.host()
             server.addresses = addresses
             self.client = network.host(client)

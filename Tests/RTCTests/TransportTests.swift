@@ -9,7 +9,7 @@ private final class Call {
     static let otherServerAddress = TransportAddress(v4: 0x0a00_0002, port: 40000)
     static let clientAddress = TransportAddress(v4: 0xc0a8_0001, port: 5000)
 
-    let network: SimulatedNetwork
+    let network: SimulatedMediaNetwork
     let server: SimulatedPeer
     let client: SimulatedPeer
     var random: SeededGenerator
@@ -19,7 +19,7 @@ private final class Call {
         clientExpects: Fingerprint? = nil
     ) throws {
         random = SeededGenerator(seed: seed)
-        network = SimulatedNetwork(seed: seed &+ 1, weather: weather)
+        network = SimulatedMediaNetwork(seed: seed &+ 1, weather: weather)
         let (ours, theirs) = (ICECredentials(using: &random), ICECredentials(using: &random))
         server = SimulatedPeer(
             network, PeerTransport(server: ours, certificate: try #require(DTLSCertificate.make())),

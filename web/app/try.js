@@ -147,6 +147,21 @@ function watch(joined, stream) {
     if (error && error.name !== 'OT_STREAM_DESTROYED') warn(error.message);
   });
   subscriber.on('destroyed', () => tile.remove());
+  offerSound(subscriber, tile);
+}
+
+/**
+ * Browsers play no sound before somebody has clicked; opened by its link, this page was never clicked.
+ * @param {any} subscriber @param {HTMLElement} tile
+ */
+function offerSound(subscriber, tile) {
+  const sound = document.createElement('button');
+  sound.type = 'button';
+  sound.className = 'button sound';
+  sound.textContent = strings.unblock;
+  sound.addEventListener('click', () => OT.unblockAudio());
+  subscriber.on('audioBlocked', () => tile.append(sound));
+  subscriber.on('audioUnblocked', () => sound.remove());
 }
 
 /** @param {string} name */

@@ -99,9 +99,11 @@ final class MediaLoop: MediaSink {
     /// What other threads asked for.
     /// - Returns: false when it is over.
     private func work(_ router: Router) -> Bool {
-        for request in inbox.take() {
+        let requests = inbox.take()
+        for request in requests {
             guard request(router) else { return false }
         }
+        if !requests.isEmpty { router.flush(now: now) }
         return true
     }
 

@@ -9,7 +9,10 @@
 int confab_counts_allocations(void);
 /// Begins to count what this thread allocates, from none.
 void confab_allocations_begin(void);
-/// How often this thread allocated since.
+/// Stops counting for a while; says whether there was counting, for `resume`.
+int confab_allocations_pause(void);
+void confab_allocations_resume(int counted);
+/// How often this thread allocated since the beginning.
 uint64_t confab_allocations_end(void);
 
 #endif

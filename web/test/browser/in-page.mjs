@@ -189,8 +189,9 @@ export async function peerDetails() {
     const all = [...stats.values()];
     const transport = all.find(({ type }) => type === 'transport');
     // Firefox marks the pair itself; in Chromium pairs of before stay nominated.
-    const pair = stats.get(transport?.selectedCandidatePairId) ?? all.find(({ type, selected }) => type === 'candidate-pair' && selected)
-      ?? all.find(({ type, nominated, state }) => type === 'candidate-pair' && nominated && state === 'succeeded');
+    const pairs = all.filter(({ type }) => type === 'candidate-pair');
+    const pair = stats.get(transport?.selectedCandidatePairId) ?? pairs.find(({ selected }) => selected)
+      ?? pairs.find(({ nominated, state }) => nominated && state === 'succeeded');
     const end = (id) => {
       const { address, port, protocol, candidateType, tcpType } = stats.get(id) ?? {};
       return { address, port, protocol, candidateType, tcpType };
@@ -206,9 +207,11 @@ export async function peerDetails() {
       number: window.__peers.indexOf(peer),
       iceStates: peer.__iceStates,
       direction: peer.getTransceivers()[0]?.direction,
+      ufrag: peer.localDescription?.sdp.match(/a=ice-ufrag:(\S+)/)?.[1],
       state: `${peer.signalingState}/${peer.iceConnectionState}/${peer.connectionState}`,
       transport: transport && {
-        srtpCipher: transport.srtpCipher, dtlsState: transport.dtlsState, tlsVersion: transport.tlsVersion, dtlsCipher: transport.dtlsCipher,
+        srtpCipher: transport.srtpCipher, dtlsState: transport.dtlsState, tlsVersion: transport.tlsVersion,
+        dtlsCipher: transport.dtlsCipher,
       },
       pair: pair && { local: end(pair.localCandidateId), remote: end(pair.remoteCandidateId), roundTrip: pair.currentRoundTripTime },
       remoteCandidates: all.filter(({ type }) => type === 'remote-candidate').map(({ id }) => end(id)),

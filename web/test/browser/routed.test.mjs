@@ -16,7 +16,8 @@ const gcm = 'SRTP_AEAD_AES_128_GCM';
 /** Everything that the page received or knows, by where it was found. */
 function everythingKnown(page) {
   return page.evaluate(async () => {
-    const known = { messages: window.__heard.map(({ text }) => text), descriptions: [], statistics: [], page: [document.documentElement.outerHTML] };
+    const messages = window.__heard.map(({ text }) => text);
+    const known = { messages, descriptions: [], statistics: [], page: [document.documentElement.outerHTML] };
     for (const peer of window.__peers) {
       known.descriptions.push(peer.remoteDescription?.sdp ?? '');
       if (peer.connectionState === 'closed') continue;
@@ -31,9 +32,10 @@ async function assertKnowsOnlyTheServer(t, page, { mine, partner, server }) {
   assert.ok(known.messages.length > 5 && known.descriptions.length >= 2, 'the page was listened to');
   assert.ok(known.descriptions.every((sdp) => sdp.includes(server)), 'what is looked through does hold addresses');
   const said = new Set(Object.values(known).flat().flatMap((text) => text.match(/\b\d+\.\d+\.\d+\.\d+\b/g) ?? []));
-  t.diagnostic(`${page.label}: ${known.messages.length} messages, ${known.statistics.length} statistics; addresses: ${[...said].join(', ')}`);
+  const looked = `${known.messages.length} messages, ${known.statistics.length} statistics`;
+  t.diagnostic(`${page.label}: ${looked}; addresses: ${[...said].join(', ')}`);
   for (const [where, texts] of Object.entries(known)) {
-    for (const text of texts) assert.ok(!text.includes(partner), `${page.label} finds the partner's address in its ${where}: ${text}`);
+    for (const text of texts) assert.ok(!text.includes(partner), `the partner's address is in the ${where} of ${page.label}: ${text}`);
   }
   const odd = [...said].filter((address) => ![mine, server, '0.0.0.0', '127.0.0.1', '192.0.0.0'].includes(address));
   assert.deepEqual(odd, [], `${page.label} heard of nobody else`);
@@ -113,9 +115,13 @@ async function join(t, browser, server, session, options) {
   return page;
 }
 
-/** Without a gesture browsers neither play sound nor let the painted microphone make any. */
+/** Lets pages be heard: without a gesture browsers neither play sound nor let the painted microphone make any. */
 async function touch(...pages) {
-  for (const page of pages) await page.click('log');
+  for (const page of pages) {
+    await page.click('log');
+    // "Turn on the sound", on each picture whose sound the browser holds back.
+    await page.evaluate(() => document.querySelectorAll('.tile .sound').forEach((sound) => sound.click()));
+  }
 }
 
 /** Waits until the page shows exactly these pictures. @param {string[]} colours */

@@ -1,109 +1,128 @@
 import RTC
-import TestSupport
 
 /// How bad a network is. Reordering comes from delays that differ.
-struct MediaWeather {
+public struct MediaWeather {
     /// Of a thousand datagrams.
-    var losses = 0
-    var duplicates = 0
+    public var losses: Int
+    public var duplicates: Int
     /// In milliseconds.
-    var delay: ClosedRange<Int64> = 10...10
+    public var delay: ClosedRange<Int64>
+
+    public init(losses: Int = 0, duplicates: Int = 0, delay: ClosedRange<Int64> = 10...10) {
+        (self.losses, self.duplicates, self.delay) = (losses, duplicates, delay)
+    }
 }
 
 /// Hosts with sockets, and a network between them, in simulated time and from one seed.
-final class SimulatedNetwork {
+public final class SimulatedMediaNetwork {
     private struct Flight {
         var at: MediaTime
-        var order: Int
         var bytes: [UInt8]
         var from: TransportAddress
         var to: TransportAddress
     }
 
-    private(set) var now = MediaTime(nanoseconds: 1_000_000_000)
-    var weather: MediaWeather
-    var random: SeededGenerator
+    public private(set) var now = MediaTime(nanoseconds: 1_000_000_000)
+    public var weather: MediaWeather
+    public var random: SeededGenerator
+    /// The last one arrives next; of two at the same time the one sent first.
     private var flying: [Flight] = []
-    private var order = 0
     fileprivate var hosts: [SimulatedHost] = []
-    private(set) var sent = 0
+    public private(set) var sent = 0
     /// Sees each datagram before the network takes it; false drops it.
-    var filter: (([UInt8], _ from: TransportAddress, _ to: TransportAddress) -> Bool)?
+    public var filter: (([UInt8], _ from: TransportAddress, _ to: TransportAddress) -> Bool)?
 
-    init(seed: UInt64, weather: MediaWeather = MediaWeather()) {
+    public init(seed: UInt64, weather: MediaWeather = MediaWeather()) {
         random = SeededGenerator(seed: seed)
         self.weather = weather
     }
 
-    func host(_ addresses: TransportAddress...) -> SimulatedHost {
+    public func host(_ addresses: TransportAddress...) -> SimulatedHost {
         let host = SimulatedHost(self, addresses)
         hosts.append(host)
         return host
     }
 
     /// Anybody can send anything from anywhere.
-    func inject(_ bytes: [UInt8], from: TransportAddress, to: TransportAddress) {
+    public func inject(_ bytes: [UInt8], from: TransportAddress, to: TransportAddress) {
         sent += 1
         guard filter?(bytes, from, to) ?? true else { return }
         var copies = Int.random(in: 0..<1000, using: &random) < weather.losses ? 0 : 1
         if copies == 1, Int.random(in: 0..<1000, using: &random) < weather.duplicates { copies = 2 }
         for _ in 0..<copies {
-            order += 1
             let delay = Int64.random(in: weather.delay, using: &random)
-            flying.append(
-                Flight(at: now + .milliseconds(delay), order: order, bytes: bytes, from: from, to: to))
+            insert(Flight(at: now + .milliseconds(delay), bytes: bytes, from: from, to: to))
         }
+    }
+
+    private func insert(_ flight: Flight) {
+        var (low, high) = (0, flying.count)
+        while low < high {
+            let middle = (low + high) / 2
+            if flying[middle].at > flight.at { low = middle + 1 } else { high = middle }
+        }
+        flying.insert(flight, at: low)
     }
 
     /// Runs until the condition holds, or for so long.
     @discardableResult
-    func run(for interval: MediaInterval, until isDone: () -> Bool = { false }) -> Bool {
+    public func run(for interval: MediaInterval, until isDone: () -> Bool = { false }) -> Bool {
         let end = now + interval
         var steps = 0
         while !isDone() {
-            let flight = flying.indices.min { (flying[$0].at, flying[$0].order) < (flying[$1].at, flying[$1].order) }
-            let timer = hosts.compactMap { host in host.nextTimeout().map { (host, $0) } }.min { $0.1 < $1.1 }
-            let next = [flight.map { flying[$0].at }, timer?.1].compactMap { $0 }.min()
-            guard let next, next <= end else {
+            let timer = nextTimer()
+            let next = min(flying.last?.at ?? Self.never, timer?.at ?? Self.never)
+            guard next <= end else {
                 now = end
                 return isDone()
             }
             steps = next > now ? 0 : steps + 1
             precondition(steps < 10_000, "time stands still")
             now = max(now, next)
-            if let flight, flying[flight].at <= now {
-                let arrived = flying.remove(at: flight)
+            if let arrived = flying.last, arrived.at <= now {
+                flying.removeLast()
                 for host in hosts { host.deliver(arrived.bytes, from: arrived.from, to: arrived.to) }
             } else {
-                timer?.0.handleTimeout()
+                timer?.host.handleTimeout()
             }
         }
         return true
     }
+
+    private static let never = MediaTime(nanoseconds: .max)
+
+    private func nextTimer() -> (host: SimulatedHost, at: MediaTime)? {
+        var next: (host: SimulatedHost, at: MediaTime)?
+        for host in hosts {
+            guard let at = host.nextTimeout(), next.map({ at < $0.at }) ?? true else { continue }
+            next = (host, at)
+        }
+        return next
+    }
 }
 
 /// A machine with a few sockets, numbered from 0 in the order of its addresses.
-final class SimulatedHost: DatagramSink {
-    private unowned let network: SimulatedNetwork
+public final class SimulatedHost: DatagramSink {
+    private unowned let network: SimulatedMediaNetwork
     /// What the others see. Changing one is what a NAT does when it forgets.
-    var addresses: [TransportAddress]
+    public var addresses: [TransportAddress]
     private let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: 2048, alignment: 8)
-    var receive: (UnsafeMutableRawBufferPointer, Path) -> Void = { _, _ in }
-    var nextTimeout: () -> MediaTime? = { nil }
-    var handleTimeout: () -> Void = {}
+    public var receive: (UnsafeMutableRawBufferPointer, Path) -> Void = { _, _ in }
+    public var nextTimeout: () -> MediaTime? = { nil }
+    public var handleTimeout: () -> Void = {}
 
-    fileprivate init(_ network: SimulatedNetwork, _ addresses: [TransportAddress]) {
+    fileprivate init(_ network: SimulatedMediaNetwork, _ addresses: [TransportAddress]) {
         (self.network, self.addresses) = (network, addresses)
     }
 
     deinit { memory.deallocate() }
 
-    func prepare(_ capacity: Int) -> UnsafeMutableRawBufferPointer {
+    public func prepare(_ capacity: Int) -> UnsafeMutableRawBufferPointer {
         precondition(capacity <= memory.count)
         return memory
     }
 
-    func send(_ count: Int, on path: Path) {
+    public func send(_ count: Int, on path: Path) {
         network.inject(Array(memory.prefix(count)), from: addresses[Int(path.socket)], to: path.remote)
     }
 
@@ -115,16 +134,16 @@ final class SimulatedHost: DatagramSink {
 }
 
 /// A transport on a host of its own.
-final class SimulatedPeer {
-    let network: SimulatedNetwork
-    let host: SimulatedHost
-    let transport: PeerTransport
-    private(set) var packets: [[UInt8]] = []
-    private(set) var reports: [[UInt8]] = []
+public final class SimulatedPeer {
+    public let network: SimulatedMediaNetwork
+    public let host: SimulatedHost
+    public let transport: PeerTransport
+    public private(set) var packets: [[UInt8]] = []
+    public private(set) var reports: [[UInt8]] = []
     /// Each state with the time when it began.
-    private(set) var states: [TransportState] = [.new]
+    public private(set) var states: [TransportState] = [.new]
 
-    init(_ network: SimulatedNetwork, _ transport: PeerTransport, _ addresses: TransportAddress...) {
+    public init(_ network: SimulatedMediaNetwork, _ transport: PeerTransport, _ addresses: TransportAddress...) {
         (self.network, self.transport) = (network, transport)
         host = network.host(addresses[0])
         host.addresses = addresses
@@ -149,10 +168,10 @@ final class SimulatedPeer {
         if states.last != transport.state { states.append(transport.state) }
     }
 
-    var isConnected: Bool { transport.state == .connected }
+    public var isConnected: Bool { transport.state == .connected }
 
     /// An RTP packet of 12 bytes of header and this payload, protected as the transport does; nil if it will not.
-    func protected(_ payload: [UInt8], sequence: UInt16, ssrc: UInt32 = 7) -> [UInt8]? {
+    public func protected(_ payload: [UInt8], sequence: UInt16, ssrc: UInt32 = 7) -> [UInt8]? {
         var packet = [UInt8](repeating: 0, count: 1500)
         packet[0] = 0x80
         packet[1] = 96
@@ -168,7 +187,7 @@ final class SimulatedPeer {
     }
 
     @discardableResult
-    func send(_ payload: [UInt8], sequence: UInt16) -> Bool {
+    public func send(_ payload: [UInt8], sequence: UInt16) -> Bool {
         guard let packet = protected(payload, sequence: sequence), let path = transport.selectedPath else {
             return false
         }

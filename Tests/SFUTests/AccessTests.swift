@@ -1,0 +1,166 @@
+import RTC
+import TestSupport
+import Testing
+
+@testable import SFU
+
+@Suite struct AccessTests {
+    /// Carries it out, and says whether any sound and any picture of the first client still reach the second.
+    private func heard(
+        after action: (SimulatedClient, SimulatedClient) throws -> Void, seed: UInt64 = 1,
+        then undo: (SimulatedClient, SimulatedClient) throws -> Void = { _, _ in }
+    ) throws -> (sound: Bool, picture: Bool, undone: Bool) {
+        let room = try SimulatedRoom(seed: seed)
+        let clients = try room.clients(3)
+        clients[1].subscribe(to: clients[0])
+        clients[2].subscribe(to: clients[0], slot: 1)
+        room.run(1000)
+        let slots = [try clients[1].audio(), try clients[1].video()]
+        #expect(slots.allSatisfy { $0.arrivals.count > 20 })
+        try action(clients[0], clients[1])
+        // What was on its way.
+        room.run(12)
+        let before = slots.map(\.arrivals.count)
+        room.run(1500)
+        let after = slots.map(\.arrivals.count)
+        try undo(clients[0], clients[1])
+        try room.connect()
+        room.run(1000)
+        let faults = slots.flatMap { $0.faults() }
+        #expect(faults == [])
+        return (
+            after[0] > before[0], after[1] > before[1], zip(slots, after).allSatisfy { $0.arrivals.count > $1 + 15 }
+        )
+    }
+
+    @Test func mutedSoundStopsAtOnceAndGoesOn() throws {
+        let result = try heard { publisher, _ in
+            publisher.router.update(publisher.stream, audio: false, video: true)
+        } then: { publisher, _ in
+            publisher.router.update(publisher.stream, audio: true, video: true)
+        }
+        #expect(!result.sound && result.picture && result.undone)
+    }
+
+    @Test func hiddenPictureStopsAtOnceAndGoesOnWithAKeyframe() throws {
+        let result = try heard { publisher, _ in
+            publisher.router.update(publisher.stream, audio: true, video: false)
+        } then: { publisher, _ in
+            publisher.router.update(publisher.stream, audio: true, video: true)
+        }
+        #expect(result.sound && !result.picture && result.undone)
+    }
+
+    @Test func whatTheSubscriberDoesNotWantDoesNotCome() throws {
+        let result = try heard { publisher, subscriber in
+            subscriber.subscribe(to: publisher, audio: false, video: false)
+        } then: { publisher, subscriber in
+            subscriber.subscribe(to: publisher)
+        }
+        #expect(!result.sound && !result.picture && result.undone)
+    }
+
+    @Test func unsubscribingEndsItAtOnce() throws {
+        let result = try heard { publisher, subscriber in
+            subscriber.unsubscribe(from: publisher)
+        } then: { publisher, subscriber in
+            subscriber.subscribe(to: publisher)
+        }
+        #expect(!result.sound && !result.picture && result.undone)
+    }
+
+    @Test func unpublishingEndsItAtOnce() throws {
+        let result = try heard { publisher, _ in
+            publisher.router.unpublish(publisher.stream)
+        } then: { publisher, subscriber in
+            publisher.router.publish(
+                publisher.stream, session: "s", client: publisher.key, mids: Mids(audio: "a", video: "v"), audio: true,
+                video: true
+            )
+            subscriber.subscribe(to: publisher)
+        }
+        #expect(!result.sound && !result.picture && result.undone)
+    }
+
+    @Test func aPublisherThatLeavesIsGoneAtOnce() throws {
+        let result = try heard { publisher, _ in publisher.router.leave(publisher.key) }
+        #expect(!result.sound && !result.picture)
+    }
+
+    @Test func aSubscriberThatLeavesGetsNothingMore() throws {
+        let result = try heard { _, subscriber in subscriber.router.leave(subscriber.key) }
+        #expect(!result.sound && !result.picture)
+    }
+
+    @Test func aClosedConnectionEndsItAtOnceAndAnotherGoesOnInTheSameTransceiver() throws {
+        let result = try heard { publisher, _ in
+            publisher.router.close(publisher.key, .send)
+        } then: { publisher, _ in
+            try publisher.publish()
+        }
+        #expect(!result.sound && !result.picture && result.undone)
+    }
+
+    @Test func aTransceiverSwitchedOffGetsNothingUntilItIsSwitchedOn() throws {
+        let result = try heard { _, subscriber in
+            let receive = try #require(subscriber.receive)
+            for index in receive.offered.indices { receive.offered[index].direction = .inactive }
+            try receive.negotiate()
+        } then: { _, subscriber in
+            let receive = try #require(subscriber.receive)
+            for index in receive.offered.indices { receive.offered[index].direction = .recvonly }
+            try receive.negotiate()
+        }
+        #expect(!result.sound && !result.picture && result.undone)
+    }
+
+    @Test func aStreamThatLostItsTransceiverToAnotherDoesNotTakeItBack() throws {
+        let room = try SimulatedRoom()
+        let clients = try room.clients(3)
+        clients[0].subscribe(to: clients[1])
+        room.run(500)
+        clients[0].subscribe(to: clients[2])
+        room.run(500)
+        // Whatever happens to the former one, and to the connection.
+        room.router.update(clients[1].stream, audio: false, video: false)
+        room.router.update(clients[1].stream, audio: true, video: true)
+        room.run(300)
+        try clients[1].publish()
+        try clients[0].receive?.negotiate(restarts: true)
+        try room.connect()
+        room.run(300)
+        #expect(try clients[0].audio().labels == [2, 3] && clients[0].video().labels == [2, 3])
+        clients[0].unsubscribe(from: clients[2])
+        room.router.update(clients[1].stream, audio: true, video: true)
+        room.run(300)
+        #expect(try clients[0].audio().labels == [2, 3])
+    }
+
+    @Test func nobodyPublishesInAnothersName() throws {
+        let room = try SimulatedRoom()
+        let clients = try room.clients(3)
+        clients[2].subscribe(to: clients[0])
+        room.run(300)
+        room.router.publish(
+            clients[0].stream, session: "s", client: clients[1].key, mids: Mids(audio: "v", video: "a"), audio: false,
+            video: false
+        )
+        room.run(300)
+        #expect(try clients[2].audio().labels == [1] && clients[2].audio().arrivals.count > 20)
+    }
+
+    @Test func nothingIsKeptOfWhoHasLeft() throws {
+        let room = try SimulatedRoom()
+        let clients = try room.clients(4)
+        for one in clients {
+            for other in clients where one !== other { one.subscribe(to: other, slot: Int(other.number % 2)) }
+        }
+        room.run(500)
+        for client in clients.shuffled(using: &room.random) { room.router.leave(client.key) }
+        room.run(1000)
+        let router = room.router
+        #expect(router.clients.isEmpty && router.publications.isEmpty && router.peersByPath.isEmpty)
+        #expect(router.peersByUfrag.isEmpty && router.touched.isEmpty && router.speakers.isEmpty && router.isIdle)
+        #expect(router.peerCount == 0)
+    }
+}

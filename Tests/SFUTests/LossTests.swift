@@ -1,0 +1,137 @@
+import RTC
+import TestSupport
+import Testing
+
+@testable import SFU
+
+@Suite struct LossTests {
+    @Test(arguments: 1...4 as ClosedRange<UInt64>) func everyFrameArrivesThoughATwentiethIsLostEachWay(seed: UInt64)
+        throws
+    {
+        let room = try SimulatedRoom(seed: seed)
+        let clients = try room.clients(3)
+        room.network.weather = MediaWeather(losses: 50, duplicates: 10, delay: 5...40)
+        for client in clients {
+            for (slot, other) in clients.filter({ $0 !== client }).enumerated() {
+                client.subscribe(to: other, slot: slot)
+            }
+        }
+        room.run(8000)
+        room.network.weather = MediaWeather()
+        room.run(1000)
+        for client in clients {
+            for index in 0..<2 {
+                let slot = try client.video(index)
+                let all = slot.frames
+                // Of what was lost before the first packet that came nobody knows.
+                let frames = all.drop { !$0.isKeyframe || !$0.isComplete }.dropLast()
+                #expect(frames.count > 200 && all.count - frames.count < 100)
+                // What a decoder still needs: not what a keyframe has overtaken.
+                for (index, frame) in zip(frames.indices, frames) where !frame.isComplete {
+                    let isOvertaken = frames[index...].dropFirst().prefix(10).contains(where: \.isKeyframe)
+                    #expect(isOvertaken, "frame \(frame.frame) of \(frame.label) at \(client.number)")
+                }
+                #expect(slot.unreadable == 0)
+            }
+            #expect(try #require(client.receive).nacksSent > 0)
+            #expect(try #require(client.camera).keyframesMade < 12, "repeats are cheaper than keyframes")
+        }
+        let counters = room.router.counters
+        #expect(counters.nacksSent > 100 && counters.packetsRecovered > 100)
+        #expect(counters.nacksReceived > 100 && counters.packetsRepeated > 100)
+    }
+
+    @Test func aStormOfReportedLossesGetsNoMoreThanWasSentAnewAndABurst() throws {
+        let room = try SimulatedRoom()
+        let clients = try room.clients(3)
+        for client in clients[1...] { client.subscribe(to: clients[0]) }
+        room.run(1000)
+        let attacker = try #require(clients[1].receive)
+        let slot = try clients[1].video()
+        let repair = try #require(slot.repairSSRC)
+        for _ in 0..<1000 {
+            let newest = UInt16(truncatingIfNeeded: slot.inOrder.last?.number ?? 0)
+            for packet in 0..<5 {
+                attacker.sendControl { writer in
+                    let first = newest &- UInt16(packet) &* 340 &- 339
+                    RTCP.writeNACK(sender: 1, media: slot.ssrc, lost: (0..<340).map { first &+ $0 }, to: &writer)
+                }
+            }
+            room.run(10)
+        }
+        let counters = room.router.counters
+        #expect(counters.nacksReceived > 1_000_000 && counters.packetsRepeated > 100)
+        let (anew, again) = (attacker.receivedBytes[slot.ssrc] ?? 0, attacker.receivedBytes[repair] ?? 0)
+        #expect(again <= anew + RetransmissionBudget.burst, "\(again) bytes again, \(anew) anew")
+        #expect(try clients[2].video().faults() == [] && clients[2].audio().faults() == [])
+        #expect(try clients[1].video().faults() == [])
+        #expect(try #require(clients[0].camera).repeatsAsked == 0)
+    }
+
+    @Test func aFloodOfRequestsForKeyframesGetsOneASecond() throws {
+        let room = try SimulatedRoom()
+        let clients = try room.clients(3)
+        for client in clients[1...] { client.subscribe(to: clients[0]) }
+        room.run(1000)
+        let camera = try #require(clients[0].camera)
+        let asked = camera.keyframesAsked
+        let slot = try clients[1].video()
+        for _ in 0..<1000 {
+            for _ in 0..<5 {
+                clients[1].receive?.sendControl { writer in
+                    for _ in 0..<10 { RTCP.writePLI(sender: 1, media: slot.ssrc, to: &writer) }
+                    let entries = (0..<20).map { RTCP.FullIntraRequest.Entry(ssrc: slot.ssrc, sequenceNumber: $0) }
+                    RTCP.writeFIR(sender: 1, entries: entries, to: &writer)
+                }
+            }
+            room.run(10)
+        }
+        #expect((5...11).contains(camera.keyframesAsked - asked), "\(camera.keyframesAsked - asked) in 10 s")
+        #expect(try clients[2].video().faults() == [])
+    }
+
+    @Test func nobodyBeginsWithARepeatOfAnOldKeyframe() throws {
+        let room = try SimulatedRoom()
+        let clients = try room.clients(3)
+        clients[1].subscribe(to: clients[0])
+        room.run(2000)
+        let (send, camera) = (try #require(clients[0].send), try #require(clients[0].camera))
+        let first = try #require(try clients[1].video().inOrder.first)
+        // As browsers do to measure the line: nobody asked for these.
+        let number =
+            camera.sequence
+            &- UInt16(truncatingIfNeeded: try #require(clients[1].video().inOrder.last).number - first.number)
+        clients[2].subscribe(to: clients[0])
+        for offset in 0..<20 as Range<UInt16> {
+            if let packet = camera.again(number &- 10 &+ offset) { send.send(packet, of: camera) }
+        }
+        room.run(1000)
+        let begun = try #require(try clients[2].video().inOrder.first)
+        #expect(begun.tag.isKeyframe && begun.tag.frame > first.tag.frame)
+        #expect(try clients[2].video().faults() == [] && clients[1].video().faults() == [])
+    }
+
+    @Test func aPublisherThatDoesNotAnswerIsNotAskedMoreThanThriceASecond() throws {
+        let room = try SimulatedRoom()
+        let clients = try room.clients(2)
+        clients[0].subscribe(to: clients[1])
+        room.run(1000)
+        let before = room.router.counters.keyframesRequested
+        // Only packets inside of frames come from now on.
+        let camera = try #require(clients[1].camera)
+        camera.isOn = false
+        clients[0].unsubscribe(from: clients[1])
+        clients[0].subscribe(to: clients[1])
+        for _ in 0..<500 {
+            camera.sequence &+= 1
+            let packet = OutgoingPacket(
+                payloadType: 96, sequence: camera.sequence, timestamp: 1, ssrc: camera.ssrc,
+                payload: [0x80, 0xe0, 0x80, 1, 0, 0, 1, 1, 1, 1]
+            )
+            clients[1].send?.send(packet, of: camera)
+            room.run(10)
+        }
+        let asked = room.router.counters.keyframesRequested - before
+        #expect((10...18).contains(asked), "\(asked) in 5 s")
+    }
+}

@@ -1,0 +1,199 @@
+import RTC
+import TestSupport
+import Testing
+
+@testable import SFU
+
+/// Who may get what, said in the simplest way.
+private struct Model {
+    struct Publication {
+        var audio = true
+        var video = true
+    }
+    struct Subscription: Equatable {
+        var publisher: Int
+        var audio: Bool
+        var video: Bool
+    }
+
+    static let slots = 2
+    var publications: [Int: Publication] = [:]
+    /// By subscriber and transceiver pair.
+    var subscriptions: [[Subscription?]]
+    var sends: [Bool]
+    var receives: [Bool]
+
+    init(_ count: Int) {
+        subscriptions = Array(repeating: Array(repeating: nil, count: Self.slots), count: count)
+        sends = Array(repeating: true, count: count)
+        receives = sends
+        for index in 0..<count { publications[index] = Publication() }
+    }
+
+    mutating func unsubscribe(_ subscriber: Int, _ publisher: Int) {
+        for slot in 0..<Self.slots where subscriptions[subscriber][slot]?.publisher == publisher {
+            subscriptions[subscriber][slot] = nil
+        }
+    }
+
+    mutating func subscribe(_ subscriber: Int, _ slot: Int, _ subscription: Subscription) {
+        guard publications[subscription.publisher] != nil else { return }
+        unsubscribe(subscriber, subscription.publisher)
+        subscriptions[subscriber][slot] = subscription
+    }
+
+    mutating func unpublish(_ publisher: Int) {
+        publications[publisher] = nil
+        for subscriber in subscriptions.indices { unsubscribe(subscriber, publisher) }
+    }
+
+    mutating func leave(_ client: Int) {
+        unpublish(client)
+        subscriptions[client] = Array(repeating: nil, count: Self.slots)
+        (sends[client], receives[client]) = (false, false)
+    }
+
+    /// Whose packets belong into this transceiver.
+    func publisher(_ subscriber: Int, _ slot: Int, _ kind: MediaKind) -> Int? {
+        guard receives[subscriber], let subscription = subscriptions[subscriber][slot],
+            sends[subscription.publisher], let publication = publications[subscription.publisher]
+        else { return nil }
+        let isOn = kind == .audio ? publication.audio && subscription.audio : publication.video && subscription.video
+        return isOn ? subscription.publisher : nil
+    }
+}
+
+/// The model and a router side by side, through the same operations.
+private final class World {
+    let room: SimulatedRoom
+    let clients: [SimulatedClient]
+    var model: Model
+    var random: SeededGenerator
+    private(set) var log: [String] = []
+
+    init(seed: UInt64, clients count: Int) throws {
+        room = try SimulatedRoom(seed: seed)
+        clients = try room.clients(count, slots: Model.slots)
+        model = Model(count)
+        random = SeededGenerator(seed: seed)
+    }
+
+    func operate() throws {
+        let (one, other) = (
+            Int.random(in: clients.indices, using: &random), Int.random(in: clients.indices, using: &random)
+        )
+        let (client, router) = (clients[one], room.router)
+        let (audio, video) = (Bool.random(using: &random), Bool.random(using: &random))
+        let choice = Int.random(in: 0..<100, using: &random)
+        log.append("\(choice) \(one) \(other) \(audio) \(video)")
+        if log.count > 30 { log.removeFirst() }
+        switch choice {
+        case 0..<45:
+            let slot = Int.random(in: 0..<Model.slots, using: &random)
+            let wanted = audio || video
+            client.subscribe(to: clients[other], slot: slot, audio: audio, video: video || !wanted)
+            model.subscribe(one, slot, .init(publisher: other, audio: audio, video: video || !wanted))
+        case 45..<58:
+            client.unsubscribe(from: clients[other])
+            model.unsubscribe(one, other)
+        case 58..<72:
+            router.update(client.stream, audio: audio, video: video)
+            if model.publications[one] != nil { model.publications[one] = .init(audio: audio, video: video) }
+        case 72..<80:
+            router.unpublish(client.stream)
+            model.unpublish(one)
+        case 80..<92:
+            router.publish(
+                client.stream, session: "s", client: client.key, mids: Mids(audio: "a", video: "v"), audio: audio,
+                video: video
+            )
+            model.publications[one] = .init(audio: audio, video: video)
+        case 92..<94:
+            router.close(client.key, .send)
+            model.sends[one] = false
+        case 94..<96:
+            router.close(client.key, .receive)
+            model.receives[one] = false
+        case 96: router.leave(client.key); model.leave(one)
+        default: try reconnect(one)
+        }
+    }
+
+    private func reconnect(_ index: Int) throws {
+        if model.sends[index] {
+            try clients[index].send?.negotiate(restarts: true)
+        } else {
+            try clients[index].publish()
+            model.publications[index] = .init()
+            model.sends[index] = true
+        }
+        if model.receives[index] {
+            try clients[index].receive?.negotiate(restarts: true)
+        } else {
+            try clients[index].watch(slots: Model.slots)
+            model.receives[index] = true
+        }
+        try room.connect()
+    }
+
+    /// What is heard and seen, against the model.
+    func check(isLong: Bool) throws {
+        room.run(13)
+        for client in clients { for slot in client.receive?.slots ?? [] { slot.forgetArrivals() } }
+        room.run(isLong ? 400 : 40)
+        for (index, client) in clients.enumerated() {
+            for slot in 0..<Model.slots {
+                for (track, kind) in [(try client.audio(slot), MediaKind.audio), (try client.video(slot), .video)] {
+                    let expected = model.publisher(index, slot, kind).map { UInt32($0 + 1) }
+                    let got = Set(track.arrivals.map(\.tag.label))
+                    let isRight = got.isSubset(of: expected.map { [$0] } ?? [])
+                    #expect(isRight, "\(track.mid) of \(index) has \(got), not \(expected as Any): \(log)")
+                    guard expected != nil, kind == .audio || isLong else { continue }
+                    #expect(!got.isEmpty, "\(track.mid) of \(index) has nothing of \(expected as Any): \(log)")
+                    #expect(track.unreadable == 0 && track.faults() == [])
+                }
+            }
+        }
+        try checkInvariants()
+    }
+
+    /// What must hold of the router's own tables.
+    private func checkInvariants() throws {
+        let router = room.router
+        var peers: [ObjectIdentifier: Peer] = [:]
+        for (key, client) in router.clients {
+            #expect(!client.isEmpty)
+            for peer in [client.send, client.receive] { if let peer { peers[ObjectIdentifier(peer)] = peer } }
+            for stream in client.published { #expect(router.publications[stream]?.client == key) }
+            for stream in client.subscribed { #expect(router.publications[stream]?.subscriptions[key] != nil) }
+        }
+        for peer in [Array(router.peersByUfrag.values), Array(router.peersByPath.values)].joined() {
+            #expect(peers[ObjectIdentifier(peer)] != nil)
+        }
+        for peer in peers.values {
+            for track in peer.incoming {
+                for subscriber in track.subscribers {
+                    #expect(subscriber.source === track && peers[ObjectIdentifier(subscriber.peer)] === subscriber.peer)
+                }
+            }
+            for track in peer.outgoing {
+                if let encoding = track.encoding { #expect(encoding.track === track.source) }
+                if let source = track.source { #expect(source.subscribers.filter { $0 === track }.count == 1) }
+            }
+        }
+        #expect(router.speakers.count <= 1)
+        for encoding in router.touched { #expect(peers[ObjectIdentifier(encoding.track.peer)] != nil) }
+    }
+}
+
+@Suite struct ModelTests {
+    @Test(arguments: 0..<3) func aPacketReachesWhoSubscribedToItAndNobodyElse(_: Int) throws {
+        let seed = UInt64.random(in: .min ... .max)
+        print("seed \(seed)")
+        let world = try World(seed: seed, clients: 4)
+        for round in 0..<200 {
+            for _ in 0..<Int.random(in: 1...6, using: &world.random) { try world.operate() }
+            try world.check(isLong: round % 10 == 9)
+        }
+    }
+}

@@ -1,0 +1,147 @@
+import RTC
+import TestSupport
+import Testing
+
+@testable import SFU
+
+/// A client with both its connections.
+final class SimulatedClient {
+    let number: UInt32
+    let key: Key
+    let stream: Key
+    let room: SimulatedRoom
+    private(set) var send: SimulatedConnection?
+    private(set) var receive: SimulatedConnection?
+    private var connections: UInt16 = 0
+
+    init(_ number: UInt32, _ room: SimulatedRoom) {
+        (self.number, self.room) = (number, room)
+        key = Key(high: 1, low: UInt64(number))
+        stream = Key(high: 2, low: UInt64(number))
+    }
+
+    var router: Router { room.server.router }
+    var microphone: SimulatedSource? { send?.sources.last { $0.kind == .audio } }
+    var camera: SimulatedSource? { send?.sources.last { $0.kind == .video } }
+    var isConnected: Bool { send?.isReady ?? true && receive?.isReady ?? true }
+
+    private func freshAddress() -> TransportAddress {
+        connections += 1
+        return TransportAddress(v4: 0xc0a8_0000 | number, port: 5000 + connections)
+    }
+
+    /// Ids are each client's own choice, as payload types are.
+    private func extensions() -> [HeaderExtension: UInt8] {
+        let ids = (1...14).shuffled(using: &room.random)
+        return Dictionary(uniqueKeysWithValues: zip(HeaderExtension.allCases, ids.map { UInt8($0) }))
+    }
+
+    /// Connects to send, and publishes. A second time it is another connection, which replaces the first.
+    func publish(
+        audio: Codec? = Codec(.opus, payloadType: 111),
+        video: Codec? = Codec(.vp8, payloadType: 96, rtxPayloadType: 97),
+        others: [MediaKind: [Codec]] = [:]
+    ) throws {
+        send?.vanish()
+        let ids = extensions()
+        let connection = try SimulatedConnection(key, .send, of: room.server, at: freshAddress(), [])
+        for (mid, codec, kind) in [("a", audio, MediaKind.audio), ("v", video, .video)] {
+            guard let codec else { continue }
+            let source = SimulatedSource(mid: mid, kind: kind, label: number, codec: codec, random: &room.random)
+            connection.add(source)
+            var section = connection.section(source, ids)
+            section.codecs += others[kind] ?? []
+            connection.offered.append(section)
+        }
+        send = connection
+        try connection.negotiate()
+        router.publish(
+            stream, session: "s", client: key, mids: Mids(audio: audio.map { _ in "a" }, video: video.map { _ in "v" }),
+            audio: true, video: true
+        )
+    }
+
+    /// Connects to receive in so many pairs of transceivers: "a0" and "v0", "a1" and "v1" …
+    func watch(
+        slots: Int = 2, audio: Codec = Codec(.opus, payloadType: 109),
+        video: Codec = Codec(.vp8, payloadType: 120, rtxPayloadType: 121)
+    ) throws {
+        receive?.vanish()
+        let ids = extensions()
+        let media = (0..<slots).flatMap { slot in
+            [
+                OfferedMedia(mid: "a\(slot)", kind: .audio, direction: .recvonly, codecs: [audio], extensions: ids),
+                OfferedMedia(mid: "v\(slot)", kind: .video, direction: .recvonly, codecs: [video], extensions: ids),
+            ]
+        }
+        let connection = try SimulatedConnection(key, .receive, of: room.server, at: freshAddress(), media)
+        receive = connection
+        try connection.negotiate()
+    }
+
+    func subscribe(to other: SimulatedClient, slot: Int = 0, audio: Bool = true, video: Bool = true) {
+        router.subscribe(
+            other.stream, client: key, mids: Mids(audio: "a\(slot)", video: "v\(slot)"), audio: audio, video: video
+        )
+    }
+
+    func unsubscribe(from other: SimulatedClient) { router.unsubscribe(other.stream, client: key) }
+
+    func audio(_ slot: Int = 0) throws -> SimulatedSlot { try #require(receive).slot("a\(slot)") }
+    func video(_ slot: Int = 0) throws -> SimulatedSlot { try #require(receive).slot("v\(slot)") }
+}
+
+extension SimulatedConnection {
+    func section(_ source: SimulatedSource, _ ids: [HeaderExtension: UInt8]) -> OfferedMedia {
+        var media = OfferedMedia(
+            mid: source.mid, kind: source.kind, direction: .sendonly, codecs: [source.codec], extensions: ids
+        )
+        if source.rid == nil {
+            media.source = LocalSource(
+                ssrc: source.ssrc, rtxSSRC: source.kind == .video ? source.repairSSRC : nil,
+                msid: MediaStreamID(stream: "s", track: source.mid)
+            )
+        }
+        return media
+    }
+}
+
+/// Clients and their server on one network.
+final class SimulatedRoom {
+    let network: SimulatedMediaNetwork
+    let server: SimulatedServer
+    var random: SeededGenerator
+    private(set) var clients: [SimulatedClient] = []
+
+    init(seed: UInt64 = 1, weather: MediaWeather = MediaWeather()) throws {
+        random = SeededGenerator(seed: seed)
+        network = SimulatedMediaNetwork(seed: seed &+ 1, weather: weather)
+        server = try SimulatedServer(network, seed: seed &+ 2)
+    }
+
+    var router: Router { server.router }
+
+    func client() -> SimulatedClient {
+        let client = SimulatedClient(UInt32(clients.count + 1), self)
+        clients.append(client)
+        return client
+    }
+
+    /// So many clients that publish and can watch, connected.
+    func clients(_ count: Int, slots: Int = 2) throws -> [SimulatedClient] {
+        let new = (0..<count).map { _ in client() }
+        for client in new {
+            try client.publish()
+            try client.watch(slots: slots)
+        }
+        try connect()
+        return new
+    }
+
+    func connect() throws {
+        let isConnected = network.run(for: .seconds(20)) { clients.allSatisfy { $0.isConnected } }
+        try #require(isConnected)
+    }
+
+    func run(_ milliseconds: Int64) { network.run(for: .milliseconds(milliseconds)) }
+}

@@ -1,0 +1,107 @@
+import CAllocations
+import RTC
+import TestSupport
+import Testing
+
+@testable import SFU
+
+/// Where a router's datagrams go: into the network, and for TCP through a queue that a test makes as long as it likes.
+final class SimulatedSink: MediaSink {
+    let host: SimulatedHost
+    /// Those at the other end of a TCP connection, by the number of its socket.
+    var streams: [TransportAddress: UInt32] = [:]
+    var queued: [TransportAddress: MediaInterval] = [:]
+    private(set) var sentBytes: [TransportAddress: Int] = [:]
+
+    init(_ host: SimulatedHost) { self.host = host }
+
+    func prepare(_ capacity: Int) -> UnsafeMutableRawBufferPointer { host.prepare(capacity) }
+
+    func send(_ count: Int, on path: Path) {
+        // The network is not the router's.
+        let counted = confab_allocations_pause()
+        defer { confab_allocations_resume(counted) }
+        sentBytes[path.remote, default: 0] += count
+        host.send(count, on: Path(socket: 0, remote: path.remote))
+    }
+
+    func queuedTime(on path: Path) -> MediaInterval { queued[path.remote] ?? .zero }
+
+    func path(_ path: Path) -> Path {
+        guard let socket = streams[path.remote] else { return path }
+        return Path(socket: socket, isTCP: true, remote: path.remote)
+    }
+}
+
+struct AllocationCount {
+    var isOn = false
+    private(set) var total: UInt64 = 0
+
+    mutating func count(_ body: () -> Void) {
+        guard isOn else { return body() }
+        confab_allocations_begin()
+        body()
+        total += confab_allocations_end()
+    }
+}
+
+/// A router on a host of a simulated network, given datagrams and time as the media loop does it: several at once, in
+/// memory that is used again afterwards.
+final class SimulatedServer {
+    static let address = TransportAddress(v4: 0x0a00_0001, port: 40_000)
+    /// Making one takes longer than a test.
+    private static let certificate = DTLSCertificate.make()
+    private static let burst = 4
+
+    /// What the router allocates for datagrams, and in its ticks; nothing is counted before `isOn`.
+    var onPackets = AllocationCount()
+    var onTicks = AllocationCount()
+    let network: SimulatedMediaNetwork
+    let sink: SimulatedSink
+    let router: Router
+    private(set) var events: [RouterEvent] = []
+    private var tickAt: MediaTime
+    private var flushAt: MediaTime?
+    private var held: [UnsafeMutableRawBufferPointer] = []
+    private var heldCount = 0
+
+    init(_ network: SimulatedMediaNetwork, seed: UInt64) throws {
+        self.network = network
+        sink = SimulatedSink(network.host(Self.address))
+        let candidate = Candidate(foundation: "1", transport: .udp, priority: 100, address: Self.address)
+        router = Router(
+            settings: RouterSettings(candidates: [candidate], clockOrigin: NTPTime(0xe000_0000_0000_0000)),
+            certificate: try #require(Self.certificate), sink: sink, generator: SeededGenerator(seed: seed)
+        )
+        tickAt = network.now
+        for _ in 0..<Self.burst { held.append(.allocate(byteCount: 2048, alignment: 16)) }
+        sink.host.receive = { [unowned self] in receive($0, on: $1) }
+        sink.host.nextTimeout = { [unowned self] in min(tickAt, flushAt ?? tickAt) }
+        sink.host.handleTimeout = { [unowned self] in handleTimeout() }
+    }
+
+    deinit { for memory in held { memory.deallocate() } }
+
+    private func receive(_ datagram: UnsafeMutableRawBufferPointer, on path: Path) {
+        held[heldCount].copyMemory(from: UnsafeRawBufferPointer(datagram))
+        let memory = UnsafeMutableRawBufferPointer(rebasing: held[heldCount][..<datagram.count])
+        heldCount += 1
+        let path = sink.path(path)
+        onPackets.count { router.receive(memory, on: path, now: network.now) }
+        if heldCount == Self.burst { flush() } else if flushAt == nil { flushAt = network.now + .milliseconds(1) }
+    }
+
+    private func flush() {
+        onPackets.count { router.flush(now: network.now) }
+        for memory in held { for index in memory.indices { memory[index] = 0xaa } }
+        (heldCount, flushAt) = (0, nil)
+    }
+
+    private func handleTimeout() {
+        if let flushAt, flushAt <= network.now { flush() }
+        guard tickAt <= network.now else { return }
+        onTicks.count { router.tick(now: network.now) }
+        tickAt = network.now + Router.interval
+        events += router.takeEvents()
+    }
+}

@@ -1,0 +1,145 @@
+import RTC
+import TestSupport
+
+/// A packet as a subscriber got it.
+struct Arrival {
+    /// In a count that does not wrap.
+    var number: Int64
+    var timestamp: UInt32
+    var picture: UInt16?
+    var layerZero: UInt8?
+    var payloadType: UInt8
+    var tag: PayloadTag
+    var at: MediaTime
+    var isRepeat: Bool
+    /// By the subscriber's ids.
+    var extensions: [UInt8: [UInt8]]
+}
+
+/// A transceiver of a client that receives: what a browser has between the line and the decoder.
+final class SimulatedSlot {
+    let mid: String
+    let kind: MediaKind
+    let ssrc: UInt32
+    let repairSSRC: UInt32?
+    private var statistics: ReceiverStatistics
+    var missing = NACKGenerator()
+    private(set) var arrivals: [Arrival] = []
+    private var numbers: Set<Int64> = []
+    private(set) var duplicates = 0
+    private(set) var unreadable = 0
+    private(set) var reports: [RTCP.SenderInfo] = []
+    var needsKeyframe = false
+    private var firstAt: MediaTime?
+    private var keyframeParts: [UInt64: Int] = [:]
+    private var hasBegun = false
+    private var hasForgotten = false
+    var complainedAt: MediaTime?
+
+    init(mid: String, kind: MediaKind, source: RemoteSource) {
+        (self.mid, self.kind) = (mid, kind)
+        (ssrc, repairSSRC) = (source.ssrc, source.rtxSSRC)
+        statistics = ReceiverStatistics(ssrc: source.ssrc, clockRate: kind == .audio ? 48_000 : 90_000)
+    }
+
+    func take(_ packet: RTPPacket, _ bytes: UnsafeRawBufferPointer, at now: MediaTime) {
+        let isRepeat = packet.ssrc == repairSSRC
+        var payload = UnsafeRawBufferPointer(rebasing: bytes[packet.payloadRange])
+        let number: Int64
+        if isRepeat {
+            guard let original = packet.originalSequenceNumber(in: bytes) else { return unreadable += 1 }
+            number = statistics.nearest(original)
+            payload = UnsafeRawBufferPointer(rebasing: payload[2...])
+        } else {
+            number = statistics.receive(
+                sequenceNumber: packet.sequenceNumber, timestamp: packet.timestamp, at: now
+            )
+        }
+        missing.receive(number, at: now)
+        guard numbers.insert(number).inserted else { return duplicates += 1 }
+        let descriptor = kind == .video ? VP8Descriptor(payload) : nil
+        let length = descriptor.map { $0.length + 1 } ?? 0
+        guard let tag = PayloadTag(UnsafeRawBufferPointer(rebasing: payload[length...])) else { return unreadable += 1 }
+        var extensions: [UInt8: [UInt8]] = [:]
+        packet.forEachHeaderExtension(in: bytes) { extensions[$0] = Array(bytes[$1]) }
+        arrivals.append(
+            Arrival(
+                number: number, timestamp: packet.timestamp, picture: descriptor?.pictureID,
+                layerZero: descriptor?.temporalLayerZeroIndex, payloadType: packet.payloadType, tag: tag, at: now,
+                isRepeat: isRepeat, extensions: extensions
+            )
+        )
+        firstAt = firstAt ?? now
+        guard tag.isKeyframe else { return }
+        keyframeParts[UInt64(tag.label) << 32 | UInt64(tag.frame), default: 0] += 1
+        guard keyframeParts[UInt64(tag.label) << 32 | UInt64(tag.frame)] == Int(tag.count) else { return }
+        (hasBegun, needsKeyframe) = (true, false)
+    }
+
+    func take(_ report: RTCP.SenderInfo, at now: MediaTime) {
+        reports.append(report)
+        statistics.receive(senderReport: report.ntp, at: now)
+    }
+
+    /// A decoder that gets packets and cannot begin with any waits a little, and complains.
+    func isStuck(at now: MediaTime) -> Bool {
+        needsKeyframe || !hasBegun && firstAt.map { now - $0 > .milliseconds(300) } ?? false
+    }
+
+    func reportBlock(at now: MediaTime) -> RTCP.ReportBlock? { statistics.reportBlock(at: now) }
+    func forgetArrivals() { (arrivals, hasForgotten, unreadable) = ([], true, 0) }
+
+    // MARK: What a test asks
+
+    /// Whose media came, in order, without repetition.
+    var labels: [UInt32] { inOrder.map(\.tag.label).reduce(into: []) { if $0.last != $1 { $0.append($1) } } }
+    var inOrder: [Arrival] { arrivals.sorted { $0.number < $1.number } }
+
+    /// Frames of which something came, and whether all of it did; in order.
+    var frames: [(label: UInt32, frame: UInt32, isKeyframe: Bool, isComplete: Bool)] {
+        var frames: [(label: UInt32, frame: UInt32, isKeyframe: Bool, isComplete: Bool)] = []
+        var parts = 0
+        for arrival in inOrder {
+            let tag = arrival.tag
+            if frames.last.map({ $0.label != tag.label || $0.frame != tag.frame }) ?? true {
+                frames.append((tag.label, tag.frame, tag.isKeyframe, false))
+                parts = 0
+            }
+            parts += 1
+            if parts == Int(tag.count) { frames[frames.count - 1].isComplete = true }
+        }
+        return frames
+    }
+
+    /// What a decoder or a jitter buffer would stumble over, as sentences. `clock` is how far timestamps may be from
+    /// arrivals.
+    func faults(clock: MediaInterval = .milliseconds(60)) -> [String] {
+        var faults: [String] = []
+        let inOrder = inOrder
+        guard var last = inOrder.first, let first = inOrder.first else { return [] }
+        if kind == .video, !hasForgotten, !first.tag.isKeyframe { faults.append("begins without a keyframe") }
+        let rate: Int64 = kind == .audio ? 48_000 : 90_000
+        for next in inOrder.dropFirst() {
+            if next.number != last.number + 1 { faults.append("\(last.number) is followed by \(next.number)") }
+            let step = Int32(bitPattern: next.timestamp &- last.timestamp)
+            let isSameFrame = next.tag.label == last.tag.label && next.tag.frame == last.tag.frame
+            if isSameFrame ? step != 0 : step <= 0 { faults.append("timestamp step \(step) at \(next.number)") }
+            if let was = last.picture, let picture = next.picture, (picture &- was) & 0x7fff != (isSameFrame ? 0 : 1) {
+                faults.append("picture \(was) is followed by \(picture)")
+            }
+            if let was = last.layerZero, let index = next.layerZero, index &- was != (isSameFrame ? 0 : 1) {
+                faults.append("layer zero \(was) is followed by \(index)")
+            }
+            if kind == .video, next.tag.label != last.tag.label, !(next.tag.isKeyframe && next.tag.index == 0) {
+                faults.append("\(next.tag.label) begins without a keyframe")
+            }
+            let media = Int64(next.timestamp &- first.timestamp) * 1_000_000 / rate
+            let drift = media - (next.at - first.at).nanoseconds / 1000
+            if !next.isRepeat, abs(drift) > clock.nanoseconds / 1000 {
+                faults.append("the timestamp of \(next.number) is off by \(drift) µs")
+            }
+            last = next
+        }
+        return faults
+    }
+}

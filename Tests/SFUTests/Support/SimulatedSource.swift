@@ -1,0 +1,174 @@
+import RTC
+import TestSupport
+
+/// What each payload of a `SimulatedSource` says, so that whoever gets it knows what it should be.
+struct PayloadTag: Equatable {
+    static let length = 20
+    /// Whose packet it is.
+    var label: UInt32
+    var frame: UInt32
+    var index: UInt8
+    /// How many packets the frame has.
+    var count: UInt8
+    var isKeyframe: Bool
+    var captured: MediaTime
+
+    init(label: UInt32, frame: UInt32, index: Int, count: Int, isKeyframe: Bool, captured: MediaTime) {
+        (self.label, self.frame, self.isKeyframe, self.captured) = (label, frame, isKeyframe, captured)
+        (self.index, self.count) = (UInt8(index), UInt8(count))
+    }
+
+    init?(_ bytes: UnsafeRawBufferPointer) {
+        var reader = ByteReader(bytes)
+        guard let label = reader.u32(), let frame = reader.u32(), let index = reader.u8(), let count = reader.u8(),
+            let key = reader.u16(), let captured = reader.u64()
+        else { return nil }
+        self.init(
+            label: label, frame: frame, index: Int(index), count: Int(count), isKeyframe: key == 1,
+            captured: MediaTime(nanoseconds: Int64(bitPattern: captured))
+        )
+    }
+
+    func write(to writer: inout ByteWriter) {
+        writer.u32(label)
+        writer.u32(frame)
+        writer.u8(index)
+        writer.u8(count)
+        writer.u16(isKeyframe ? 1 : 0)
+        writer.u64(UInt64(bitPattern: captured.nanoseconds))
+    }
+}
+
+/// A packet before its header is written.
+struct OutgoingPacket {
+    var payloadType: UInt8
+    var marker = false
+    var sequence: UInt16
+    var timestamp: UInt32
+    var ssrc: UInt32
+    var payload: [UInt8]
+}
+
+/// A microphone or a camera of a client.
+final class SimulatedSource {
+    let mid: String
+    let kind: MediaKind
+    var ssrc: UInt32
+    let repairSSRC: UInt32
+    let label: UInt32
+    var codec: Codec
+    var rid: String?
+    var level: UInt8 = 20
+    var isOn = true
+    /// Redundant audio (RFC 2198) around each packet.
+    var isRedundant = false
+
+    private var random: SeededGenerator
+    var sequence: UInt16
+    private var repairSequence: UInt16
+    private let timestampOrigin: UInt32
+    private var picture: UInt16
+    private var layerZero: UInt8
+    private(set) var frame: UInt32 = 0
+    private var nextAt: MediaTime?
+    private var wantsKeyframe = true
+    private var kept: [UInt16: OutgoingPacket] = [:]
+    private(set) var keyframesAsked = 0
+    private(set) var keyframesMade = 0
+    private(set) var repeatsAsked = 0
+    private(set) var packets: UInt32 = 0
+
+    init(mid: String, kind: MediaKind, label: UInt32, codec: Codec, random: inout SeededGenerator) {
+        (self.mid, self.kind, self.label, self.codec) = (mid, kind, label, codec)
+        ssrc = random.next(upperBound: UInt32.max) + 1
+        repairSSRC = random.next(upperBound: UInt32.max) + 1
+        sequence = UInt16.random(in: 0..<0x8000, using: &random)
+        repairSequence = UInt16.random(in: 0..<0x8000, using: &random)
+        timestampOrigin = UInt32.random(in: 0...UInt32.max, using: &random)
+        picture = UInt16.random(in: 0..<0x8000, using: &random)
+        layerZero = UInt8.random(in: 0...255, using: &random)
+        self.random = SeededGenerator(seed: random.next())
+    }
+
+    /// What is captured now, as packets; often nothing.
+    func produce(now: MediaTime) -> [OutgoingPacket] {
+        guard isOn, nextAt.map({ $0 <= now }) ?? true else { return [] }
+        let interval = MediaInterval.milliseconds(kind == .audio ? 20 : 33)
+        nextAt = max(nextAt ?? now, now - interval) + interval
+        let made = kind == .audio ? [sound(now)] : picture(now)
+        for packet in made { kept[packet.sequence] = packet }
+        for packet in made { kept[packet.sequence &- 1000] = nil }
+        packets += UInt32(made.count)
+        return made
+    }
+
+    func timestamp(_ now: MediaTime) -> UInt32 {
+        let rate: Int64 = kind == .audio ? 48 : 90
+        return timestampOrigin &+ UInt32(truncatingIfNeeded: now.nanoseconds / 1000 * rate / 1000)
+    }
+
+    private func packet(_ now: MediaTime, marker: Bool, _ payload: [UInt8]) -> OutgoingPacket {
+        sequence &+= 1
+        return OutgoingPacket(
+            payloadType: codec.payloadType, marker: marker, sequence: sequence, timestamp: timestamp(now), ssrc: ssrc,
+            payload: payload
+        )
+    }
+
+    private func sound(_ now: MediaTime) -> OutgoingPacket {
+        frame += 1
+        let tag = PayloadTag(label: label, frame: frame, index: 0, count: 1, isKeyframe: false, captured: now)
+        let block = bytes(tag, before: [], filler: 20)
+        // One redundant block of 3 bytes, 20 ms older.
+        let header: [UInt8] = isRedundant ? [0x80 | 111, 0x0f, 0x00, 0x03, 111, 9, 9, 9] : []
+        return packet(now, marker: false, header + block)
+    }
+
+    private func picture(_ now: MediaTime) -> [OutgoingPacket] {
+        frame += 1
+        picture &+= 1
+        layerZero &+= 1
+        let isKeyframe = wantsKeyframe
+        wantsKeyframe = false
+        if isKeyframe { keyframesMade += 1 }
+        let count = isKeyframe ? 6 : Int.random(in: 1...3, using: &random)
+        return (0..<count).map { index in
+            // X, S; I, L, T; 15 bits of a picture id; TL0PICIDX; TID 0 (RFC 7741 §4.2).
+            let first: UInt8 = index == 0 ? 0x90 : 0x80
+            let number = 0x8000 | picture
+            let descriptor: [UInt8] = [
+                first, 0xe0, UInt8(number >> 8), UInt8(truncatingIfNeeded: number), layerZero, 0,
+                isKeyframe && index == 0 ? 0 : 1,
+            ]
+            let tag = PayloadTag(
+                label: label, frame: frame, index: index, count: count, isKeyframe: isKeyframe, captured: now
+            )
+            let filler = Int.random(in: 100...1000, using: &random)
+            return packet(now, marker: index == count - 1, bytes(tag, before: descriptor, filler: filler))
+        }
+    }
+
+    private func bytes(_ tag: PayloadTag, before: [UInt8], filler: Int) -> [UInt8] {
+        var payload = [UInt8](repeating: 0x55, count: PayloadTag.length + filler)
+        payload.withUnsafeMutableBytes {
+            var writer = ByteWriter($0)
+            tag.write(to: &writer)
+        }
+        return before + payload
+    }
+
+    func askForKeyframe() {
+        keyframesAsked += 1
+        wantsKeyframe = true
+    }
+
+    /// The packet again, as RFC 4588 §4 has it.
+    func again(_ number: UInt16) -> OutgoingPacket? {
+        repeatsAsked += 1
+        guard var packet = kept[number], let payloadType = codec.rtxPayloadType else { return nil }
+        packet.payload = [UInt8(number >> 8), UInt8(truncatingIfNeeded: number)] + packet.payload
+        repairSequence &+= 1
+        (packet.payloadType, packet.sequence, packet.ssrc) = (payloadType, repairSequence, repairSSRC)
+        return packet
+    }
+}
