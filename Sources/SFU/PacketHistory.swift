@@ -40,6 +40,11 @@ final class PacketHistory {
         slots[index] = Slot(sequence: sequence, storedAt: now, packet: packet, length: bytes.count)
     }
 
+    /// Whether a packet was here and is of no use any more, rather than one that has not come yet.
+    func isPast(_ sequence: Int64) -> Bool {
+        slots[Int(truncatingIfNeeded: sequence) & (Self.capacity - 1)].sequence >= sequence
+    }
+
     /// The packet with this number, if it is still here and of use. The bytes are good until the next `store`.
     func packet(_ sequence: Int64, now: MediaTime) -> (UnsafeRawBufferPointer, RTPPacket)? {
         let index = Int(truncatingIfNeeded: sequence) & (Self.capacity - 1)

@@ -57,7 +57,9 @@ extension Router {
             let sequence = track.rewriting.source(of: number)
         else { return }
         guard let (bytes, packet) = encoding.history?.packet(sequence, now: now) else {
-            return encoding.keyframes.complain(now: now)
+            // What we miss ourselves may still come.
+            if encoding.history?.isPast(sequence) ?? false { encoding.keyframes.complain(now: now) }
+            return
         }
         guard let codec = encoding.track.codecIndex(packet.payloadType), codec < track.codecMap.count,
             track.codecMap[codec].repairPayloadType != 255,

@@ -40,6 +40,6 @@ struct AllocationTests {
         #expect(passed() >= Self.packets)
         #expect(onPackets == 0)
         // Reports are written once a second for each client.
-        #expect(onTicks <= UInt64(seconds * (Self.subscribers + 1) * 4))
+        #expect(onTicks <= UInt64(seconds * (Self.subscribers + 1) * 6))
     }
 }

@@ -132,7 +132,12 @@ public struct ICELiteAgent {
     }
 
     /// When the next path will have gone unasked for too long.
-    public var nextTimeout: MediaTime? { paths.map(\.lastChecked).min().map { $0 + ICETimes.consent } }
+    public var nextTimeout: MediaTime? {
+        // Asked for at every tick: without an array in between.
+        var earliest: MediaTime?
+        for path in paths { earliest = min(earliest ?? path.lastChecked, path.lastChecked) }
+        return earliest.map { $0 + ICETimes.consent }
+    }
 
     /// Forgets paths that nobody asked over. If the selected one is among them, the one asked over last takes its place.
     public mutating func handleTimeout(now: MediaTime) {

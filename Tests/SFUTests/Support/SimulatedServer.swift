@@ -87,7 +87,12 @@ final class SimulatedServer {
         let memory = UnsafeMutableRawBufferPointer(rebasing: held[heldCount][..<datagram.count])
         heldCount += 1
         let path = sink.path(path)
-        onPackets.count { router.receive(memory, on: path, now: network.now) }
+        // RFC 7983 §7: what begins otherwise is a check or a handshake, and seldom.
+        if (128...191).contains(datagram[0]) {
+            onPackets.count { router.receive(memory, on: path, now: network.now) }
+        } else {
+            router.receive(memory, on: path, now: network.now)
+        }
         if heldCount == Self.burst { flush() } else if flushAt == nil { flushAt = network.now + .milliseconds(1) }
     }
 
