@@ -1,4 +1,5 @@
 import CSockets
+import DequeModule
 import Foundation
 import RTC
 import SFU
@@ -15,8 +16,11 @@ final class MediaLoop: MediaSink {
 
     /// TCP connections at once; each takes 16 KiB and more.
     static let mostConnections = 2000
-    /// Of one address that have not shown who they are.
+    /// Of one address (an IPv6 /64) that have not shown who they are, and of all addresses together.
     static let mostStrangers = 16
+    static let mostStrangersOfAll = 1000
+    /// How long requests may keep packets waiting in one go: a description of the largest kind takes 4 ms, most 0.1.
+    private static let requestTime = MediaInterval.milliseconds(2)
     /// Tags below are sockets of ours; connections are numbered from here.
     private static let firstConnection: UInt32 = 1 << 16
     private static let wakeTag: UInt32 = .max
@@ -30,6 +34,10 @@ final class MediaLoop: MediaSink {
     private var connections: [UInt32: StreamConnection] = [:]
     private var nextConnection = firstConnection
     private var dirty: Set<UInt32> = []
+    /// Asked for and not done yet, in order.
+    private var requests: Deque<MediaInbox.Request> = []
+    /// Listeners that are not watched until the next tick, because the process has no descriptor left.
+    private var resting: [Int] = []
     private var arena: DatagramArena
     private let scratch = UnsafeMutableRawBufferPointer.allocate(byteCount: 4096, alignment: 16)
     private var isScratch = false
@@ -77,6 +85,7 @@ final class MediaLoop: MediaSink {
                 router.tick(now: now)
                 tickAt = nil
                 dropStrangers(router)
+                wakeListeners()
             }
             sendAll()
             inbox.report(router.takeEvents(), router.counters, lost: lost)
@@ -86,7 +95,8 @@ final class MediaLoop: MediaSink {
 
     /// Until the next tick, or for ever when nobody is there.
     private func timeout(_ router: Router) -> Int32 {
-        if router.isIdle, connections.isEmpty {
+        if !requests.isEmpty { return 0 }
+        if router.isIdle, connections.isEmpty, resting.isEmpty {
             tickAt = nil
             return -1
         }
@@ -96,14 +106,17 @@ final class MediaLoop: MediaSink {
         return wait <= .zero ? 0 : Int32(clamping: (wait.nanoseconds + 999_999) / 1_000_000)
     }
 
-    /// What other threads asked for.
+    /// What other threads asked for, as far as it does not keep packets waiting.
     /// - Returns: false when it is over.
     private func work(_ router: Router) -> Bool {
-        let requests = inbox.take()
-        for request in requests {
+        requests += inbox.take()
+        guard !requests.isEmpty else { return true }
+        let end = now + Self.requestTime
+        repeat {
+            guard let request = requests.popFirst() else { break }
             guard request(router) else { return false }
-        }
-        if !requests.isEmpty { router.flush(now: now) }
+        } while MediaTime.monotonic < end
+        router.flush(now: now)
         return true
     }
 
@@ -142,9 +155,12 @@ final class MediaLoop: MediaSink {
                 Foundation.accept(listeners[index], $0, &length)
             }
         }
-        guard descriptor >= 0 else { return }
-        guard let remote = TransportAddress(storage), connections.count < Self.mostConnections,
-            strangers(like: remote) < Self.mostStrangers
+        guard descriptor >= 0 else {
+            // Who waits keeps the listener ready: looking again at once would take all the time there is.
+            if [EMFILE, ENFILE, ENOBUFS, ENOMEM].contains(errno) { rest(index) }
+            return
+        }
+        guard let remote = TransportAddress(storage), connections.count < Self.mostConnections, hasRoom(for: remote)
         else {
             close(descriptor)
             return
@@ -158,11 +174,24 @@ final class MediaLoop: MediaSink {
         poller.add(descriptor, tag: number)
     }
 
-    /// Connections of the same address that have shown nothing yet.
-    private func strangers(like remote: TransportAddress) -> Int {
-        connections.values.count {
-            $0.path.remote.high == remote.high && $0.path.remote.low == remote.low && router?.knows($0.path) == false
+    private func rest(_ index: Int) {
+        poller.remove(listeners[index])
+        resting.append(index)
+    }
+
+    private func wakeListeners() {
+        for index in resting { poller.add(listeners[index], tag: Self.listenerTag + UInt32(index)) }
+        resting.removeAll()
+    }
+
+    /// Whether one more stranger may come from there: one that has shown nothing yet.
+    private func hasRoom(for remote: TransportAddress) -> Bool {
+        var (all, near) = (0, 0)
+        for connection in connections.values where router?.knows(connection.path) == false {
+            all += 1
+            if connection.path.remote.isNear(remote) { near += 1 }
         }
+        return near < Self.mostStrangers && all < Self.mostStrangersOfAll
     }
 
     private func serve(_ number: UInt32, readable: Bool, writable: Bool, _ router: Router) {
@@ -239,6 +268,13 @@ final class MediaLoop: MediaSink {
             if !flush(connection, number) { drop(number, router) }
         }
         dirty.removeAll(keepingCapacity: true)
+    }
+}
+
+extension TransportAddress {
+    /// Of one machine, or of one household: an IPv6 /64 is what one is given.
+    fileprivate func isNear(_ other: TransportAddress) -> Bool {
+        high == other.high && (isIPv4 ? low == other.low : !other.isIPv4)
     }
 }
 

@@ -1,0 +1,166 @@
+import Foundation
+import RTC
+import Testing
+import Wire
+
+/// People who come, publish, watch, and go in every way there is and in any order, on a few threads.
+private struct MediaChurn {
+    static let threads = 5
+    /// On each thread.
+    static let people = 4
+
+    let place: MediaPlace
+    let seed: UInt64
+
+    /// - Returns: what was done how often.
+    func run(until isOver: Flag) -> [Background<[String: Int]>] {
+        (0..<Self.threads).map { thread in
+            let (place, seed) = (place, seed &+ UInt64(thread))
+            return Background {
+                var crowd = Crowd(place: place, random: Random(seed: seed))
+                while !isOver.isSet { crowd.step() }
+                return crowd.done
+            }
+        }
+    }
+
+    private struct Crowd {
+        let place: MediaPlace
+        var random: Random
+        var robots: [MediaRobot] = []
+        var done: [String: Int] = [:]
+
+        init(place: MediaPlace, random: Random) { (self.place, self.random) = (place, random) }
+
+        mutating func step() {
+            do {
+                if robots.count < MediaChurn.people { return try join() }
+                for robot in robots { try robot.run(for: .milliseconds(4)) }
+                try act(robots.remove(at: Int.random(in: robots.indices, using: &random)))
+            } catch {
+                // Whoever was put out, or whose server stops, is told so in many ways.
+                done["put out", default: 0] += 1
+                robots.removeAll { $0.person.closeCode != nil || $0.lines.values.contains(where: \.isClosed) }
+                pause(.milliseconds(2))
+            }
+        }
+
+        private mutating func join() throws {
+            let robot = try MediaRobot(place, tcp: .random(using: &random), from: MediaAttack.elsewhere)
+            robots.append(robot)
+            done["joined", default: 0] += 1
+            if Int.random(in: 0..<4, using: &random) == 0 {
+                // Not even a path yet.
+                try robot.open(.receive, MediaOffering.slots(2))
+            } else {
+                try robot.openBoth(slots: 2)
+            }
+            if Bool.random(using: &random) { try robot.publish() }
+            for (slot, stream) in robot.streams.shuffled(using: &random).prefix(2).enumerated() {
+                try robot.watch(stream.id, slot: slot)
+            }
+        }
+
+        /// Something happens to one of them, who stays in only for what can be repeated.
+        private mutating func act(_ robot: MediaRobot) throws {
+            func count(_ what: String) { done[what, default: 0] += 1 }
+            switch Int.random(in: 0..<10, using: &random) {
+            case 0:
+                count("left")
+                try robot.ask(.leave(InSession(session: robot.session)))
+            case 1:
+                count("closed")
+                try robot.person.close()
+            case 2:
+                count("dropped")
+                robot.person.drop()
+            case 3:
+                count("cut")
+                for line in robot.lines.values { line.cut() }
+                robot.person.drop()
+            case 4:
+                count("kicked")
+                guard let other = robots.randomElement(using: &random) else { return }
+                // Kicked while his TCP connection closes.
+                if Bool.random(using: &random) { other.lines.randomElement(using: &random)?.value.cut() }
+                robots.append(robot)
+                try robot.ask(.forceDisconnect(ForceDisconnect(session: robot.session, connection: other.connection)))
+            case 5:
+                count("closed a side")
+                robots.append(robot)
+                try robot.ask(.mediaClose(OfSide(side: Bool.random(using: &random) ? .send : .receive)))
+            case 6:
+                count("said farewell")
+                for line in robot.lines.values { line.transport.close(sink: line) }
+                robots.append(robot)
+            case 7:
+                count("unpublished")
+                robots.append(robot)
+                if robot.published == nil { try robot.publish() } else { try robot.unpublish() }
+            case 8:
+                count("offered anew")
+                robots.append(robot)
+                try robot.open(.receive, MediaOffering.slots(2))
+            default:
+                count("cut the line")
+                robot.lines.randomElement(using: &random)?.value.cut()
+                try robot.person.close()
+            }
+        }
+    }
+}
+
+extension Hostile {
+    @Suite("Case 25: teardown") struct MediaTeardown {
+        private static let round: Duration = .milliseconds(1500)
+        private static let rounds = 3
+        /// Between the ends of rounds that did the same: what an allocator keeps, not what connections take.
+        private static let mostLeft = 4 << 20
+
+        @Test("people who come and go in any order leave nothing behind, and others' call goes on")
+        func churn() async throws {
+            let seed = UInt64.random(in: .min ... .max)
+            print("seed \(seed)")
+            // Whoever dropped is gone soon: what is kept for him to resume with is not what this is about.
+            let settings = ["CONFAB_CONNECTION_RESUME_GRACE": "200ms"]
+            try await MediaAttack(number: 25, name: "coming and going", settings: settings).run { place, _ in
+                let other = try await place.another()
+                var done: [String: Int] = [:]
+                var memories: [Int] = []
+                for round in 0..<Self.rounds {
+                    let isOver = Flag()
+                    let crowd = MediaChurn(place: other, seed: seed &+ UInt64(round * 100)).run(until: isOver)
+                    pause(Self.round)
+                    isOver.set()
+                    for thread in crowd { done.merge(try thread.join()) { $0 + $1 } }
+                    pause(.milliseconds(700))
+                    memories.append(place.server.memory)
+                }
+                let left = (memories.last ?? 0) - (memories.first ?? 0)
+                #expect(left < Self.mostLeft, "\(memories.map(mebibytes))")
+                #expect(done["joined", default: 0] > 20, "\(done)")
+                let ways = done.sorted { $0.key < $1.key }.map { "\($0.value) \($0.key)" }.joined(separator: ", ")
+                return AttackOutcome(sent: ways, cameBack: "memory after each round \(memories.map(mebibytes))")
+            }
+        }
+
+        @Test("a server that is stopped while people come and go stops in order")
+        func stopping() async throws {
+            let seed = UInt64.random(in: .min ... .max)
+            print("seed \(seed)")
+            let isOver = Flag()
+            var crowd: [Background<[String: Int]>] = []
+            defer { isOver.set() }
+            let log = try await ServerProcess.run(MediaAttack.settings) { server in
+                crowd = MediaChurn(place: try await MediaPlace(server), seed: seed).run(until: isOver)
+                pause(.milliseconds(1500))
+                return server.log
+            }
+            // It was stopped behind that brace, with whatever they were at.
+            isOver.set()
+            let joined = try crowd.reduce(0) { try $0 + ($1.join()["joined"] ?? 0) }
+            #expect(joined > 5 && !log.isEmpty)
+            print("hostile 25 | stopped among \(joined) people")
+        }
+    }
+}

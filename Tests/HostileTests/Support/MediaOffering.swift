@@ -1,0 +1,52 @@
+import RTC
+
+/// What a robot says of itself in an offer, and what the server's answer says.
+struct MediaOffering {
+    var sections: [OfferedMedia]
+    var credentials: ICECredentials
+    var fingerprint: Fingerprint
+    var candidates: [Candidate] = []
+    private let sessionID: UInt64
+    private let cname: String
+    /// Changes the text before it is sent.
+    var edit: (String) -> String = { $0 }
+
+    struct Answer {
+        var credentials: ICECredentials
+        var fingerprint: Fingerprint
+        var candidates: [Candidate]
+        var media: [NegotiatedMedia]
+    }
+
+    init(_ sections: [OfferedMedia], _ fingerprint: Fingerprint, using random: inout some RandomNumberGenerator) {
+        (self.sections, self.fingerprint) = (sections, fingerprint)
+        credentials = ICECredentials(using: &random)
+        sessionID = random.next() >> 1
+        cname = "robot"
+    }
+
+    /// Transceivers to receive so many streams in: `a0`, `v0`, `a1` and so on.
+    static func slots(_ count: Int) -> [OfferedMedia] {
+        (0..<count).flatMap { [OfferedMedia.audio(mid: "a\($0)", .recvonly), .video(mid: "v\($0)", .recvonly)] }
+    }
+
+    var description: RTC.SessionDescription {
+        RTC.offer(
+            sections,
+            local: LocalParameters(
+                ufrag: credentials.ufrag, pwd: credentials.password, fingerprint: fingerprint, candidates: candidates,
+                sessionID: sessionID, cname: cname))
+    }
+
+    var text: String { edit(description.text) }
+
+    /// Reads the server's answer.
+    func accept(_ text: String) throws -> Answer {
+        let (remote, media) = try RTC.accept(try RTC.SessionDescription(parsing: text), to: description)
+        guard let theirs = ICECredentials(ufrag: remote.ufrag, password: remote.pwd) else {
+            throw TimedOut("the server's ICE credentials are none")
+        }
+        return Answer(
+            credentials: theirs, fingerprint: remote.fingerprint, candidates: remote.candidates, media: media)
+    }
+}

@@ -1,0 +1,232 @@
+import Foundation
+import RTC
+import Testing
+import Wire
+
+/// A client of routed media: joins a session, offers its two connections, publishes and watches. Whoever owns it lets
+/// it live by `run`. Used by one thread at a time, which is why it has no lock.
+final class MediaRobot: @unchecked Sendable {
+    let person: Person
+    let session: SessionID
+    let connection: ConnectionID
+    /// Everybody's streams that were there when it joined.
+    let streams: [Wire.Stream]
+    private(set) var lines: [MediaSide: MediaLine] = [:]
+    private(set) var source: MediaSource?
+    private(set) var published: StreamID?
+    /// By mid.
+    private(set) var receptions: [String: MediaReception] = [:]
+    private var midsBySSRC: [UInt32: String] = [:]
+    /// Packets of streams that it was not told of.
+    private(set) var strayPackets = 0
+    /// Connections that the server ended: "send dtls_failed".
+    private(set) var endings: [String] = []
+    /// Sees every message of the server that comes while it lives.
+    var onMessage: (ServerMessage) throws -> Void = { _ in }
+    private let origin: String?
+    private let usesTCP: Bool
+    private var random: Random
+
+    /// - Parameters:
+    ///   - tcp: media goes over TCP rather than UDP.
+    ///   - origin: the address to come from.
+    init(_ place: MediaPlace, role: String = "moderator", tcp: Bool = false, from origin: String? = nil) throws {
+        person = try Person.arrive(port: place.port, from: origin)
+        let joined = try person.join(Admission(session: place.session, token: place.token(role)))
+        (session, connection, streams) = (place.session, joined.connection.id, joined.streams)
+        guard joined.mediaMode == .routed else { throw TimedOut("the session is \(joined.mediaMode)") }
+        (self.origin, usesTCP) = (origin, tcp)
+        random = Random(seed: .random(in: .min ... .max))
+    }
+
+    // MARK: Connections
+
+    /// One for all robots of this process, as the server has one.
+    static let certificate = DTLSCertificate.make()
+
+    /// Offers one side and prepares its line; it connects while the robot lives.
+    @discardableResult
+    func open(_ side: MediaSide, _ sections: [OfferedMedia], _ change: (inout MediaOffering) -> Void = { _ in }) throws
+        -> MediaLine
+    {
+        let (offering, answer) = try offer(side, sections, change)
+        guard let certificate = Self.certificate else { throw TimedOut("OpenSSL makes no certificate") }
+        let transport = PeerTransport(client: offering.credentials, certificate: certificate, random: random)
+        transport.setRemote(answer.credentials, fingerprint: answer.fingerprint)
+        guard let candidate = answer.candidates.first(where: { ($0.transport == .tcpPassive) == usesTCP }) else {
+            throw TimedOut("the server has no candidate for a robot")
+        }
+        let line = MediaLine(transport, try carrier(to: candidate.address), server: candidate.address)
+        transport.add(line.path, priority: candidate.priority)
+        lines[side] = line
+        if side == .receive { for media in answer.media { expect(media) } }
+        line.handleTimeout(now: MediaWaiting.now)
+        return line
+    }
+
+    /// Offers one side, and leaves to others what to do with the answer.
+    func offer(
+        _ side: MediaSide, _ sections: [OfferedMedia], _ change: (inout MediaOffering) -> Void = { _ in }
+    ) throws -> (MediaOffering, MediaOffering.Answer) {
+        guard let certificate = Self.certificate else { throw TimedOut("OpenSSL makes no certificate") }
+        var offering = MediaOffering(sections, certificate.fingerprint, using: &random)
+        change(&offering)
+        let text = try ask(.mediaOffer(MediaOffer(side: side, sdp: offering.text))) { seq, message in
+            if case .mediaAnswer(let answer) = message, answer.re == seq { answer.sdp } else { nil }
+        }
+        return (offering, try offering.accept(text))
+    }
+
+    private func carrier(to address: TransportAddress) throws -> MediaLine.Carrier {
+        usesTCP
+            ? .tcp(try RawSocket(port: Int(address.port), host: address.host, from: origin))
+            : .udp(try MediaDatagrams(from: origin))
+    }
+
+    private func expect(_ media: NegotiatedMedia) {
+        guard let source = media.remoteSources.first, receptions[media.mid]?.ssrc != source.ssrc else { return }
+        receptions[media.mid] = MediaReception(media.kind, source)
+        midsBySSRC[source.ssrc] = media.mid
+        if let repair = source.rtxSSRC { midsBySSRC[repair] = media.mid }
+    }
+
+    /// Lives until both lines that were opened are connected.
+    func connect(within limit: Duration = .seconds(20)) throws {
+        let deadline = ContinuousClock.now + limit
+        while !lines.values.allSatisfy(\.isConnected) {
+            guard ContinuousClock.now < deadline, person.closeCode == nil else {
+                throw TimedOut("not connected: \(lines.mapValues(\.transport.state)), \(endings)")
+            }
+            try run(for: .milliseconds(10))
+        }
+    }
+
+    /// Offers to send, and to receive so many streams, and connects both.
+    func openBoth(slots: Int = 1) throws {
+        let source = MediaSource(using: &random, now: MediaWaiting.now)
+        self.source = source
+        try open(.send, source.sections)
+        try open(.receive, MediaOffering.slots(slots))
+        try connect()
+    }
+
+    // MARK: Streams
+
+    /// Says something and waits for its answer while media flows on.
+    @discardableResult
+    func ask<T>(_ message: ClientMessage, _ pick: @escaping (UInt64, ServerMessage) throws -> T?) throws -> T {
+        var answer: T?
+        let former = onMessage
+        defer { onMessage = former }
+        let seq = try person.say(message)
+        onMessage = { message in
+            try former(message)
+            if case .error(let error) = message, error.re == seq { throw TimedOut("\(error.error)") }
+            if let picked = try pick(seq, message) { answer = picked }
+        }
+        let deadline = ContinuousClock.now + .seconds(20)
+        while true {
+            if let answer { return answer }
+            guard ContinuousClock.now < deadline, person.closeCode == nil else {
+                throw TimedOut("no answer to \(message.type): closed with \(person.closeCode ?? 0)")
+            }
+            try run(for: .milliseconds(5))
+        }
+    }
+
+    func ask(_ message: ClientMessage) throws {
+        try ask(message) { seq, answer in if case .ok(let ok) = answer, ok.re == seq { true } else { nil } }
+    }
+
+    func publish(mids: MediaMids = MediaMids(audio: "a", video: "v")) throws {
+        var publish = Publish()
+        (publish.session, publish.mids) = (session, mids)
+        published = try ask(.publish(publish)) { seq, answer in
+            if case .published(let own) = answer, own.re == seq { own.stream.id } else { nil }
+        }
+    }
+
+    func unpublish() throws {
+        guard let stream = published else { return }
+        published = nil
+        try ask(.unpublish(OfStream(session: session, stream: stream)))
+    }
+
+    /// Subscribes into the slot with this number.
+    func watch(_ stream: StreamID, slot: Int = 0, from mark: UInt64? = nil) throws {
+        let mids = MediaMids(audio: "a\(slot)", video: "v\(slot)")
+        for mid in [mids.audio, mids.video] { receptions[mid ?? ""]?.expected = mark }
+        try ask(.subscribe(Subscribe(session: session, stream: stream, mids: mids)))
+    }
+
+    // MARK: Living
+
+    /// Sends what is due and takes what comes, for so long.
+    func run(for duration: Duration) throws {
+        let deadline = ContinuousClock.now + duration
+        repeat {
+            let now = MediaWaiting.now
+            step(now)
+            try takeMessages()
+            var due = [source?.nextDue].compactMap { $0 } + lines.values.compactMap(\.transport.nextTimeout)
+            due.append(now + .milliseconds(10))
+            let wait = (due.min() ?? now) - now
+            let next = ContinuousClock.now + .nanoseconds(max(0, min(wait.nanoseconds, 10_000_000)))
+            let open = lines.values.filter { !$0.isClosed }.map(\.descriptor)
+            _ = MediaWaiting.isAnyReadable(open + [person.line.socket.descriptor], until: min(next, deadline))
+        } while ContinuousClock.now < deadline
+    }
+
+    private func step(_ now: MediaTime) {
+        for (side, line) in lines {
+            line.handleTimeout(now: now)
+            line.receive(now: now) { isControl, packet in
+                switch (side, isControl) {
+                case (.send, true): source?.take(control: packet, over: line)
+                case (.receive, false): take(packet, now: now)
+                default: break
+                }
+            }
+        }
+        if let line = lines[.send], published != nil { source?.sendDue(over: line, now: now) }
+        guard let line = lines[.receive], line.isConnected else { return }
+        for mid in receptions.keys { receptions[mid]?.complain(over: line, now: now) }
+    }
+
+    private func take(_ bytes: UnsafeRawBufferPointer, now: MediaTime) {
+        guard let packet = RTPPacket(bytes), let mid = midsBySSRC[packet.ssrc] else {
+            strayPackets += 1
+            return
+        }
+        receptions[mid]?.take(packet, bytes, now: now)
+    }
+
+    private func takeMessages() throws {
+        while person.closeCode == nil, person.line.socket.isReadable(until: .now) {
+            guard let message = try nextMessage() else { continue }
+            person.forget()
+            if case .mediaClosed(let closed) = message {
+                endings.append("\(closed.side.rawValue) \(closed.code.rawValue)")
+            }
+            if person.received % 32 == 0 { try person.say(.ack) }
+            try onMessage(message)
+        }
+    }
+
+    /// The message whose first bytes have come; nil for a ping, or at the end. Waiting behind a ping for what may never
+    /// be said would keep the media waiting too.
+    private func nextMessage() throws -> ServerMessage? {
+        let line = person.line
+        guard let frame = try line.read(within: .seconds(5)) else { return nil }
+        if frame.opcode == 9 { line.socket.sendWhatGoes(RawFrame.pong(frame.payload).bytes) }
+        guard frame.opcode < 8 else { return nil }
+        line.socket.putBack(RawFrame(opcode: frame.opcode, payload: frame.payload, masked: false).bytes)
+        return try person.next(until: .now + .seconds(5))
+    }
+
+    /// Sets back what is measured of a while.
+    func beginMeasure() { for mid in receptions.keys { receptions[mid]?.longestGap = .zero } }
+
+    /// Stops sending; what was sent may still be asked for again.
+    func hush() { published = nil }
+}
