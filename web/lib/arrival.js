@@ -49,7 +49,7 @@ export class Arrival {
 
   /** No picture is expected any more: the last one is taken away, until there are new ones. */
   withdraw() {
-    const video = this.#media?.getVideoTracks()[0];
+    const video = this.#media?.getTracks().find(({ kind }) => kind === 'video');
     if (!video) return;
     this.#media?.removeTrack(video);
     this.#used = this.#options.slot.transceivers;

@@ -64,6 +64,22 @@ describe('Routed media', () => {
     assert.equal(ann.client.askedFor('session.update').length, 2);
   });
 
+  test('lose their picture when the camera goes off, and have it again with the first new frame', async () => {
+    const { watch, publisher, stream } = await watching();
+    room.flow(stream.streamId);
+    await clock.advance(20);
+    assert.deepEqual(kinds(watch.media()), ['audio', 'video']);
+    publisher.publishVideo(false);
+    await settled();
+    assert.deepEqual(kinds(watch.media()), ['audio']);
+    publisher.publishVideo(true);
+    await clock.advance(1000);
+    assert.deepEqual(kinds(watch.media()), ['audio'], 'the last picture of before is not shown again');
+    room.flow(stream.streamId);
+    await clock.advance(200);
+    assert.deepEqual(kinds(watch.media()), ['audio', 'video']);
+  });
+
   test('of several who publish and subscribe at once are offered together', async () => {
     const ann = await joined('a');
     const others = await Promise.all(['b', 'c', 'd'].map((id) => joined(id)));
