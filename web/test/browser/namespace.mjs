@@ -205,6 +205,11 @@ export class Machine {
     return this.#rain(...['sport', 'dport'].map((end) => `meta l4proto { tcp, udp } th ${end} ${one} counter drop`));
   }
 
+  /** Nothing to and from this address gets through: whoever is there can reach others, but not this machine. @param {string} address */
+  loseAddress(address) {
+    return this.#rain(...['saddr', 'daddr'].map((end) => `ip ${end} ${address} counter drop`));
+  }
+
   async clear() {
     await this.#nft(clearing(this.cable));
   }

@@ -215,3 +215,20 @@ test('whose address changes goes on in the same chat', { skip }, async (t) => {
   await report(t, 'afterwards', red, green);
   assertNothingThrown(red, green);
 });
+
+test('two whose browsers cannot reach each other fall back from relayed to routed', { skip }, async (t) => {
+  const env = { CONFAB_ROULETTE_MEDIA_MODE: 'relayed', CONFAB_MEDIA_RELAYED_FALLBACK: '3s' };
+  const { red, green } = await twoStrangers(t, { env });
+  await one.loseAddress(other.address);
+  const time = stopwatch();
+  await meet([red, 'red'], [green, 'green']);
+  t.diagnostic(`they saw each other after ${time()}, of which 3 s were waited for the way between them`);
+  await keepReceiving(red, green);
+  for (const page of [red, green]) {
+    for (const [side, { pair }] of Object.entries(await connections(page))) {
+      assert.notEqual(pair?.remote.address, one.address, `${page.label}, ${side}`);
+      assert.notEqual(pair?.remote.address, other.address, `${page.label}, ${side}`);
+    }
+  }
+  assertNothingThrown(red, green);
+});
