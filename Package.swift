@@ -132,7 +132,8 @@ let package = Package(
         .testTarget(
             name: "ServerTests",
             dependencies: [
-                "RTC", "SFU", "Server", "Signaling", "Wire", "TestSupport",
+                "CSockets", "RTC", "SFU", "Server", "Signaling", "Wire", "TestSupport",
+                .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "Metrics", package: "swift-metrics"),
                 .product(name: "CoreMetrics", package: "swift-metrics"),

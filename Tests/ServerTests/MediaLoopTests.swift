@@ -1,0 +1,148 @@
+import CSockets
+import Foundation
+import NIOConcurrencyHelpers
+import RTC
+import SFU
+import Testing
+
+@testable import Server
+
+/// A client's end over a real socket, driven by the test's thread.
+private final class Line: DatagramSink {
+    let transport: PeerTransport
+    let local = ICECredentials()
+    private let descriptor: Int32
+    private let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: 2048, alignment: 16)
+    private(set) var packets = 0
+
+    init(_ certificate: DTLSCertificate) throws {
+        descriptor = try SocketOptions.datagram(TransportAddress(v4: 0x7f00_0001, port: 0))
+        transport = PeerTransport(client: local, certificate: certificate)
+    }
+
+    deinit {
+        memory.deallocate()
+        close(descriptor)
+    }
+
+    func prepare(_ capacity: Int) -> UnsafeMutableRawBufferPointer { memory }
+
+    func send(_ count: Int, on path: Path) {
+        guard let (address, length) = path.remote.storage(ipv6: false) else { return }
+        var storage = address
+        _ = withUnsafePointer(to: &storage) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                sendto(descriptor, memory.baseAddress, count, 0, $0, length)
+            }
+        }
+    }
+
+    /// Takes what has come, and does what is due.
+    func turn(_ server: TransportAddress) {
+        var buffer = [UInt8](repeating: 0, count: 2048)
+        while true {
+            let count = recv(descriptor, &buffer, buffer.count, Int32(MSG_DONTWAIT))
+            guard count > 0 else { break }
+            buffer.withUnsafeMutableBytes { bytes in
+                let datagram = UnsafeMutableRawBufferPointer(rebasing: bytes[..<count])
+                let path = Path(socket: 0, remote: server)
+                if case .rtp = transport.receive(datagram, on: path, now: .monotonic, sink: self) { packets += 1 }
+            }
+        }
+        if let due = transport.nextTimeout, due <= .monotonic { transport.handleTimeout(now: .monotonic, sink: self) }
+    }
+
+    /// One packet of Opus.
+    func speak(_ sequence: UInt16, ssrc: UInt32) {
+        guard let path = transport.selectedPath else { return }
+        var header = RTPHeaderWriter(
+            into: memory, payloadType: 111, marker: false, sequenceNumber: sequence,
+            timestamp: UInt32(sequence) &* 960, ssrc: ssrc
+        )
+        let length = header.finish()
+        let sound = [UInt8](repeating: 7, count: 60)
+        let count = sound.withUnsafeBytes {
+            transport.protect(
+                memory, headerLength: length, prefix: UnsafeRawBufferPointer(start: nil, count: 0), payload: $0)
+        }
+        if let count { send(count, on: path) }
+    }
+}
+
+extension ICECredentials {
+    fileprivate init() {
+        var random = SystemRandomNumberGenerator()
+        self.init(using: &random)
+    }
+}
+
+@Suite("The media loop over real sockets")
+struct MediaLoopTests {
+    private static let ssrc: UInt32 = 77
+
+    @Test("carries sound from one client to another, by epoll and by what every system has", arguments: [false, true])
+    func carries(isPortable: Bool) throws {
+        let addresses = try MediaAddresses(
+            configured: IPAddress("127.0.0.1"), local: [], publicHost: nil, port: 0)
+        let opened = try MediaSockets(addresses, port: 0)
+        let certificate = try #require(DTLSCertificate.make())
+        let inbox = try MediaInbox { _ in }
+        defer { inbox.finish() }
+        let (sockets, settings) = (
+            opened.sockets, RouterSettings(candidates: opened.candidates, clockOrigin: .monotonicOrigin)
+        )
+        Thread.detachNewThread {
+            MediaLoop(inbox: inbox, sockets: sockets, portable: isPortable).run { sink in
+                Router(
+                    settings: settings, certificate: certificate, sink: sink, generator: SystemRandomNumberGenerator())
+            }
+        }
+        let server = TransportAddress(v4: 0x7f00_0001, port: UInt16(opened.port))
+        let lines = [try Line(certificate), try Line(certificate)]
+        let (ann, ben, stream) = (Key(high: 0, low: 1), Key(high: 0, low: 2), Key(high: 0, low: 3))
+        try offer(lines[0], ann, .send, inbox, server)
+        try offer(lines[1], ben, .receive, inbox, server)
+        inbox.perform { router in
+            router.publish(stream, session: "s", client: ann, mids: Mids(audio: "a"), audio: true, video: false)
+            router.subscribe(stream, client: ben, mids: Mids(audio: "a"), audio: true, video: false)
+        }
+        var sequence: UInt16 = 0
+        let end = MediaTime.monotonic + .seconds(30)
+        while lines[1].packets < 200, MediaTime.monotonic < end {
+            for line in lines { line.turn(server) }
+            sequence &+= 1
+            lines[0].speak(sequence, ssrc: Self.ssrc)
+            usleep(1000)
+        }
+        #expect(lines[1].packets >= 200)
+        #expect(inbox.counters.router.packetsForwarded >= 200)
+        for line in lines { line.transport.close(sink: line) }
+    }
+
+    /// Offers one section of sound and takes the answer.
+    private func offer(
+        _ line: Line, _ client: Key, _ side: Side, _ inbox: MediaInbox, _ server: TransportAddress
+    ) throws {
+        let source = LocalSource(ssrc: Self.ssrc, rtxSSRC: nil, msid: MediaStreamID(stream: "s", track: "t"))
+        let section = OfferedMedia.audio(
+            mid: "a", side == .send ? .sendonly : .recvonly, source: side == .send ? source : nil)
+        let local = LocalParameters(
+            ufrag: line.local.ufrag, pwd: line.local.password, fingerprint: line.transport.localFingerprint,
+            candidates: [], sessionID: 1, cname: "c"
+        )
+        let offer = RTC.offer([section], local: local)
+        let text = NIOLockedValueBox("")
+        let isAnswered = DispatchSemaphore(value: 0)
+        inbox.perform { router in
+            let answer = try? router.offer(client, side, sdp: offer.text, now: .monotonic)
+            text.withLockedValue { $0 = answer ?? "" }
+            isAnswered.signal()
+        }
+        #expect(isAnswered.wait(timeout: .now() + 30) == .success)
+        let answer = try SessionDescription(parsing: text.withLockedValue { $0 })
+        let remote = try RTC.accept(answer, to: offer).remote
+        line.transport.setRemote(
+            try #require(ICECredentials(ufrag: remote.ufrag, password: remote.pwd)), fingerprint: remote.fingerprint)
+        line.transport.add(Path(socket: 0, remote: server), priority: 1)
+    }
+}
