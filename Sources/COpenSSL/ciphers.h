@@ -17,8 +17,13 @@
 #include <stdint.h>
 #include <string.h>
 
+/// To be called before OpenSSL is used first. It then does not take itself apart while `exit` runs, when other threads may
+/// still free what they had of it: that reads locks which are gone.
+static inline void confab_openssl_stays(void) { OPENSSL_init_crypto(OPENSSL_INIT_NO_ATEXIT, NULL); }
+
 /// A cipher with a key of 16 bytes; null when OpenSSL has no memory or does not offer it.
 static inline EVP_CIPHER_CTX *confab_cipher_new(const EVP_CIPHER *cipher, const void *key, int encrypting) {
+    confab_openssl_stays();
     EVP_CIPHER_CTX *context = EVP_CIPHER_CTX_new();
     if (context == NULL) return NULL;
     if (EVP_CipherInit_ex(context, cipher, NULL, (const unsigned char *)key, NULL, encrypting) == 1) return context;

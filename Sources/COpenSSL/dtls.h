@@ -20,7 +20,10 @@ static inline int confab_hmac_sha1(const void *key, int keyLength, const void *d
     return HMAC(EVP_sha1(), key, keyLength, (const unsigned char *)data, length, code, &written) != NULL && written == 20;
 }
 
-static inline EVP_PKEY *confab_p256_key(void) { return EVP_EC_gen("P-256"); }
+static inline EVP_PKEY *confab_p256_key(void) {
+    confab_openssl_stays();
+    return EVP_EC_gen("P-256");
+}
 
 // Self-signed. A certificate here is only something to take a fingerprint of (RFC 8122 §5), so it does not expire and
 // making it needs no clock: RFC 5280 §4.1.2.5 has that date for it.

@@ -207,7 +207,8 @@ extension Hostile {
                 for texts in kinds {
                     let offers = texts.map { ClientMessage.mediaOffer(MediaOffer(side: .send, sdp: $0)) }
                     let line = try Person.arrive(port: place.port, from: MediaAttack.elsewhere).line
-                    let frames = Flooder.frames(offers, numbers: 1..<1200)
+                    // Enough to use the budget up while it is refilled, on a busy machine too.
+                    let frames = Flooder.frames(offers, numbers: 1..<4000)
                     for start in stride(from: 0, to: frames.count, by: 40) where line.closeCode == nil {
                         line.socket.sendWhatGoes(Array(frames[start..<min(start + 40, frames.count)].joined()))
                         while line.socket.isReadable(until: .now), line.closeCode == nil {

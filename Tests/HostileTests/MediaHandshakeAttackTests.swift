@@ -29,9 +29,10 @@ extension Hostile {
                 let flood = Background {
                     var index = 0
                     while !isOver.isSet, index < 10_000 {
-                        sockets[index % sockets.count].send(kinds[index % kinds.count], to: server)
+                        let socket = sockets[index % sockets.count]
+                        socket.send(kinds[index % kinds.count], to: server)
                         index += 1
-                        if index % 50 == 0 { pause(.milliseconds(5)) }
+                        if index % 50 == 0 { _ = socket.receiveAll(within: .milliseconds(5)) }
                     }
                     return index
                 }
@@ -42,7 +43,8 @@ extension Hostile {
                 }
                 isOver.set()
                 let sent = try flood.join()
-                let returned = sockets.reduce(0) { $0 + $1.receiveAll(within: .milliseconds(10)).count }
+                for socket in sockets { _ = socket.receiveAll(within: .milliseconds(10)) }
+                let returned = sockets.reduce(0) { $0 + $1.received.count }
                 #expect(returned == 0, "\(returned) answers")
                 return AttackOutcome(sent: "\(sent) datagrams beside 10 handshakes", cameBack: "\(returned) answers")
             }
@@ -153,7 +155,7 @@ extension Hostile {
                         }
                         for index in 0..<attack.count {
                             socket.send(attack.datagram(index), to: server)
-                            if index % 100 == 99 { pause(.milliseconds(5)) }
+                            if index % 100 == 99 { _ = socket.receiveAll(within: .milliseconds(5)) }
                         }
                         _ = socket.receiveAll(within: .milliseconds(20))
                         sent += socket.sent.count
@@ -186,7 +188,7 @@ extension Hostile {
                 let receiving = try robot.open(.receive, MediaOffering.slots(1)) { $0.fingerprint = other }
                 try robot.publish()
                 if let stream = robot.streams.first { try robot.watch(stream.id) }
-                let deadline = ContinuousClock.now + .seconds(10)
+                let deadline = ContinuousClock.now + .seconds(30)
                 while robot.endings.count < 2, ContinuousClock.now < deadline { try robot.run(for: .milliseconds(20)) }
                 #expect(
                     robot.endings.sorted() == ["receive fingerprint_mismatch", "send fingerprint_mismatch"],

@@ -19,7 +19,7 @@ extension Hostile {
         /// The streams of the two others, whose packets a member can name: he gets them under other SSRCs.
         private static func watchBoth(_ robot: MediaRobot) throws {
             for (slot, stream) in robot.streams.prefix(2).enumerated() { try robot.watch(stream.id, slot: slot) }
-            let deadline = ContinuousClock.now + .seconds(10)
+            let deadline = ContinuousClock.now + .seconds(30)
             while robot.receptions.values.contains(where: { $0.packets < 10 }) {
                 try robot.run(for: .milliseconds(20))
                 guard ContinuousClock.now < deadline else { throw TimedOut("nothing to be seen") }

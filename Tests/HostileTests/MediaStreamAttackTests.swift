@@ -47,7 +47,7 @@ extension Hostile {
                 let robot = try MediaRobot(place, tcp: true, from: here.map { _ in "127.0.0.5" })
                 try robot.openBoth()
                 var trickled = 0
-                while ContinuousClock.now - began < Self.patience + .seconds(5), trickled < 2000 {
+                while ContinuousClock.now - began < Self.patience + .seconds(20), trickled < 2000 {
                     for socket in held { socket.sendWhatGoes([0], within: .zero) }
                     trickled += 1
                     if held.allSatisfy({ $0.isClosedByPeer(within: .zero) }) { break }

@@ -12,13 +12,17 @@ private struct MediaChurn {
     let place: MediaPlace
     let seed: UInt64
 
+    /// - Parameter steps: counts what worked: somebody came, or did something.
     /// - Returns: what was done how often.
-    func run(until isOver: Flag) -> [Background<[String: Int]>] {
+    func run(counting steps: Counter, until isOver: Flag) -> [Background<[String: Int]>] {
         (0..<Self.threads).map { thread in
             let (place, seed) = (place, seed &+ UInt64(thread))
             return Background {
                 var crowd = Crowd(place: place, random: Random(seed: seed))
-                while !isOver.isSet { crowd.step() }
+                while !isOver.isSet {
+                    // Whom the server refuses tries again in a moment.
+                    if crowd.step() { steps.add() } else { _ = isOver.isSet(within: .milliseconds(2)) }
+                }
                 return crowd.done
             }
         }
@@ -32,16 +36,21 @@ private struct MediaChurn {
 
         init(place: MediaPlace, random: Random) { (self.place, self.random) = (place, random) }
 
-        mutating func step() {
+        /// Whether it worked.
+        mutating func step() -> Bool {
             do {
-                if robots.count < MediaChurn.people { return try join() }
-                for robot in robots { try robot.run(for: .milliseconds(4)) }
-                try act(robots.remove(at: Int.random(in: robots.indices, using: &random)))
+                if robots.count < MediaChurn.people {
+                    try join()
+                } else {
+                    for robot in robots { try robot.run(for: .milliseconds(4)) }
+                    try act(robots.remove(at: Int.random(in: robots.indices, using: &random)))
+                }
+                return true
             } catch {
                 // Whoever was put out, or whose server stops, is told so in many ways.
                 done["put out", default: 0] += 1
                 robots.removeAll { $0.person.closeCode != nil || $0.lines.values.contains(where: \.isClosed) }
-                pause(.milliseconds(2))
+                return false
             }
         }
 
@@ -112,8 +121,10 @@ private struct MediaChurn {
 
 extension Hostile {
     @Suite("Case 25: teardown") struct MediaTeardown {
-        private static let round: Duration = .milliseconds(1500)
+        /// What the crowd does in a round.
+        private static let steps = 90
         private static let rounds = 3
+        private static let patience: Duration = .seconds(60)
         /// Between the ends of rounds that did the same: what an allocator keeps, not what connections take.
         private static let mostLeft = 4 << 20
 
@@ -124,16 +135,15 @@ extension Hostile {
             // Whoever dropped is gone soon: what is kept for him to resume with is not what this is about.
             let settings = ["CONFAB_CONNECTION_RESUME_GRACE": "200ms"]
             try await MediaAttack(number: 25, name: "coming and going", settings: settings).run { place, _ in
-                let other = try await place.another()
+                let (other, descriptors) = (try await place.another(), place.server.descriptors)
                 var done: [String: Int] = [:]
                 var memories: [Int] = []
                 for round in 0..<Self.rounds {
-                    let isOver = Flag()
-                    let crowd = MediaChurn(place: other, seed: seed &+ UInt64(round * 100)).run(until: isOver)
-                    pause(Self.round)
-                    isOver.set()
+                    let crowd = try Self.churn(MediaChurn(place: other, seed: seed &+ UInt64(round * 100)))
                     for thread in crowd { done.merge(try thread.join()) { $0 + $1 } }
-                    pause(.milliseconds(700))
+                    try eventually("\(place.server.descriptors) descriptors, \(descriptors) before") {
+                        try Self.isEmpty(other) && place.server.descriptors <= descriptors
+                    }
                     memories.append(place.server.memory)
                 }
                 let left = (memories.last ?? 0) - (memories.first ?? 0)
@@ -144,16 +154,38 @@ extension Hostile {
             }
         }
 
+        /// Lets the crowd do as much as a round is; it may be stopping yet.
+        private static func churn(_ churn: MediaChurn) throws -> [Background<[String: Int]>] {
+            let (steps, isOver) = (Counter(), Flag())
+            defer { isOver.set() }
+            let crowd = churn.run(counting: steps, until: isOver)
+            try eventually("the crowd did only \(steps.count)", within: patience) { steps.count >= Self.steps }
+            return crowd
+        }
+
+        /// Whether somebody new finds nobody in the session, not even whom it still keeps a place for.
+        private static func isEmpty(_ place: MediaPlace) throws -> Bool {
+            let visitor = try Person.arrive(port: place.port)
+            let joined = try visitor.join(Admission(session: place.session, token: place.token("moderator")))
+            try visitor.say(.bye)
+            try visitor.hearClose()
+            return joined.connections.isEmpty && joined.streams.isEmpty
+        }
+
         @Test("a server that is stopped while people come and go stops in order")
         func stopping() async throws {
             let seed = UInt64.random(in: .min ... .max)
             print("seed \(seed)")
             let isOver = Flag()
+            let steps = Counter()
             var crowd: [Background<[String: Int]>] = []
             defer { isOver.set() }
             let log = try await ServerProcess.run(MediaAttack.settings) { server in
-                crowd = MediaChurn(place: try await MediaPlace(server), seed: seed).run(until: isOver)
-                pause(.milliseconds(1500))
+                crowd = MediaChurn(place: try await MediaPlace(server), seed: seed)
+                    .run(counting: steps, until: isOver)
+                try eventually("the crowd did only \(steps.count)", within: Self.patience) {
+                    steps.count >= Self.steps
+                }
                 return server.log
             }
             // It was stopped behind that brace, with whatever they were at.

@@ -16,15 +16,12 @@ private final class Witness: Sendable {
         var members: [MatchID: [Int]] = [:]
         var histories: [[Event]]
         var violations: [String] = []
-        var isOver = false
     }
 
     private let state: Mutex<State>
+    let isOver = Flag()
 
     init(people: Int) { state = Mutex(State(histories: Array(repeating: [], count: people))) }
-
-    var isOver: Bool { state.withLock { $0.isOver } }
-    func end() { state.withLock { $0.isOver = true } }
 
     var matchCount: Int { state.withLock { $0.members.count } }
     /// Matches of which both members heard: only those show who met whom.
@@ -119,14 +116,13 @@ private final class Restless {
     }
 
     func live() {
-        while !witness.isOver {
+        repeat {
             do {
                 try visit()
             } catch {
                 // The server was killed. What it did to those it had is seen by whoever comes back.
             }
-            pause(.milliseconds(10))
-        }
+        } while !witness.isOver.isSet(within: .milliseconds(10))
     }
 
     private func visit() throws {
@@ -142,7 +138,7 @@ private final class Restless {
         resume = Hello.Resume(secret: person.welcome.resume.secret, received: person.received)
         (match, pendingBlock) = (nil, nil)
         try person.say(.start(Start(mode: .text)))
-        while !witness.isOver {
+        while !witness.isOver.isSet {
             let deadline = ContinuousClock.now + .milliseconds(Int.random(in: 20...150, using: &dice))
             while person.line.socket.isReadable(until: deadline) {
                 guard let message = try person.next(until: .now + .seconds(20)) else { return }
@@ -220,7 +216,7 @@ extension Hostile {
                 let enough = witness.matchCount + 2 * Self.matchesBetweenKills
                 try eventually("the crowd has only \(witness.matchCount) matches") { witness.matchCount >= enough }
                 try attack.finish(sent: "\(Self.people) people, \(Self.kills) kills", cameBack: witness.text)
-                witness.end()
+                witness.isOver.set()
                 for person in crowd { try person.join() }
                 let violations = witness.violations()
                 #expect(violations.isEmpty, "\(violations.prefix(10))")

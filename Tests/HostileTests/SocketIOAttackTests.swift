@@ -5,11 +5,15 @@ extension Hostile {
     @Suite("Case 11: floods over Socket.IO") struct SocketIOFloods {
         @Test("handshakes nobody uses are bounded for each address, and forgotten")
         func handshakes() async throws {
-            let settings = ["CONFAB_SOCKET_IO_HANDSHAKE_TIMEOUT": "1s", "CONFAB_LIMITS_SOCKETS_PER_ADDRESS": "200"]
+            let settings = ["CONFAB_SOCKET_IO_HANDSHAKE_TIMEOUT": "2s", "CONFAB_LIMITS_SOCKETS_PER_ADDRESS": "200"]
             try await Attack(number: 11, name: "handshake storm", settings: settings).run { server in
                 var statuses = Tally()
                 let socket = try RawSocket(port: server.port, from: "127.0.0.7")
-                for _ in 0..<3000 { statuses.count("\(try socket.ask("/socket.io/1/").status)") }
+                for _ in 0..<10 {
+                    // At once, or a slow machine would take longer than they are remembered.
+                    try socket.send(String(repeating: "GET /socket.io/1/ HTTP/1.1\r\nHost: x\r\n\r\n", count: 300))
+                    for _ in 0..<300 { statuses.count("\(try socket.readAnswer().status)") }
+                }
                 #expect(statuses["200"] + statuses["503"] == 3000)
                 #expect(statuses["503"] > 0)
                 try eventually("the handshakes are not forgotten") { try socket.ask("/socket.io/1/").status == 200 }
@@ -58,11 +62,14 @@ extension Hostile {
                 _ = try client.hear(#"5:::{"name":"initial""#)
                 let sockets = try (0..<500).map { _ in try RawSocket(port: server.port) }
                 for socket in sockets { try socket.send("GET \(client.pollPath) HTTP/1.1\r\nHost: x\r\n\r\n") }
-                let relieved = try sockets.filter {
-                    try $0.isReadable(until: .now + .seconds(1)) && $0.readAnswer().text == "8::"
+                var waiting = sockets
+                try eventually("\(waiting.count) of 500 wait") {
+                    try waiting.removeAll { try $0.isReadable(until: .now) && $0.readAnswer().text == "8::" }
+                    return waiting.count <= 1
                 }
-                #expect(relieved.count == sockets.count - 1)
-                return AttackOutcome(sent: "500 polls of one client", cameBack: "\(relieved.count) × 8::")
+                #expect(waiting.count == 1)
+                return AttackOutcome(
+                    sent: "500 polls of one client", cameBack: "\(sockets.count - waiting.count) × 8::")
             }
         }
 

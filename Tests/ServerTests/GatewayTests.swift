@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 import Wire
 
-@Suite("The gateway over real sockets", .timeLimit(.minutes(2)))
+@Suite("The gateway over real sockets", .ownThreads, .timeLimit(.minutes(2)))
 struct GatewayTests {
     @Test("two strangers meet, write to each other, and one's Next tells the other")
     func meeting() async throws {
@@ -67,9 +67,9 @@ struct GatewayTests {
         }
     }
 
-    @Test("a bad token is answered token_* and 4401, a bad hello 4400, silence 4408")
+    @Test("a bad token is answered token_* and 4401, a bad hello 4400")
     func refusals() async throws {
-        try await TestServer.run({ $0.limits.handshakeTimeout = .milliseconds(200) }) { server in
+        try await TestServer.run { server in
             let forged = try await SocketClient.connect(port: server.port)
             await #expect(throws: SocketClient.TimedOut.self) { try await forged.greet(token: "a.b.c") }
             #expect(try await forged.hearClose() == 4401)
@@ -78,9 +78,6 @@ struct GatewayTests {
             let rude = try await SocketClient.connect(port: server.port)
             try await rude.say(.next(OfMatch()))
             #expect(try await rude.hearClose() == 4400)
-
-            let silent = try await SocketClient.connect(port: server.port)
-            #expect(try await silent.hearClose() == 4408)
 
             let old = try await SocketClient.connect(port: server.port)
             var hello = Hello()
@@ -91,6 +88,15 @@ struct GatewayTests {
                 await old.heard.contains {
                     if case .error(let e) = $0 { e.error.code == .versionUnsupported } else { false }
                 })
+        }
+    }
+
+    /// On a server of its own: a busy machine may need longer than this for a hello that is said.
+    @Test("silence is answered 4408")
+    func silence() async throws {
+        try await TestServer.run({ $0.limits.handshakeTimeout = .milliseconds(200) }) { server in
+            let silent = try await SocketClient.connect(port: server.port)
+            #expect(try await silent.hearClose() == 4408)
         }
     }
 

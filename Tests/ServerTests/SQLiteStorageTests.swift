@@ -5,7 +5,7 @@ import Wire
 
 @testable import Server
 
-@Suite("SQLite storage")
+@Suite("SQLite storage", .ownThreads)
 struct SQLiteStorageTests: StorageFixtures {
     @Test func `everything survives reopening`() async throws {
         try await withDirectory { directory in
@@ -218,7 +218,7 @@ struct SQLiteStorageTests: StorageFixtures {
     }
 }
 
-@Suite("Group commit")
+@Suite("Group commit", .ownThreads)
 struct GroupCommitWriterTests: StorageFixtures {
     @Test func `a locked file fails a group at once instead of once for each member`() async throws {
         let gate = StorageGate()

@@ -1,4 +1,3 @@
-import Foundation
 import Signaling
 import TestSupport
 import Testing
@@ -6,38 +5,22 @@ import Wire
 
 /// Random events in routed sessions, relayed ones that fall back, and matches, with the media plane's view judged after
 /// each. That every command makes sense after those before it is judged by the stage.
-///
-/// `CONFAB_MODEL_EVENTS` sets how many events; `CONFAB_MODEL_SEED` repeats a run.
 @Suite struct MediaModelTests {
-    private static let environment = ProcessInfo.processInfo.environment
-
     @Test func theMediaPlaneKnowsNothingOfWhoeverLeft() {
-        let seed = Self.environment["CONFAB_MODEL_SEED"].flatMap { UInt64($0) } ?? .random(in: 0 ... .max)
-        let events = (Self.environment["CONFAB_MODEL_EVENTS"].flatMap { Int($0) } ?? 50_000) / 10
-        print("media: seed \(seed), \(events) events")
-        let world = MediaWorld(seed: seed)
-        for event in 0..<events {
-            world.step()
-            if let fault = world.fault() {
-                Issue.record("seed \(seed), event \(event): \(fault)")
-                return
-            }
-        }
-        print(
-            "media: \(world.figures.sorted { $0.key < $1.key }.map { "\($0.value) \($0.key)" }.joined(separator: ", "))"
-        )
+        guard let world = ModelRun.run("media", MediaWorld.init) else { return }
         for figure in ["publish", "unpublish", "subscribe", "unsubscribe", "leave"] {
-            #expect(world.figures[figure, default: 0] > 0, "\(figure), seed \(seed)")
+            #expect(world.figures[figure, default: 0] > 0, "\(figure), seed \(world.seed)")
         }
         world.empty()
-        #expect(world.stage.ledger.streams.isEmpty, "seed \(seed)")
-        #expect(world.stage.hub.sessionCount == 0, "seed \(seed)")
-        #expect(world.stage.hub.nextTimeout == nil, "seed \(seed)")
+        #expect(world.stage.ledger.streams.isEmpty, "seed \(world.seed)")
+        #expect(world.stage.hub.sessionCount == 0, "seed \(world.seed)")
+        #expect(world.stage.hub.nextTimeout == nil, "seed \(world.seed)")
     }
 }
 
 /// A few people who do anything at all, in a few sessions.
-private final class MediaWorld {
+private final class MediaWorld: RandomWorld {
+    let seed: UInt64
     let stage: Stage
     private var random: SeededGenerator
     private var guests: [Guest] = []
@@ -49,6 +32,7 @@ private final class MediaWorld {
     private(set) var figures: [String: Int] = [:]
 
     init(seed: UInt64) {
+        self.seed = seed
         stage = Stage(seed: seed) {
             $0.routesMedia = true
             $0.rouletteMediaMode = .routed

@@ -1,31 +1,13 @@
-import Foundation
 import Signaling
 import TestSupport
 import Testing
 import Wire
 
 /// Random events on a roulette that speaks both wires at once, with what must always hold asserted after each.
-///
-/// `CONFAB_MODEL_EVENTS` sets how many events; `CONFAB_MODEL_SEED` repeats a run.
 @Suite("Both wires at once") struct OriginalModelTests {
-    private static let environment = ProcessInfo.processInfo.environment
-
     @Test("who is paired, told and let in is consistent after every event")
     func randomEvents() {
-        let seed = Self.environment["CONFAB_MODEL_SEED"].flatMap { UInt64($0) } ?? .random(in: 0 ... .max)
-        let events = (Self.environment["CONFAB_MODEL_EVENTS"].flatMap { Int($0) } ?? 50_000) / 10
-        print("both wires: seed \(seed), \(events) events")
-        var world = World(seed: seed)
-        for event in 0..<events {
-            world.step()
-            if let fault = world.fault() {
-                Issue.record("seed \(seed), event \(event): \(fault)")
-                return
-            }
-        }
-        print(
-            "both wires: \(world.figures.sorted { $0.key < $1.key }.map { "\($0.value) \($0.key)" }.joined(separator: ", "))"
-        )
+        guard var world = ModelRun.run("both wires", World.init) else { return }
         #expect(world.figures["mixed pairs", default: 0] > 0)
         world.empty()
         #expect(world.stage.hub.clientCount == 0)
@@ -33,7 +15,7 @@ import Wire
         #expect(world.stage.hub.waitingCount == 0)
     }
 
-    private struct World {
+    private struct World: RandomWorld {
         let stage: Stage
         private var random: SeededGenerator
         private var originals: [Original] = []

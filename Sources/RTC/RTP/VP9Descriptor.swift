@@ -27,6 +27,8 @@ public struct VP9Descriptor: Equatable, Sendable {
     public let temporalLayerZeroIndex: UInt8?
     /// The packet carries a scalability structure (`V`).
     public let hasScalabilityStructure: Bool
+    /// Of its highest spatial layer, where the structure says so.
+    public let largestSize: PictureSize?
 
     /// The first packet of a picture that is predicted from none: of its lowest spatial layer.
     public var isKeyframeStart: Bool { !isInterPicture && isFrameStart && (spatialLayer ?? 0) == 0 }
@@ -40,13 +42,8 @@ public struct VP9Descriptor: Equatable, Sendable {
         var pictureID: UInt16?
         var hasLongPictureID = false
         if first & 0x80 != 0 {
-            guard let byte = reader.u8() else { return nil }
-            pictureID = UInt16(byte & 0x7f)
-            hasLongPictureID = byte & 0x80 != 0
-            if hasLongPictureID {
-                guard let low = reader.u8() else { return nil }
-                pictureID = UInt16(byte & 0x7f) << 8 | UInt16(low)
-            }
+            guard let picture = reader.pictureID() else { return nil }
+            (pictureID, hasLongPictureID) = (picture.id, picture.isLong)
         }
         var layers: UInt8 = 0
         var temporalLayerZeroIndex: UInt8?
@@ -60,7 +57,11 @@ public struct VP9Descriptor: Equatable, Sendable {
         }
         if isFlexible, first & 0x40 != 0 { guard Self.skipReferences(&reader) else { return nil } }
         hasScalabilityStructure = first & 0x02 != 0
-        if hasScalabilityStructure { guard Self.skipScalabilityStructure(&reader) else { return nil } }
+        var largest: PictureSize?
+        if hasScalabilityStructure {
+            guard Self.readScalabilityStructure(&reader, &largest) else { return nil }
+        }
+        largestSize = largest
         guard reader.remaining > 0 else { return nil }
         length = reader.position
         self.pictureID = pictureID
@@ -87,10 +88,15 @@ public struct VP9Descriptor: Equatable, Sendable {
     }
 
     /// RFC 9628 §4.2.1.
-    private static func skipScalabilityStructure(_ reader: inout ByteReader) -> Bool {
+    private static func readScalabilityStructure(_ reader: inout ByteReader, _ largest: inout PictureSize?) -> Bool {
         guard let first = reader.u8() else { return false }
         let spatialLayers = Int(first >> 5) + 1
-        if first & 0x10 != 0 { guard reader.skip(spatialLayers * 4) else { return false } }
+        if first & 0x10 != 0 {
+            for _ in 0..<spatialLayers {
+                guard let width = reader.u16(), let height = reader.u16() else { return false }
+                largest = PictureSize(Int64(width), Int64(height)) ?? largest
+            }
+        }
         guard first & 0x08 != 0 else { return true }
         guard let pictures = reader.u8() else { return false }
         for _ in 0..<pictures {

@@ -39,7 +39,7 @@ struct Attack: Sendable {
             let growth = server.peakMemory - before
             AttackReport.print(
                 case: number, name: name, sent: outcome.sent, cameBack: outcome.cameBack,
-                peakMemory: server.peakMemory, grewBy: growth, pair: report
+                peakMemory: server.peakMemory, grewBy: growth, others: report.text
             )
             #expect(growth < mostGrowth, "\(name): the server grew by \(mebibytes(growth))")
         }
@@ -59,7 +59,7 @@ struct Tally {
     var text: String { counts.sorted { $0.key < $1.key }.map { "\($0.value) × \($0.key)" }.joined(separator: ", ") }
 
     /// Waits until each line is closed by the server, and counts with which code; 1006 when it just ended.
-    static func closes(of lines: [RawWebSocket], within limit: Duration = .seconds(30)) throws -> Tally {
+    static func closes(of lines: [RawWebSocket], within limit: Duration = .seconds(60)) throws -> Tally {
         var endings = Tally()
         let deadline = ContinuousClock.now + limit
         for line in lines {
@@ -72,8 +72,17 @@ struct Tally {
     }
 
     /// Waits until each connection is ended by the server; says how many were not.
-    static func ends(of sockets: [RawSocket], within limit: Duration = .seconds(30)) -> Int {
+    static func ends(of sockets: [RawSocket], within limit: Duration = .seconds(60)) -> Int {
         let deadline = ContinuousClock.now + limit
         return sockets.filter { !$0.isClosedByPeer(within: max(.zero, deadline - ContinuousClock.now)) }.count
+    }
+
+    /// Takes what comes until then, or until the server has ended each connection; returns those that are open then.
+    static func open(of sockets: [RawSocket], until deadline: ContinuousClock.Instant) -> [RawSocket] {
+        var open = sockets.filter { !$0.isClosedByPeer(within: .zero) }
+        while !open.isEmpty, MediaWaiting.isAnyReadable(open.map(\.descriptor), until: deadline) {
+            open.removeAll { $0.isClosedByPeer(within: .zero) }
+        }
+        return open
     }
 }

@@ -54,9 +54,26 @@ func onThread<R: Sendable>(_ body: @escaping @Sendable () throws -> R) async thr
     }
 }
 
-/// Tells threads to stop.
-final class Flag: Sendable {
-    private let value = Mutex(false)
-    var isSet: Bool { value.withLock { $0 } }
-    func set() { value.withLock { $0 = true } }
+/// Tells threads to stop, those too that wait for something else to do. Its value is guarded by the condition.
+final class Flag: @unchecked Sendable {
+    private let condition = NSCondition()
+    private var value = false
+
+    var isSet: Bool { condition.withLock { value } }
+
+    func set() {
+        condition.withLock {
+            value = true
+            condition.broadcast()
+        }
+    }
+
+    /// Whether it is set by the end of that time.
+    func isSet(within limit: Duration) -> Bool {
+        let deadline = Date(timeIntervalSinceNow: limit.inSeconds)
+        return condition.withLock {
+            while !value, condition.wait(until: deadline) {}
+            return value
+        }
+    }
 }

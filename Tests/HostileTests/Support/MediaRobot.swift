@@ -203,7 +203,7 @@ final class MediaRobot: @unchecked Sendable {
 
     private func takeMessages() throws {
         while person.closeCode == nil, person.line.socket.isReadable(until: .now) {
-            guard let message = try nextMessage() else { continue }
+            guard let message = try person.nextUnlessPing() else { continue }
             person.forget()
             if case .mediaClosed(let closed) = message {
                 endings.append("\(closed.side.rawValue) \(closed.code.rawValue)")
@@ -211,17 +211,6 @@ final class MediaRobot: @unchecked Sendable {
             if person.received % 32 == 0 { try person.say(.ack) }
             try onMessage(message)
         }
-    }
-
-    /// The message whose first bytes have come; nil for a ping, or at the end. Waiting behind a ping for what may never
-    /// be said would keep the media waiting too.
-    private func nextMessage() throws -> ServerMessage? {
-        let line = person.line
-        guard let frame = try line.read(within: .seconds(5)) else { return nil }
-        if frame.opcode == 9 { line.socket.sendWhatGoes(RawFrame.pong(frame.payload).bytes) }
-        guard frame.opcode < 8 else { return nil }
-        line.socket.putBack(RawFrame(opcode: frame.opcode, payload: frame.payload, masked: false).bytes)
-        return try person.next(until: .now + .seconds(5))
     }
 
     /// Sets back what is measured of a while.

@@ -100,6 +100,16 @@ final class Person: @unchecked Sendable {
         return envelope.message
     }
 
+    /// The message whose first bytes have come; nil for a ping, which is answered, or at the end. For whoever has more to
+    /// do than to wait behind a ping for what may never be said.
+    func nextUnlessPing(within limit: Duration = .seconds(5)) throws -> ServerMessage? {
+        guard let frame = try line.read(within: limit) else { return nil }
+        if frame.opcode == 9 { line.socket.sendWhatGoes(RawFrame.pong(frame.payload).bytes) }
+        guard frame.opcode < 8 else { return nil }
+        line.socket.putBack(RawFrame(opcode: frame.opcode, payload: frame.payload, masked: false).bytes)
+        return try next(until: .now + limit)
+    }
+
     /// Forgets what was heard; for those who listen long.
     func forget() { heard.removeAll(keepingCapacity: true) }
 

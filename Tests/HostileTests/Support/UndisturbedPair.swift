@@ -9,6 +9,10 @@ struct PairReport: Sendable {
     var p50: Duration
     var p99: Duration
     var longest: Duration
+
+    var text: String {
+        "pair \(messages) messages, p50 \(p50.text), p99 \(p99.text), longest \(longest.text)"
+    }
 }
 
 /// Two people who met through the roulette and chat while somebody attacks their server. Each line is numbered; each
@@ -119,8 +123,9 @@ final class UndisturbedPair: Sendable {
                     if isWaiting { throw TimedOut("line \(side.said) is unanswered, \(side.heard) were heard") }
                     continue
                 }
-                guard let message = try person.next(until: .now + UndisturbedPair.patience) else {
-                    throw TimedOut("the pair was disconnected with \(person.closeCode ?? 1006): \(person.errors)")
+                guard let message = try person.nextUnlessPing(within: UndisturbedPair.patience) else {
+                    guard let code = person.closeCode else { continue }
+                    throw TimedOut("the pair was disconnected with \(code): \(person.errors)")
                 }
                 person.forget()
                 switch message {

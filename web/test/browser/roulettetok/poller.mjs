@@ -51,16 +51,16 @@ export class Poller {
     return new Promise((resolve, reject) => {
       const line = net.connect(this.port, '127.0.0.1');
       line.write(`GET ${this.url}?t=${Date.now()} HTTP/1.1\r\nHost: 127.0.0.1:${this.port}\r\n\r\n`);
-      const timer = setTimeout(() => {
+      const isUp = AbortSignal.timeout(Math.ceil(patience));
+      isUp.addEventListener('abort', () => {
         line.destroy();
         resolve(undefined);
-      }, patience);
+      });
       let received = Buffer.alloc(0);
       line.on('data', (chunk) => {
         received = Buffer.concat([received, chunk]);
         const body = bodyOf(received);
         if (body === undefined) return;
-        clearTimeout(timer);
         // In order, so that it counts as read.
         line.end();
         resolve(body);

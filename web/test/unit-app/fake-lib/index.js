@@ -119,7 +119,7 @@ class Session extends Emitter {
   connection = { connectionId: 'me' };
   connect(token, done) {
     fake.session = this;
-    setTimeout(() => {
+    queueMicrotask(() => {
       if (fake.refuse.join) return done(fake.refuse.join);
       this.emit('connectionCreated', { connection: this.connection });
       for (const name of ['Alice', 'Bo', '']) {
@@ -147,7 +147,7 @@ export const OT = {
     const publisher = new Publisher();
     fake.publisher = publisher;
     if (fake.mediaPending) return publisher;
-    setTimeout(() => {
+    queueMicrotask(() => {
       if (fake.mediaError) return done({ name: fake.mediaError });
       publisher.element = element('publisher', options.label, 190);
       target.append(publisher.element);

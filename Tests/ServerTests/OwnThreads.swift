@@ -1,0 +1,28 @@
+import Foundation
+import Testing
+
+/// Runs tests on threads of their own. In Swift's own pool a test waits, between any two of its steps, for all others
+/// that compute there: so long, on a busy machine, that a server thinks its client silent.
+struct OwnThreads: SuiteTrait, TestTrait, TestScoping {
+    let isRecursive = true
+
+    private final class Executor: TaskExecutor {
+        static let shared = Executor()
+        private let queue = DispatchQueue(label: "tests with clocks", attributes: .concurrent)
+
+        func enqueue(_ job: consuming ExecutorJob) {
+            let job = UnownedJob(job)
+            queue.async { job.runSynchronously(on: self.asUnownedTaskExecutor()) }
+        }
+    }
+
+    func provideScope(
+        for test: Test, testCase: Test.Case?, performing function: @Sendable () async throws -> Void
+    ) async throws {
+        try await withTaskExecutorPreference(Executor.shared) { try await function() }
+    }
+}
+
+extension Trait where Self == OwnThreads {
+    static var ownThreads: Self { Self() }
+}
