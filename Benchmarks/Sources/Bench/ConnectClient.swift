@@ -1,8 +1,8 @@
 import NIOCore
 import NIOPosix
 
-/// Somebody who connects by one transport, up to where there is nothing more to say: welcomed, or told his session. Then he
-/// stays, as idle as the transport lets him be: a polling client waits in a poll.
+/// Somebody who connects by one transport, up to where there is nothing more to say: welcomed, or told his session.
+/// Then he stays, as idle as the transport lets him be: a polling client waits in a poll.
 ///
 /// Unchecked: used on its event loop alone.
 final class ConnectClient: ChannelInboundHandler, @unchecked Sendable {

@@ -44,8 +44,8 @@ final class LoadClient: ChannelInboundHandler, @unchecked Sendable {
         self.opened = opened
     }
 
-    /// Opens a socket; says nothing yet. Clients come from addresses of their own, as people do: all of 127.0.0.0/8 is this
-    /// machine, and a server counts what comes from one address.
+    /// Opens a socket; says nothing yet. Clients come from addresses of their own, as people do: all of 127.0.0.0/8
+    /// is this machine, and a server counts what comes from one address.
     static func connect(port: Int, number: Int, on loop: any EventLoop) -> EventLoopFuture<LoadClient> {
         let opened = loop.makePromise(of: Void.self)
         let client = LoadClient(port: port, opened: opened)
