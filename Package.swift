@@ -15,11 +15,7 @@ let packetSettings = settings + [.unsafeFlags(["-O"], .when(configuration: .debu
 let package = Package(
     name: "confab",
     platforms: [.macOS(.v15), .iOS(.v17)],
-    products: [
-        .executable(name: "confab", targets: ["confab"]),
-        // For the benchmarks, which are a package of their own.
-        .library(name: "Measured", targets: ["Wire", "Signaling"]),
-    ],
+    products: [.executable(name: "confab", targets: ["confab"])],
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
         .package(url: "https://github.com/apple/swift-asn1", from: "1.7.0"),
@@ -57,10 +53,27 @@ let package = Package(
         .target(name: "SFU", dependencies: ["RTC"], swiftSettings: packetSettings),
         // What Linux has for many datagrams at once and Swift's own module does not show.
         .target(name: "CSockets"),
+        // UDP sockets by the hundred packets, for the server and for robots, of which neither may import the other.
+        .target(name: "Datagrams", dependencies: ["CSockets", "RTC"], swiftSettings: packetSettings),
+        // Clients without a browser: for the bot, the load and the tests. They know what a client knows, and no more.
+        .target(
+            name: "Robots",
+            dependencies: [
+                "CSockets", "Datagrams", "RTC", "Wire",
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOHTTP1", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+                .product(name: "NIOSSL", package: "swift-nio-ssl"),
+                .product(name: "NIOWebSocket", package: "swift-nio"),
+            ],
+            // What the bot shows when it is given no file, in the executable itself.
+            resources: [.embedInCode("Sample/picture.ivf"), .embedInCode("Sample/sound.ogg")],
+            swiftSettings: packetSettings
+        ),
         .target(
             name: "Server",
             dependencies: [
-                "CSockets", "RTC", "SFU", "Signaling", "Wire",
+                "CSockets", "Datagrams", "RTC", "SFU", "Signaling", "Wire",
                 .product(name: "Configuration", package: "swift-configuration"),
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "DequeModule", package: "swift-collections"),
@@ -91,7 +104,7 @@ let package = Package(
         .executableTarget(
             name: "confab",
             dependencies: [
-                "Server", "Signaling", "Wire",
+                "Datagrams", "RTC", "Robots", "Server", "Signaling", "Wire",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"),
             ],
@@ -130,9 +143,13 @@ let package = Package(
             name: "SFUTests", dependencies: ["CAllocations", "RTC", "SFU", "TestSupport"], swiftSettings: settings
         ),
         .testTarget(
+            name: "RobotsTests", dependencies: ["Datagrams", "RTC", "Robots", "SFU", "Wire", "TestSupport"],
+            swiftSettings: settings
+        ),
+        .testTarget(
             name: "ServerTests",
             dependencies: [
-                "CSockets", "RTC", "SFU", "Server", "Signaling", "Wire", "TestSupport",
+                "CSockets", "Datagrams", "RTC", "SFU", "Server", "Signaling", "Wire", "TestSupport",
                 .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "Metrics", package: "swift-metrics"),
@@ -143,7 +160,9 @@ let package = Package(
             swiftSettings: settings
         ),
         // What the fuzzer keeps, replayed through the same functions: `Targets` is a link to them.
-        .testTarget(name: "FuzzTests", dependencies: ["RTC", "Server", "Signaling", "Wire"], swiftSettings: settings),
+        .testTarget(
+            name: "FuzzTests", dependencies: ["RTC", "Robots", "Server", "Signaling", "Wire"], swiftSettings: settings
+        ),
         // Attacks on the executable, from raw sockets: without the server's own code, which could be wrong in the same way.
         .testTarget(
             name: "HostileTests",

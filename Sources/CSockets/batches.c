@@ -11,6 +11,9 @@
 #ifndef UDP_SEGMENT
 #define UDP_SEGMENT 103
 #endif
+#ifndef UDP_GRO
+#define UDP_GRO 104
+#endif
 
 struct confab_batch {
     uint32_t count, size;
@@ -18,6 +21,11 @@ struct confab_batch {
     struct mmsghdr *messages;
     struct iovec *vectors;
     struct sockaddr_storage *sources;
+    // One control message each, where segments are expected.
+    union {
+        char bytes[CMSG_SPACE(sizeof(int))];
+        struct cmsghdr align;
+    } *controls;
 };
 
 confab_batch *confab_batch_make(uint32_t count, uint32_t size) {
@@ -49,6 +57,7 @@ void confab_batch_free(confab_batch *batch) {
     free(batch->messages);
     free(batch->vectors);
     free(batch->sources);
+    free(batch->controls);
     free(batch);
 }
 
@@ -56,6 +65,10 @@ int confab_batch_receive(confab_batch *batch, int socket) {
     // The kernel writes the lengths it used over the lengths it may use.
     for (uint32_t index = 0; index < batch->count; index++) {
         batch->messages[index].msg_hdr.msg_namelen = sizeof(struct sockaddr_storage);
+        if (batch->controls != NULL) {
+            batch->messages[index].msg_hdr.msg_control = batch->controls[index].bytes;
+            batch->messages[index].msg_hdr.msg_controllen = sizeof batch->controls[index].bytes;
+        }
     }
     return recvmmsg(socket, batch->messages, batch->count, MSG_DONTWAIT, NULL);
 }
@@ -72,6 +85,25 @@ uint32_t confab_batch_length(const confab_batch *batch, uint32_t index) {
 
 const struct sockaddr_storage *confab_batch_source(const confab_batch *batch, uint32_t index) {
     return &batch->sources[index];
+}
+
+int confab_join_segments(int socket) {
+    int on = 1;
+    return setsockopt(socket, IPPROTO_UDP, UDP_GRO, &on, sizeof on) == 0;
+}
+
+void confab_batch_expect_segments(confab_batch *batch) {
+    if (batch->controls == NULL) batch->controls = calloc(batch->count, sizeof *batch->controls);
+}
+
+uint32_t confab_batch_segment(const confab_batch *batch, uint32_t index) {
+    struct msghdr *header = &batch->messages[index].msg_hdr;
+    if (batch->controls == NULL || header->msg_controllen < CMSG_LEN(sizeof(int))) return 0;
+    const struct cmsghdr *control = CMSG_FIRSTHDR(header);
+    if (control == NULL || control->cmsg_level != IPPROTO_UDP || control->cmsg_type != UDP_GRO) return 0;
+    int segment = 0;
+    memcpy(&segment, CMSG_DATA(control), sizeof segment);
+    return segment > 0 ? (uint32_t)segment : 0;
 }
 
 struct confab_sends {

@@ -39,24 +39,39 @@ extension Router {
             return
         }
         guard let sequence = number(packet, of: encoding, isRecovered: isRecovered, now: now) else { return }
-        encoding.lastPacketAt = now
+        // A repeat may be of long ago, and says nothing of now.
+        if !isRecovered {
+            encoding.lastPacketAt = now
+            if !track.layers[encoding.index].isAlive { track.needsSelection = true }
+        }
         if track.kind == .video { encoding.missing.receive(sequence, at: now) }
         var pending = PendingPacket(
             bytes: bytes, packet: packet, sequence: sequence, codec: codec, startsKeyframe: false
         )
         inspect(&pending, track.codecs[codec].kind)
-        // A repeat may be of long ago (browsers repeat to measure the line): nobody begins with it.
+        // Browsers repeat to measure the line: nobody begins with that.
         if isRecovered { pending.startsKeyframe = false }
-        if pending.startsKeyframe {
-            encoding.keyframes.arrived(now: now)
-            // What was lost before it nobody needs any more.
-            encoding.missing.forget(before: sequence)
-        }
+        if pending.startsKeyframe { keyframeBegins(pending, of: encoding, now: now) }
+        if packet.marker, !isRecovered { track.layers[encoding.index].rates.count(pending.temporalLayer) }
         if track.audioLevelID != 0 { hear(packet, bytes, track, now: now) }
-        guard !track.subscribers.isEmpty else { return }
+        if track.needsSelection { select(track) }
+        guard encoding.isWatched else { return encoding.missing.forgetAll(before: sequence) }
         encoding.keep(bytes, packet, sequence: sequence, now: now)
         if encoding.pending.isEmpty { touched.append(encoding) }
         encoding.pending.append(pending)
+    }
+
+    private func keyframeBegins(_ pending: PendingPacket, of encoding: IncomingEncoding, now: MediaTime) {
+        let track = encoding.track
+        encoding.keyframes.arrived(now: now)
+        // What was lost before it nobody needs any more.
+        encoding.missing.forget(before: pending.sequence)
+        let payload = UnsafeRawBufferPointer(rebasing: pending.bytes[pending.packet.payloadRange])
+        guard let size = track.codecs[pending.codec].kind.payloadFormat?.pictureSize(payload),
+            track.layers[encoding.index].size != size
+        else { return }
+        track.layers[encoding.index].size = size
+        track.needsSelection = true
     }
 
     /// Its place in a count that does not wrap. A repeat is not counted as received, and nil if it is of what never
@@ -82,6 +97,9 @@ extension Router {
             guard let descriptor = VP8Descriptor(payload) else { return }
             pending.startsKeyframe = descriptor.isKeyframeStart
             pending.picture = descriptor.pictureID
+            pending.temporalLayer = descriptor.temporalLayer ?? PendingPacket.noLayer
+            pending.isLayerSync = descriptor.isLayerSync
+            pending.startsPicture = descriptor.isFrameStart
             pending.layerZero = descriptor.temporalLayerZeroIndex
         } else if case .h264 = codec {
             // An IDR slice alone is of no use to a decoder that has not seen its parameter sets.
@@ -118,7 +136,8 @@ extension Router {
     public func flush(now: MediaTime) {
         for encoding in touched {
             let track = encoding.track
-            for subscriber in track.subscribers {
+            for subscriber in track.subscribers
+            where subscriber.encoding === encoding || subscriber.target === encoding {
                 for index in encoding.pending.indices {
                     forward(encoding.pending[index], from: encoding, to: subscriber, now: now)
                 }
@@ -151,6 +170,11 @@ extension Router {
                 layerZero: pending.layerZero, clockRate: codec.clockRate, now: now
             )
         }
+        if subscriber.thinning.leavesOut(pending),
+            subscriber.rewriting.leaveOut(sequence: pending.sequence, picture: pending.picture)
+        {
+            return
+        }
         guard
             let numbers = subscriber.rewriting.numbers(
                 sequence: pending.sequence, timestamp: pending.packet.timestamp, picture: pending.picture,
@@ -172,7 +196,7 @@ extension Router {
     private func begins(
         _ subscriber: OutgoingTrack, with encoding: IncomingEncoding, _ pending: PendingPacket, now: MediaTime
     ) -> Bool {
-        guard encoding.track.watched(now: now) === encoding else { return false }
+        guard subscriber.target === encoding else { return false }
         guard encoding.track.kind == .audio || pending.startsKeyframe else {
             encoding.keyframes.want()
             return false

@@ -17,6 +17,11 @@ final class IncomingTrack {
     private(set) var takesPLI = true
     var clockRate: UInt32 { kind == .audio ? 48_000 : 90_000 }
     private(set) var encodings: [IncomingEncoding] = []
+    /// What is known of each of the encodings.
+    var layers: [Layer] = []
+    /// Whether who gets which encoding is to be decided again.
+    var needsSelection = false
+    var announcement = LayerAnnouncement()
     /// What it is published as.
     weak var publication: Publication?
     var subscribers: [OutgoingTrack] = []
@@ -62,21 +67,30 @@ final class IncomingTrack {
         guard encodings.count < Self.mostEncodings, peer.encodingCount < Peer.mostEncodings else { return nil }
         let encoding = IncomingEncoding(track: self, rid: rid)
         encodings.append(encoding)
+        layers.append(Layer())
+        needsSelection = true
         return encoding
     }
 
-    /// The one that subscribers watch: the first that lives, in the publisher's order.
-    func watched(now: MediaTime) -> IncomingEncoding? {
-        encodings.first { $0.isAlive(at: now) } ?? encodings.first
+    func add(_ subscriber: OutgoingTrack) {
+        subscribers.append(subscriber)
+        needsSelection = true
     }
 
-    func remove(_ subscriber: OutgoingTrack) { subscribers.removeAll { $0 === subscriber } }
+    func remove(_ subscriber: OutgoingTrack) {
+        subscribers.removeAll { $0 === subscriber }
+        needsSelection = true
+    }
 }
 
 /// One RTP stream that a client sends, and what is known of it.
 final class IncomingEncoding {
     unowned let track: IncomingTrack
     let rid: String?
+    /// Its place among the encodings of its track.
+    let index: Int
+    /// Whether a subscriber gets it, or is about to. What nobody gets is neither kept nor asked for again.
+    var isWatched = false
     private(set) var ssrc: UInt32 = 0
     var repairSSRC: UInt32?
     /// From the moment when the SSRC is known.
@@ -91,11 +105,11 @@ final class IncomingEncoding {
     var report: SourceReport?
     var firSequence: UInt8 = 0
 
-    /// A stream that was silent this long does not hold on to its subscribers.
+    /// Of a stream that was silent this long nobody is asked for keyframes.
     private static let silence = MediaInterval.seconds(2)
 
     init(track: IncomingTrack, rid: String?) {
-        (self.track, self.rid) = (track, rid)
+        (self.track, self.rid, index) = (track, rid, track.encodings.count)
         pending.reserveCapacity(64)
     }
 
@@ -132,6 +146,15 @@ struct PendingPacket {
     var startsKeyframe: Bool
     var picture: UInt16?
     var layerZero: UInt8?
+    /// VP8's (RFC 7741 §4.2, `TID`), 0 to 3.
+    var temporalLayer = noLayer
+    /// A receiver may go up to this temporal layer here (`Y`).
+    var isLayerSync = false
+    /// The first packet of a picture.
+    var startsPicture = false
+
+    /// Of a packet that names no temporal layer.
+    static let noLayer: UInt8 = 255
 }
 
 /// A sender report of a publisher (RFC 3550 §6.4.1): how its media clock and its wall clock go together.

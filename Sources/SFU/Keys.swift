@@ -24,8 +24,13 @@ public struct Mids: Equatable, Sendable {
 public enum RouterEvent: Equatable, Sendable {
     /// A peer connection cannot go on; the client has to make another.
     case failed(client: Key, Side, PeerFailure)
+    /// Media can flow over a peer connection now, or cannot any more: nobody has asked over any path for too long.
+    case connected(client: Key, Side, Bool)
     /// A subscriber's video stopped, or goes on.
     case videoPaused(stream: Key, session: String, client: Key, paused: Bool, PauseReason)
+    /// Which encodings of a stream are wanted, by their rids in the publisher's order: he need not make the others.
+    /// None where nobody watches.
+    case layersWanted(stream: Key, session: String, client: Key, rids: [String])
     /// Who speaks in a session; nil when the one who did is gone.
     case speaking(session: String, stream: Key?)
 }

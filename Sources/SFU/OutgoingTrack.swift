@@ -15,7 +15,13 @@ final class OutgoingTrack {
     private(set) weak var source: IncomingTrack?
     weak var subscription: Subscription?
     /// The encoding whose packets are forwarded; another takes over at its next keyframe.
-    var encoding: IncomingEncoding?
+    private(set) var encoding: IncomingEncoding?
+    /// The one that is to take over.
+    var target: IncomingEncoding?
+    var preference = VideoPreference() {
+        didSet { if preference != oldValue { source?.needsSelection = true } }
+    }
+    var thinning = Thinning()
     /// By the source's codec index: how it is called here.
     private(set) var codecMap: [MappedCodec] = []
     /// By the source's header extension id: ours, 0 for those not passed on. The array is for ids 0 to 255.
@@ -60,10 +66,11 @@ final class OutgoingTrack {
         }
         self.source?.remove(self)
         self.source = source
+        target = nil
         pauseForwarding()
         isRefused = false
         guard let source else { return }
-        source.subscribers.append(self)
+        source.add(self)
         remap(source)
     }
 
@@ -78,6 +85,9 @@ final class OutgoingTrack {
         pauseForwarding()
         self.encoding = encoding
         isRefused = false
+        thinning.begin()
+        // Nobody may be left with the former one.
+        encoding.track.needsSelection = true
     }
 
     /// The subscriber cannot decode this. What is left out is not to be reported as lost.

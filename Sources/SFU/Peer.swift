@@ -29,6 +29,8 @@ final class Peer {
     /// The subscriber's queue is too long.
     var isBehind = false
     var hasFailed = false
+    /// As its owner was last told.
+    var wasConnected = false
     /// Ours as a receiver of reports (RFC 3550 §6.4.2).
     let ownSSRC: UInt32
     let cname: String

@@ -27,6 +27,7 @@ final class Subscription {
     var mids: Mids
     var audio: Bool
     var video: Bool
+    var preference = VideoPreference()
     /// What the client was told of its video, and when.
     var toldPaused: PauseReason?
     var toldAt: MediaTime?

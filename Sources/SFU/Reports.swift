@@ -77,7 +77,9 @@ extension Router {
         let payload = UnsafeRawBufferPointer(rebasing: bytes[packet.payloadRange])
         let isVP8 = encoding.track.codecs[codec].kind == .vp8
         guard headerLength > 0,
-            let length = writeRepair(number, isVP8 ? VP8Descriptor(payload) : nil, payload, memory, headerLength, track)
+            let length = writeRepair(
+                number, of: sequence, isVP8 ? VP8Descriptor(payload) : nil, payload, memory, headerLength, track
+            )
         else { return }
         sink.send(length, on: path)
         counters.packetsRepeated &+= 1
@@ -101,7 +103,7 @@ extension Router {
 
     /// The original's number (RFC 4588 §4), its descriptor as it was sent, and the rest.
     private func writeRepair(
-        _ number: UInt16, _ descriptor: VP8Descriptor?, _ payload: UnsafeRawBufferPointer,
+        _ number: UInt16, of sequence: Int64, _ descriptor: VP8Descriptor?, _ payload: UnsafeRawBufferPointer,
         _ memory: UnsafeMutableRawBufferPointer, _ headerLength: Int, _ track: OutgoingTrack
     ) -> Int? {
         withUnsafeTemporaryAllocation(byteCount: 2 + VP8Descriptor.mostLength, alignment: 2) { prefix in
@@ -109,7 +111,7 @@ extension Router {
             let length =
                 descriptor?.rewrite(
                     into: UnsafeMutableRawBufferPointer(rebasing: prefix[2...]),
-                    pictureID: track.rewriting.picture(descriptor?.pictureID ?? 0),
+                    pictureID: track.rewriting.picture(descriptor?.pictureID ?? 0, in: sequence),
                     temporalLayerZeroIndex: track.rewriting.layerZero(descriptor?.temporalLayerZeroIndex ?? 0)
                 ) ?? 0
             return track.peer.transport.protect(
@@ -170,6 +172,7 @@ extension Router {
     func sendFeedback(to peer: Peer, now: MediaTime) {
         guard let path = peer.transport.selectedPath else { return }
         sendArrivals(to: peer, on: path, now: now)
+        attendLayers(of: peer, now: now)
         for track in peer.incoming {
             for encoding in track.encodings where encoding.ssrc != 0 {
                 askAgain(encoding, peer, on: path, now: now)
@@ -200,7 +203,7 @@ extension Router {
     }
 
     private func askAgain(_ encoding: IncomingEncoding, _ peer: Peer, on path: Path, now: MediaTime) {
-        guard encoding.track.kind == .video, encoding.missing.outstanding > 0 else { return }
+        guard encoding.track.kind == .video, encoding.isWatched, encoding.missing.outstanding > 0 else { return }
         let memory = sink.prepare(Self.mostReport + Self.mostGrowth)
         var writer = ByteWriter(UnsafeMutableRawBufferPointer(rebasing: memory[..<Self.mostReport]))
         lost.removeAll(keepingCapacity: true)
@@ -269,7 +272,7 @@ extension Router {
         for track in peer.outgoing where track.kind == .video {
             track.isPaused = isBehind
             if isBehind { track.pauseForwarding() }
-            if !isBehind, let source = track.source { for encoding in source.encodings { encoding.keyframes.want() } }
+            if !isBehind { track.target?.keyframes.want() }
         }
     }
 

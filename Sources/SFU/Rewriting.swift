@@ -19,6 +19,10 @@ struct Rewriting: Sendable {
     private(set) var lastSentAt: MediaTime?
     /// No two pieces share a timestamp, and 3000 ticks are a frame at 30 per second.
     private static let leastStep: UInt32 = 960
+    /// How far the timestamps have run ahead of the clock, because pieces followed each other sooner than that.
+    private var ahead: UInt32 = 0
+    private var leftOut = LeftOut()
+    private var leftOutPicture: UInt16?
 
     /// - Parameters: where the stream begins; random numbers (RFC 3550 §5.1).
     init(sequence: UInt16, timestamp: UInt32) {
@@ -36,10 +40,13 @@ struct Rewriting: Sendable {
     ) {
         firstSequence = sequence
         sequenceOffset = lastSequence + 1 - sequence
+        (leftOut, leftOutPicture) = (LeftOut(), nil)
         var step = Self.leastStep
         if let lastSentAt {
             let elapsed = max(0, (now - lastSentAt).nanoseconds / 1000) &* Int64(clockRate) / 1_000_000
-            step = max(step, UInt32(truncatingIfNeeded: elapsed))
+            let due = elapsed - Int64(ahead)
+            step = UInt32(truncatingIfNeeded: max(Int64(step), due))
+            ahead = due < Int64(step) ? UInt32(clamping: Int64(step) - due) : 0
         }
         timestampOffset = lastTimestamp &+ step &- timestamp
         if let picture { pictureOffset = lastPicture &+ 1 &- picture }
@@ -51,9 +58,18 @@ struct Rewriting: Sendable {
         sequence: Int64, timestamp: UInt32, picture: UInt16?, layerZero: UInt8?, now: MediaTime
     ) -> Numbers? {
         guard sequence >= firstSequence else { return nil }
+        var number = sequence + sequenceOffset
+        var picturesBefore = pictureOffset
+        if sequence <= leftOut.last {
+            // Overtaken by something that was left out: its number was kept free, unless it is left out itself.
+            guard leftOut.remembers(sequence), !leftOut.contains(sequence) else { return nil }
+            let after = leftOut.counts(after: sequence)
+            number += after.packets
+            picturesBefore &+= UInt16(truncatingIfNeeded: after.pictures)
+        }
         let numbers = Numbers(
-            sequence: sequence + sequenceOffset, timestamp: timestamp &+ timestampOffset,
-            picture: picture.map { $0 &+ pictureOffset } ?? 0, layerZero: layerZero.map { $0 &+ layerZeroOffset } ?? 0
+            sequence: number, timestamp: timestamp &+ timestampOffset,
+            picture: picture.map { $0 &+ picturesBefore } ?? 0, layerZero: layerZero.map { $0 &+ layerZeroOffset } ?? 0
         )
         if numbers.sequence > lastSequence {
             lastSequence = numbers.sequence
@@ -65,6 +81,21 @@ struct Rewriting: Sendable {
         return numbers
     }
 
+    /// Leaves a packet out: those after it are numbered as if it had never been.
+    /// - Returns: false for one that came too late for that, because its number is kept free already.
+    mutating func leaveOut(sequence: Int64, picture: UInt16?) -> Bool {
+        guard sequence >= firstSequence else { return true }
+        guard sequence > leftOut.last, sequence + sequenceOffset > lastSequence else {
+            return leftOut.contains(sequence)
+        }
+        let startsPicture = picture != nil && picture != leftOutPicture
+        leftOut.insert(sequence, startsPicture: startsPicture)
+        leftOutPicture = picture
+        sequenceOffset -= 1
+        if startsPicture { pictureOffset &-= 1 }
+        return true
+    }
+
     /// Whether so much of the source is missing before this packet that it cannot be mended, or the source's count has
     /// jumped. A receiver would lose count of rollovers over it (RFC 3711 §3.3.1), and with that of all that is sent
     /// here ever after: a new piece begins instead.
@@ -74,13 +105,20 @@ struct Rewriting: Sendable {
     /// before the piece.
     func source(of number: UInt16) -> Int64? {
         let sequence = lastSequence - Int64(UInt16(truncatingIfNeeded: lastSequence) &- number)
-        let source = sequence - sequenceOffset
+        var source = sequence - sequenceOffset
+        if source <= leftOut.last {
+            guard let kept = leftOut.kept(leftOut.last - source) else { return nil }
+            source = kept
+        }
         return source >= firstSequence ? source : nil
     }
 
     /// A timestamp of the present source as the subscriber knows it.
     func timestamp(_ source: UInt32) -> UInt32 { source &+ timestampOffset }
-    func picture(_ source: UInt16) -> UInt16 { source &+ pictureOffset }
+    /// A picture id of the present source, in this packet of it, as the subscriber knows it.
+    func picture(_ source: UInt16, in sequence: Int64) -> UInt16 {
+        source &+ pictureOffset &+ UInt16(truncatingIfNeeded: leftOut.counts(after: sequence).pictures)
+    }
     func layerZero(_ source: UInt8) -> UInt8 { source &+ layerZeroOffset }
 
     struct Numbers: Equatable, Sendable {

@@ -100,13 +100,18 @@ public final class Router {
         }
     }
 
-    /// Remembers where a peer is, and tells of its failure once.
+    /// Remembers where a peer is, and tells when it can be reached, when it cannot, and of its failure, once each.
     private func note(_ peer: Peer, _ path: Path?) {
         if let path, peersByPath[path] !== peer, peer.transport.isValidated(path), !isHeld(path) {
             peersByPath[path] = peer
             peer.paths.removeAll { $0 == path }
             peer.paths.append(path)
             forgetOldPaths(of: peer)
+        }
+        let isConnected = peer.transport.state == .connected
+        if isConnected != peer.wasConnected {
+            peer.wasConnected = isConnected
+            events.append(.connected(client: peer.client, peer.side, isConnected))
         }
         if case .failed(.dtls(let failure)) = peer.transport.state, !peer.hasFailed {
             peer.hasFailed = true
@@ -155,7 +160,10 @@ public final class Router {
     public static let interval = MediaInterval.milliseconds(20)
 
     private func tick(_ peer: Peer, now: MediaTime) {
-        while let socket = peer.closedSockets.popLast() { peer.transport.remove(socket: socket, now: now) }
+        while let socket = peer.closedSockets.popLast() {
+            peer.transport.remove(socket: socket, now: now)
+            note(peer, nil)
+        }
         if let due = peer.transport.nextTimeout, due <= now {
             peer.transport.handleTimeout(now: now, sink: sink)
             note(peer, peer.transport.selectedPath)

@@ -253,7 +253,11 @@ extension Router {
     }
 
     /// Subscribes to a stream, or changes what of it is wanted and where.
-    public func subscribe(_ stream: Key, client: Key, mids: Mids, audio: Bool, video: Bool) {
+    /// - Parameter preference: which of the publisher's encodings to send, where it has several.
+    public func subscribe(
+        _ stream: Key, client: Key, mids: Mids, audio: Bool, video: Bool,
+        preferring preference: VideoPreference = VideoPreference()
+    ) {
         guard let publication = publications[stream] else { return }
         let subscription: Subscription
         if let known = publication.subscriptions[client] {
@@ -267,6 +271,7 @@ extension Router {
             publication.subscriptions[client] = subscription
             clients[client, default: Client()].subscribed.insert(stream)
         }
+        subscription.preference = preference
         take(mids, for: subscription)
         relink(subscription)
     }
@@ -337,10 +342,8 @@ extension Router {
         let source = publication.mid(kind).flatMap { clients[publication.client]?.send?.incoming($0) }
         let isOn = publication.forwards(kind) && subscription.wants(kind) && source?.kind == kind && slot.isWanted
         slot.attach(isOn ? source : nil)
-        guard isOn, let source, kind == .video else { return }
-        guard slot.encoding == nil else { return }
-        for encoding in source.encodings { encoding.keyframes.want() }
-        urgent.append(source.peer)
+        slot.preference = subscription.preference
+        if isOn, let source, source.needsSelection { select(source) }
     }
 
     private func detach(_ subscription: Subscription) {

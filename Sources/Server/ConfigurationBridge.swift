@@ -29,6 +29,11 @@ extension Rules {
         rouletteMediaMode = roulette.mediaMode == .routed ? .routed : .relayed
         routesMedia = configuration.media.isEnabled
         relayedFallback = configuration.media.relayedFallback
+        resources = configuration.whip.resources
+        resourcesPerAddress = configuration.whip.resourcesPerAddress
+        resourcesPerToken = configuration.whip.resourcesPerToken
+        resourceAnswer = configuration.whip.answerTimeout
+        resourceConnect = configuration.whip.connectTimeout
     }
 }
 
@@ -61,6 +66,7 @@ extension Gateway.Settings {
         sendQueue = configuration.limits.sendQueue.bytes
         trustedProxies = configuration.trustedProxies
         allowedOrigins = configuration.allowedOrigins
+        publicURL = configuration.publicURL
         socketIO = SocketIOConnection.Settings(configuration)
     }
 }

@@ -1,6 +1,6 @@
 import Wire
 
-/// One WebSocket, as the shell numbers them. A client connection outlives its sockets.
+/// One WebSocket, or one resource of WHIP or WHEP, as the shell numbers them. A client connection outlives its sockets.
 public struct SocketID: Hashable, Sendable, RawRepresentable {
     public var rawValue: UInt64
     public init(rawValue: UInt64) { self.rawValue = rawValue }
@@ -15,6 +15,8 @@ public enum Effect: Equatable, Sendable {
     case transmit(SocketID, [UInt8])
     /// To the media plane, which carries commands out in order.
     case media(MediaCommand)
+    /// To a request for a resource of WHIP or WHEP; `close` says that the resource is over.
+    case reply(SocketID, ResourceReply)
     /// Sends the close frame; whatever was transmitted before goes out first.
     case close(SocketID, CloseCode, String)
 }

@@ -9,6 +9,9 @@ public enum Input: Equatable, Sendable {
     case asked(SocketID, RouletteTokRequest)
     case message(SocketID, Envelope<ClientMessage>)
     case unreadable(SocketID, UnreadableMessage)
+    /// A resource of WHIP or WHEP is asked for, and what is asked of it later.
+    case resourceArrived(ResourceArrival)
+    case requested(SocketID, ResourceRequest)
     case closed(SocketID, leaving: Bool)
     case banned(Ban)
     /// The operator lifted a ban.
@@ -60,6 +63,8 @@ public struct Hub<Generator: RandomNumberGenerator & Sendable>: Sendable {
     private var sockets: [SocketID: ConnectionID] = [:]
     private var clients: [ConnectionID: Slot<Client>] = [:]
     private var originals: [ConnectionID: Slot<OriginalClient>] = [:]
+    private var resources: [ConnectionID: Slot<MediaResource>] = [:]
+    private var register = MediaResourceRegister()
     private var people: [IdentityID: Slot<Person>] = [:]
     private var sessions: [SessionID: Slot<Session>] = [:]
     private var matches: [MatchID: Match] = [:]
@@ -76,6 +81,7 @@ public struct Hub<Generator: RandomNumberGenerator & Sendable>: Sendable {
     // MARK: Figures for metrics and tests
 
     public var clientCount: Int { clients.count + originals.count }
+    public var resourceCount: Int { resources.count }
     public var personCount: Int { people.count }
     public var sessionCount: Int { sessions.count }
     public var matchCount: Int { matches.count }
@@ -94,6 +100,9 @@ public struct Hub<Generator: RandomNumberGenerator & Sendable>: Sendable {
             if let client = sockets[socket] { effects.tell(.client(client, .message(socket, envelope))) }
         case .unreadable(let socket, let message):
             if let client = sockets[socket] { effects.tell(.client(client, .unreadable(socket, message))) }
+        case .resourceArrived(let arrival): receive(arrival, now: now, into: &effects)
+        case .requested(let socket, let request):
+            if let client = sockets[socket] { effects.tell(.client(client, .requested(request))) }
         case .closed(let socket, let leaving):
             if let client = sockets.removeValue(forKey: socket) {
                 effects.tell(.client(client, .closed(socket, leaving: leaving)))
@@ -192,6 +201,23 @@ public struct Hub<Generator: RandomNumberGenerator & Sendable>: Sendable {
         originals[id] = Slot(machine: client)
     }
 
+    private mutating func receive(_ arrival: ResourceArrival, now: Timestamp, into effects: inout [Effect]) {
+        let rules = surroundings.rules
+        do throws(WireError) {
+            guard rules.routesMedia else { throw WireError(.mediaUnavailable, "This server routes no media.") }
+            try register.admit(arrival, rules)
+        } catch {
+            effects.append(.reply(arrival.socket, .refused(re: nil, error)))
+            return effects.append(.close(arrival.socket, .normal, ""))
+        }
+        let id = ConnectionID.random(using: &generator)
+        sockets[arrival.socket] = id
+        let identity = IdentityID.random(using: &generator)
+        let resource = MediaResource(arrival, id: id, identity: identity, now: now, rules, into: &effects)
+        resources[id] = Slot(machine: resource)
+        if let at = resources[id]?.wakeUp() { schedule(.client(id), at) }
+    }
+
     // MARK: Delivering to one machine
 
     private mutating func deliver(
@@ -200,6 +226,11 @@ public struct Hub<Generator: RandomNumberGenerator & Sendable>: Sendable {
         if originals[id] != nil {
             originals[id]?.machine.handle(event, now: now, into: &effects)
             return finish(original: id)
+        }
+        if resources[id] != nil {
+            let surroundings = surroundings
+            resources[id]?.machine.handle(event, now: now, in: surroundings, using: &generator, into: &effects)
+            return finish(resource: id)
         }
         guard clients[id] != nil else {
             // It left while an answer was on the way.
@@ -231,6 +262,17 @@ public struct Hub<Generator: RandomNumberGenerator & Sendable>: Sendable {
         if isOver {
             originals[id] = nil
         } else if let at = originals[id]?.wakeUp() {
+            schedule(.client(id), at)
+        }
+    }
+
+    private mutating func finish(resource id: ConnectionID) {
+        guard let resource = resources[id]?.machine else { return }
+        if resource.isGone {
+            resources[id] = nil
+            sockets[resource.socket] = nil
+            register.release(address: resource.address, fingerprint: resource.grant.fingerprint)
+        } else if let at = resources[id]?.wakeUp() {
             schedule(.client(id), at)
         }
     }
@@ -268,7 +310,7 @@ public struct Hub<Generator: RandomNumberGenerator & Sendable>: Sendable {
                 return effects.send(.ok(Answer(re: re)), to: client)
             case .verb(let client, let re, _):
                 return effects.fail(WireError(.notJoined, "Join this session first."), re: re, to: client)
-            case .dropped, .returned, .gone, .matchClosed, .videoPaused, .speaking: return
+            case .dropped, .returned, .gone, .matchClosed, .videoPaused, .layersWanted, .speaking: return
             }
         }
         let rules = surroundings.rules
@@ -313,6 +355,11 @@ public struct Hub<Generator: RandomNumberGenerator & Sendable>: Sendable {
             originals[id]?.scheduled = nil
             originals[id]?.machine.handleTimeout(now: now, into: &effects)
             finish(original: id)
+        case .client(let id) where resources[id] != nil:
+            guard resources[id]?.scheduled == timer.at else { return }
+            resources[id]?.scheduled = nil
+            resources[id]?.machine.handleTimeout(now: now, into: &effects)
+            finish(resource: id)
         case .client(let id):
             guard clients[id]?.scheduled == timer.at else { return }
             clients[id]?.scheduled = nil
@@ -345,23 +392,7 @@ protocol TimedMachine: Sendable {
 
 extension Client: TimedMachine {}
 extension OriginalClient: TimedMachine {}
+extension MediaResource: TimedMachine {}
 extension Person: TimedMachine {}
 extension Session: TimedMachine {}
 extension Pool: TimedMachine {}
-
-/// The secret that resumes a client connection names it, so that it can be found without a table of secrets.
-enum ResumeSecret {
-    private static let prefix = "r_"
-
-    static func make(for client: ConnectionID, using generator: inout some RandomNumberGenerator) -> String {
-        let random = MatchID.random(using: &generator).bytes
-        return prefix + Base64URL.encode(client.bytes + random)
-    }
-
-    static func client(of secret: String) -> ConnectionID? {
-        guard secret.utf8.count < 64, secret.hasPrefix(prefix),
-            let bytes = Base64URL.decode(secret.utf8.dropFirst(prefix.utf8.count)), bytes.count == 32
-        else { return nil }
-        return ConnectionID(bytes: bytes)
-    }
-}

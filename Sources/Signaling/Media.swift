@@ -17,7 +17,10 @@ public enum MediaCommand: Equatable, Sendable {
     case update(StreamID, audio: Bool, video: Bool)
     case unpublish(StreamID)
     /// A subscription begins, or changes. What an earlier stream put into these transceivers gives way.
-    case subscribe(StreamID, SessionID, by: ConnectionID, MediaMids, audio: Bool, video: Bool)
+    case subscribe(
+        StreamID, SessionID, by: ConnectionID, MediaMids, audio: Bool, video: Bool,
+        preferring: VideoPreference = VideoPreference()
+    )
     case unsubscribe(StreamID, by: ConnectionID)
 }
 
@@ -27,7 +30,11 @@ public enum MediaEvent: Equatable, Sendable {
     case refused(ConnectionID, re: UInt64, WireError)
     /// The server's end of this side is no more.
     case closed(ConnectionID, MediaSide, WireError)
+    /// Media can flow over this side's connection now, or cannot any more.
+    case connected(ConnectionID, MediaSide, Bool)
     case videoPaused(StreamID, SessionID, subscriber: ConnectionID, paused: Bool, reason: PauseReason)
+    /// Which of a publisher's simulcast layers anybody wants, by their rids.
+    case layersWanted(StreamID, SessionID, publisher: ConnectionID, rids: [String])
     /// Who speaks in a session now, or that nobody does.
     case speaking(SessionID, StreamID?)
 
@@ -40,8 +47,11 @@ public enum MediaEvent: Equatable, Sendable {
             .client(client, .deliver(.error(ErrorMessage(error, re: re))))
         case .closed(let client, let side, let error):
             .client(client, .deliver(.mediaClosed(MediaClosed(side: side, error))))
+        case .connected(let client, _, let isConnected): .client(client, .connected(isConnected))
         case .videoPaused(let stream, let session, let subscriber, let paused, let reason):
             .session(session, .videoPaused(stream, subscriber, paused, reason))
+        case .layersWanted(let stream, let session, let publisher, let rids):
+            .session(session, .layersWanted(stream, publisher, rids))
         case .speaking(let session, let stream): .session(session, .speaking(stream))
         }
     }

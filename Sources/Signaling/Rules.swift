@@ -45,6 +45,16 @@ public struct Rules: Equatable, Sendable {
     /// How long a relayed pair may take to connect before its whole session is routed.
     public var relayedFallback: Duration = .seconds(8)
 
+    // Resources of WHIP and WHEP.
+    public var resources = 2000
+    public var resourcesPerAddress = 100
+    /// A link to watch is one token, however many follow it.
+    public var resourcesPerToken = 500
+    /// How long a request may wait for the media plane.
+    public var resourceAnswer: Duration = .seconds(5)
+    /// How long a resource may be without a path for its media, at first and later.
+    public var resourceConnect: Duration = .seconds(30)
+
     // Roulette.
     public var interestWait: Duration = .seconds(5)
     public var rematchWait: Duration = .seconds(10)

@@ -1,7 +1,6 @@
+import Datagrams
 import RTC
 import Testing
-
-@testable import Server
 
 @Suite("What is sent at once")
 struct DatagramArenaTests {

@@ -48,7 +48,7 @@ struct MediaLedger {
         case .unpublish(let stream):
             guard streams.removeValue(forKey: stream) != nil else { return "\(stream) is not there to be unpublished" }
             past.insert(stream)
-        case .subscribe(let stream, let session, let client, let mids, let audio, let video):
+        case .subscribe(let stream, let session, let client, let mids, let audio, let video, _):
             if let fault = naming(client, command) { return fault }
             guard streams[stream]?.session == session else { return "\(stream) is not in \(session)" }
             guard !mids.isEmpty else { return "\(stream) is subscribed to without a place for it" }

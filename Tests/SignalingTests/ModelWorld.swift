@@ -173,6 +173,7 @@ final class ModelWorld {
             case .persist(let change):
                 if hasSent { fail("something was sent before \(change) was stored") }
                 if case .report = change { reportsStored += 1 }
+            case .reply: fail("an answer to a request that nobody made")
             case .media(let command): if let fault = ledger.note(command) { fail(fault) }
             case .transmit(let socket, let bytes):
                 hasSent = true

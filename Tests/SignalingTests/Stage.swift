@@ -25,6 +25,10 @@ final class Stage {
     /// What the last event asked of the media plane, and what that has come to.
     private(set) var media: [MediaCommand] = []
     private(set) var ledger = MediaLedger()
+    /// Answers to requests over HTTP.
+    private(set) var replies: [SocketID: [ResourceReply]] = [:]
+    /// Sockets that the hub closed, resources of WHIP and WHEP among them.
+    private(set) var overResources: Set<SocketID> = []
     private var guests: [SocketID: Guest] = [:]
     private var originals: [SocketID: Original] = [:]
     private var lastSocket: UInt64 = 0
@@ -78,12 +82,14 @@ final class Stage {
             case .letter(let letter): Issue.record("a letter left the hub: \(letter)")
             case .persist(let change): changes.append(change)
             case .media(let command): note(command)
+            case .reply(let socket, let reply): replies[socket, default: []].append(reply)
             case .transmit(let socket, let bytes):
                 guests[socket]?.receive(bytes, on: socket)
                 originals[socket]?.receive(bytes)
             case .close(let socket, let code, _):
                 guests[socket]?.closed(code, on: socket)
                 originals[socket]?.isBooted = true
+                overResources.insert(socket)
                 closing.append((socket, code))
             }
         }
@@ -113,6 +119,11 @@ final class Stage {
         let socket = SocketID(rawValue: lastSocket)
         guests[socket] = guest
         return socket
+    }
+
+    func resource() -> SocketID {
+        lastSocket += 1
+        return SocketID(rawValue: lastSocket)
     }
 
     func connect(_ original: Original) -> SocketID {

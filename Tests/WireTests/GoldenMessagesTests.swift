@@ -108,7 +108,8 @@ enum MessageTypes {
         "session.published", "session.streamCreated", "session.streamDestroyed", "session.streamChanged",
         "session.subscribed", "session.unsubscribed", "session.negotiate", "session.signal", "session.muted",
         "roulette.waiting", "roulette.matched", "roulette.partner", "roulette.ended", "roulette.count", "ice.servers",
-        "session.mediaModeChanged", "session.subscriptionChanged", "session.speaking", "media.answer", "media.closed",
+        "session.mediaModeChanged", "session.subscriptionChanged", "session.layersWanted", "session.speaking",
+        "media.answer", "media.closed",
     ]
 }
 

@@ -4,6 +4,7 @@
 
 import { Timers } from './clock.js';
 import { ConfabError } from './errors.js';
+import { activate, sendEncodings, wantedAtFirst } from './layers.js';
 import { MediaSide } from './media-side.js';
 import { mediaConfiguration } from './session-ice.js';
 
@@ -19,8 +20,8 @@ import { mediaConfiguration } from './session-ice.js';
  */
 /**
  * Where a publisher's tracks go.
- * @typedef {Place & {name: string, source: Source, holders: number, isSending: boolean,
- *   tracks: Record<string, MediaStreamTrack | null>}} Outgoing
+ * @typedef {Place & {name: string, source: Source, holders: number, isSending: boolean, isScalable: boolean,
+ *   wanted: string[], activated: Promise<void>, tracks: Record<string, MediaStreamTrack | null>}} Outgoing
  */
 /**
  * Where the server puts a stream.
@@ -49,8 +50,6 @@ const parkMs = 3000;
 const preparedSlots = 2;
 /** Two sections each, below the 256 a server takes in one description. */
 const mostPlaces = 100;
-/** More than faces need; a browser would go up to 2.5 Mbit/s. */
-const mostVideoBitrate = 1_500_000;
 
 export class MediaLink {
   #client;
@@ -78,6 +77,7 @@ export class MediaLink {
       isOnline: () => client.state === 'connected',
       opened: (connection) => this.#opened(side, connection),
       offered: (isRenewed) => this.#offered(side, isRenewed),
+      answered: () => { if (side === 'send') this.#outgoing.forEach((outgoing) => this.#activate(outgoing)); },
       closed: () => this.#closed(side),
       changed: () => { if (side === 'receive') this.#users.forEach((user) => user.changed()); },
       failed: (error) => this.#users.forEach((user) => user.failed(error)),
@@ -139,6 +139,8 @@ export class MediaLink {
    */
   hold(source) {
     const outgoing = this.#outgoingOf(source);
+    // The stream before it may have been wanted otherwise.
+    if (outgoing.holders === 0) this.want(outgoing, wantedAtFirst);
     outgoing.holders += 1;
     outgoing.isSending = true;
     this.#timers.clear(outgoing.name);
@@ -169,6 +171,28 @@ export class MediaLink {
       tracks[kind] = track;
       transceivers[kind].sender.replaceTrack(track).catch((error) => this.#users.forEach((user) => user.failed(error)));
     }
+  }
+
+  /**
+   * Somebody wants these layers of it, and no others.
+   * @param {Outgoing} outgoing
+   * @param {string[]} rids
+   */
+  want(outgoing, rids) {
+    outgoing.wanted = rids;
+    this.#activate(outgoing);
+  }
+
+  /**
+   * One after the other: a browser takes no parameters that others have overtaken.
+   * @param {Outgoing} outgoing
+   */
+  #activate(outgoing) {
+    if (!outgoing.isScalable) return;
+    outgoing.activated = outgoing.activated.then(async () => {
+      const { transceivers, wanted } = outgoing;
+      if (transceivers) await activate(transceivers.video.sender, wanted);
+    }).catch((error) => this.#users.forEach((user) => user.failed(error)));
   }
 
   // ---- Receiving
@@ -207,8 +231,12 @@ export class MediaLink {
 
   /** @param {Source} source @returns {Outgoing} its own, or one that nobody holds */
   #outgoingOf(source) {
+    const isScalable = source.isScalable?.() ?? false;
+    const free = this.#outgoing.filter(({ holders }) => holders === 0);
     const known = this.#outgoing.find((outgoing) => outgoing.source === source)
-      ?? this.#outgoing.find(({ holders }) => holders === 0);
+      ?? free.find((outgoing) => outgoing.isScalable === isScalable)
+      // One of several layers sends the largest alone just as well.
+      ?? (isScalable ? undefined : free[0]);
     if (known) {
       known.source = source;
       return known;
@@ -216,7 +244,8 @@ export class MediaLink {
     this.#assertRoom(this.#outgoing);
     /** @type {Outgoing} */
     const outgoing = {
-      name: `park ${this.#made += 1}`, source, holders: 0, isSending: false, transceivers: null, mids: null, tracks: {},
+      name: `park ${this.#made += 1}`, source, holders: 0, isSending: false, isScalable, wanted: wantedAtFirst,
+      activated: Promise.resolve(), transceivers: null, mids: null, tracks: {},
     };
     this.#outgoing.push(outgoing);
     const { connection } = this.#sides.send;
@@ -264,12 +293,13 @@ export class MediaLink {
       place.transceivers = { audio, video };
       return;
     }
-    const sendEncodings = [{ maxBitrate: mostVideoBitrate }];
+    const outgoing = /** @type {Outgoing} */ (place);
+    const video = { direction: /** @type {const} */ ('sendonly'), sendEncodings: sendEncodings(outgoing.isScalable) };
     place.transceivers = {
       audio: connection.addTransceiver('audio', { direction: 'sendonly' }),
-      video: connection.addTransceiver('video', { direction: 'sendonly', sendEncodings }),
+      video: connection.addTransceiver('video', video),
     };
-    const outgoing = /** @type {Outgoing} */ (place);
+    outgoing.wanted = wantedAtFirst;
     outgoing.tracks = { audio: null, video: null };
     this.refresh(outgoing);
   }

@@ -26,6 +26,7 @@ const retryMs = 1000;
  * @property {() => boolean} isOnline whether the server can be asked
  * @property {(connection: RTCPeerConnection) => void} opened put on it what is to be there
  * @property {(isRenewed: boolean) => void} offered an offer is on its way: what it names may be named to the server now
+ * @property {() => void} answered what the server's answer says is in force
  * @property {() => void} closed what was on the connection is gone with it
  * @property {() => void} changed the state
  * @property {(error: unknown) => void} failed
@@ -141,6 +142,7 @@ export class MediaSide {
     const { sdp } = await answered;
     if (connection !== this.#connection) return;
     await connection.setRemoteDescription({ type: 'answer', sdp });
+    this.#options.answered();
     if (this.state !== 'connected' && !this.#timers.has('attempt')) this.#attemptIn(restartAgainMs);
   }
 

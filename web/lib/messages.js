@@ -80,7 +80,10 @@ const numberedClient = {
   },
   'session.unpublish': ofStream,
   'session.update': { ...ofStream, hasAudio: optional(boolean), hasVideo: optional(boolean), ...dimensions, ...mids },
-  'session.subscribe': { ...ofStream, audio: boolean, video: boolean, ...mids },
+  'session.subscribe': {
+    ...ofStream, audio: boolean, video: boolean, ...mids,
+    preferredWidth: optional(integer), preferredHeight: optional(integer), preferredFrameRate: optional(integer),
+  },
   'session.unsubscribe': ofStream,
   'session.negotiate': { ...negotiation, to: string },
   'session.connected': { ...ofConnection, connected: boolean },
@@ -142,6 +145,7 @@ const numberedServer = {
   'session.muted': { sessionId: string, active: boolean, streamId: optional(string) },
   'session.mediaModeChanged': { sessionId: string, mediaMode },
   'session.subscriptionChanged': { ...ofStream, videoPaused: boolean, reason: oneOf('slow', 'codec') },
+  'session.layersWanted': { ...ofStream, rids: list(string) },
   'session.speaking': { sessionId: string, streamId: optional(nullable(string)) },
   'roulette.waiting': { re: optional(integer), retryAfterMs: optional(integer) },
   'roulette.matched': {

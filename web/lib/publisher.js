@@ -6,6 +6,7 @@ import { Capture } from './capture.js';
 import { systemClock, Timers } from './clock.js';
 import { deviceError } from './devices.js';
 import { Emitter, OTEvent } from './events.js';
+import { isScalable } from './layers.js';
 import { publishers, settle } from './registry.js';
 import { publisherStats } from './stats.js';
 import { Widget } from './widget.js';
@@ -20,7 +21,8 @@ import { Widget } from './widget.js';
  * @property {boolean} [publishAudio]
  * @property {boolean} [publishVideo]
  */
-/** @typedef {PublishOptions & import('./constraints.js').SourceOptions & import('./widget.js').WidgetOptions} PublisherOptions */
+/** @typedef {import('./constraints.js').SourceOptions & import('./layers.js').ScalableOptions} MediaOptions */
+/** @typedef {PublishOptions & MediaOptions & import('./widget.js').WidgetOptions} PublisherOptions */
 
 /** An answer that takes longer than this is a person reading the browser's question. */
 const dialogMs = 500;
@@ -151,6 +153,11 @@ export class Publisher extends Emitter {
   /** @internal A transport's `Source`. */
   tracks() {
     return this.#capture.tracks();
+  }
+
+  /** @internal A transport's `Source`. */
+  isScalable() {
+    return isScalable(this.#options, this.#capture.track('video'));
   }
 
   /** @internal What the session tells others. */

@@ -79,6 +79,12 @@ export class RoutedTransport {
     if (outgoing) this.#link.refresh(outgoing);
   }
 
+  /** @param {string} streamId @param {string[]} rids */
+  layersWanted(streamId, rids) {
+    const outgoing = this.#published.get(streamId);
+    if (outgoing) this.#link.want(outgoing, rids);
+  }
+
   // ---- Subscribing
 
   /** @param {string} streamId @param {string} _connectionId @param {Sink} sink */

@@ -54,6 +54,7 @@ const handlers = {
     for (const subscriber of session.getSubscribersForStream(streamId)) subscriber._videoPaused(videoPaused, pauses[reason]);
     session._transport?.expectationChanged?.(streamId);
   },
+  'session.layersWanted': (session, { streamId, rids }) => session._transport?.layersWanted?.(streamId, rids),
   // Not OpenTok's.
   'session.speaking': (session, { streamId }) => {
     session.dispatch(new OTEvent('activeSpeakerChanged', { stream: session._roster.streams.get(streamId) ?? null }));

@@ -3,6 +3,7 @@
 import { meter, receivedLevel } from './audio-level.js';
 import { otFailure } from './errors.js';
 import { Emitter, OTEvent } from './events.js';
+import { preferredFrameRate, preferredResolution } from './preference.js';
 import { subscribers } from './registry.js';
 import { subscriberStats } from './stats.js';
 import { Widget } from './widget.js';
@@ -13,6 +14,8 @@ import { Widget } from './widget.js';
  * @property {boolean} [subscribeToAudio]
  * @property {boolean} [subscribeToVideo]
  * @property {number} [audioVolume] 0 to 100
+ * @property {import('./preference.js').Size} [preferredResolution] as `setPreferredResolution`
+ * @property {number} [preferredFrameRate] as `setPreferredFrameRate`
  */
 /** @typedef {SubscribeOptions & import('./widget.js').WidgetOptions} SubscriberOptions */
 /** What a subscriber needs of its session: `changed` and `receivers`. */
@@ -28,6 +31,9 @@ export class Subscriber extends Emitter {
   /** @type {import('./peer.js').PeerState} */
   #peerState = 'connecting';
   #wants;
+  #resolution;
+  #frameRate;
+  #restricted = false;
   #blocked = false;
   /** @type {string | null} why the server sends no picture */
   #pause = null;
@@ -46,6 +52,8 @@ export class Subscriber extends Emitter {
     this.stream = stream;
     this.#host = host;
     this.#wants = { audio: options.subscribeToAudio ?? true, video: options.subscribeToVideo ?? true };
+    this.#resolution = preferredResolution(options.preferredResolution);
+    this.#frameRate = preferredFrameRate(options.preferredFrameRate);
     this.#widget = new Widget('subscriber', target, options, {
       loaded: () => {},
       resized: (dimensions) => this.dispatch(new OTEvent('videoDimensionsChanged', { newValue: dimensions })),
@@ -85,6 +93,35 @@ export class Subscriber extends Emitter {
     this.#apply();
     this.#host.changed(this.stream.streamId);
     if (changed && this.stream.hasVideo) this.#tellVideo(this.#wants.video, 'subscribeToVideo');
+    return this;
+  }
+
+  /**
+   * In a routed session, of a publisher that sends several sizes: the smallest that fills a box of this size.
+   * @param {import('./preference.js').Size | null} size null for the largest
+   * @returns {this}
+   */
+  setPreferredResolution(size) {
+    this.#resolution = preferredResolution(size);
+    this.#host.changed(this.stream.streamId);
+    return this;
+  }
+
+  /**
+   * No more frames a second than this, where the publisher's encoding allows it.
+   * @param {number | null} frameRate null for all
+   * @returns {this}
+   */
+  setPreferredFrameRate(frameRate) {
+    this.#frameRate = preferredFrameRate(frameRate);
+    this.#host.changed(this.stream.streamId);
+    return this;
+  }
+
+  /** @param {boolean} restricted to as few frames as there can be @returns {this} */
+  restrictFrameRate(restricted) {
+    this.#restricted = Boolean(restricted);
+    this.#host.changed(this.stream.streamId);
     return this;
   }
 
@@ -135,6 +172,11 @@ export class Subscriber extends Emitter {
   /** @internal */
   get _wants() {
     return this.#wants;
+  }
+
+  /** @internal */
+  get _preference() {
+    return { ...this.#resolution, ...(this.#restricted ? preferredFrameRate(1) : this.#frameRate) };
   }
 
   /**

@@ -1,6 +1,7 @@
 // What we watch in a session. Several subscribers may show one stream; the server is told what they want of it together.
 
 import { otFailure } from './errors.js';
+import { together } from './preference.js';
 
 /** @typedef {import('./session.js').Session} Session */
 /** @typedef {import('./stream.js').Stream} Stream */
@@ -113,10 +114,14 @@ export class Subscriptions {
   async #tell(streamId) {
     const { _transport: transport } = this.#session;
     const slot = transport?.slot ? await transport.slot(streamId) : {};
-    const wants = this.of(streamId).map(({ _wants }) => _wants);
+    const subscribers = this.of(streamId);
+    const wants = subscribers.map(({ _wants }) => _wants);
     // Nobody wants it any more, or whoever set it up anew meanwhile tells it.
     if (slot === null || wants.length === 0 || transport !== this.#session._transport) return;
-    const members = { audio: wants.some(({ audio }) => audio), video: wants.some(({ video }) => video), ...slot };
+    const members = {
+      audio: wants.some(({ audio }) => audio), video: wants.some(({ video }) => video), ...slot,
+      ...together(subscribers.filter(({ _wants }) => _wants.video).map(({ _preference }) => _preference)),
+    };
     const now = JSON.stringify(members);
     if (this.#told.get(streamId) === now) return;
     this.#told.set(streamId, now);

@@ -4,7 +4,11 @@
 import { RelayedTransport } from './relayed.js';
 import { RoutedTransport } from './routed.js';
 
-/** @typedef {{tracks: () => MediaStreamTrack[]}} Source what a publisher gives */
+/**
+ * @typedef {object} Source what a publisher gives
+ * @property {() => MediaStreamTrack[]} tracks
+ * @property {() => boolean} [isScalable] whether its picture is worth several sizes at once
+ */
 /**
  * @typedef {object} Sink what a subscriber gets
  * @property {(media: MediaStream) => void} mediaArrived
@@ -32,6 +36,7 @@ import { RoutedTransport } from './routed.js';
  * @property {(source: Source) => Promise<Mids>} [mids] what `session.publish` has to name; before `publish`
  * @property {(source: Source) => void} [cancel] it is not published after all
  * @property {(streamId: string) => void} [expectationChanged] sinks expect more or less of this stream than before
+ * @property {(streamId: string, rids: string[]) => void} [layersWanted] what somebody wants of a stream of ours; no others need be made
  * @property {(streamId: string) => Promise<Mids | null>} [slot] what `session.subscribe` has to name; after `subscribe`
  */
 

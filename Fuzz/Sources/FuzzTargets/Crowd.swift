@@ -187,7 +187,7 @@ struct Crowd {
         for effect in effects {
             switch effect {
             case .letter(let letter): throw BrokenProperty(description: "a letter left the hub: \(letter)")
-            case .persist, .media: break
+            case .persist, .media, .reply: break
             case .transmit(let socket, let bytes):
                 try require(!closing.contains { $0.0 == socket }, "something is sent after the close")
                 if let seat = seats.firstIndex(where: { $0.socket == socket }) { try hear(bytes, at: seat) }

@@ -36,6 +36,14 @@ uint8_t *confab_batch_bytes(const confab_batch *batch, uint32_t index);
 uint32_t confab_batch_length(const confab_batch *batch, uint32_t index);
 const struct sockaddr_storage *confab_batch_source(const confab_batch *batch, uint32_t index);
 
+/// Has the kernel hand over what one sender sent together in one piece (UDP_GRO, Linux 5.0); 0 when it does not. The batch
+/// then needs room for 64 KiB each.
+int confab_join_segments(int socket);
+/// Has the batch take down how long the datagrams in a piece are.
+void confab_batch_expect_segments(confab_batch *batch);
+/// The length of each datagram in a piece, of which the last may be shorter; 0 where it is one.
+uint32_t confab_batch_segment(const confab_batch *batch, uint32_t index);
+
 // Many messages in one call (sendmmsg), each of one or several equal segments for one address (UDP_SEGMENT).
 typedef struct confab_sends confab_sends;
 

@@ -52,4 +52,20 @@ public struct H264Payload: Equatable, Sendable {
         }
         return true
     }
+
+    /// The sequence parameter set in a payload, as much of it as the packet has.
+    static func sequenceParameterSet(in payload: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer? {
+        guard let first = payload.first else { return nil }
+        switch first & 0x1f {
+        case sequenceParameterSet: return payload
+        case singleTimeAggregation:
+            var reader = ByteReader(payload)
+            guard reader.skip(1) else { return nil }
+            while let size = reader.u16(), let unit = reader.take(Int(size)), let first = unit.first {
+                if first & 0x1f == sequenceParameterSet { return unit }
+            }
+            return nil
+        default: return nil
+        }
+    }
 }

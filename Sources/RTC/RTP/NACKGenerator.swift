@@ -90,6 +90,12 @@ public struct NACKGenerator: Sendable {
         missing.removeFirst(position(of: number))
     }
 
+    /// Nobody needs anything from before this packet, and nobody a keyframe in its place.
+    public mutating func forgetAll(before number: Int64) {
+        forget(before: number)
+        needsKeyframe = false
+    }
+
     /// Gives the packets that are to be asked for now, in ascending order, and takes it that they are.
     ///
     /// - Parameter roundTrip: to the sender and back; asking again waits for it, within `shortestInterval` and

@@ -44,13 +44,8 @@ public struct VP8Descriptor: Equatable, Sendable {
         var pictureID: UInt16?
         var hasLongPictureID = false
         if extensions & 0x80 != 0 {
-            guard let byte = reader.u8() else { return nil }
-            pictureID = UInt16(byte & 0x7f)
-            hasLongPictureID = byte & 0x80 != 0
-            if hasLongPictureID {
-                guard let low = reader.u8() else { return nil }
-                pictureID = UInt16(byte & 0x7f) << 8 | UInt16(low)
-            }
+            guard let picture = reader.pictureID() else { return nil }
+            (pictureID, hasLongPictureID) = (picture.id, picture.isLong)
         }
         var temporalLayerZeroIndex: UInt8?
         if extensions & 0x40 != 0 {
@@ -100,5 +95,16 @@ public struct VP8Descriptor: Equatable, Sendable {
         if self.temporalLayerZeroIndex != nil { writer.u8(temporalLayerZeroIndex) }
         if extensions & 0x30 != 0 { writer.u8(layers) }
         return writer.overflowed ? 0 : writer.count
+    }
+}
+
+extension ByteReader {
+    /// The number of a picture as VP8 and VP9 write it: a bit that says how long it is (`M`), and 7 or 15 bits of it
+    /// (RFC 7741 §4.2, RFC 9628 §4.2).
+    mutating func pictureID() -> (id: UInt16, isLong: Bool)? {
+        guard let first = u8() else { return nil }
+        guard first & 0x80 != 0 else { return (UInt16(first), false) }
+        guard let second = u8() else { return nil }
+        return (UInt16(first & 0x7f) << 8 | UInt16(second), true)
     }
 }

@@ -70,7 +70,7 @@ struct SDPParser {
     }
 
     /// What is not text would otherwise be written into an answer.
-    private static func check(_ text: SDPBytes, number: Int) throws(SDPError) {
+    static func check(_ text: SDPBytes, number: Int) throws(SDPError) {
         guard text.count <= SessionDescription.mostLineBytes else {
             throw SDPError(.tooLarge, line: number, "A line has at most \(SessionDescription.mostLineBytes) bytes.")
         }

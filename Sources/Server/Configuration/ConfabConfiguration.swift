@@ -29,6 +29,7 @@ public struct ConfabConfiguration: Sendable, Equatable {
     public var metrics = Metrics()
     public var media = Media()
     public var ice = ICE()
+    public var whip = WHIP()
     public var limits = Limits()
     public var connection = Connection()
     public var socketIO = SocketIO()
@@ -95,6 +96,16 @@ public struct ConfabConfiguration: Sendable, Equatable {
 
         /// With neither, only peers of one network reach each other directly.
         public var isEmpty: Bool { stunServers.isEmpty && turnServers.isEmpty }
+    }
+
+    /// Publishing and watching without an SDK (RFC 9725).
+    public struct WHIP: Sendable, Equatable {
+        public var resources = 2000
+        public var resourcesPerAddress = 100
+        public var resourcesPerToken = 500
+        public var answerTimeout: Duration = .seconds(5)
+        public var connectTimeout: Duration = .seconds(30)
+        public init() {}
     }
 
     public struct Limits: Sendable, Equatable {

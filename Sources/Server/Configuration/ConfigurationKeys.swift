@@ -15,7 +15,7 @@ extension ConfabConfiguration {
 
 extension Setting {
     static let all: [Setting] =
-        server + operations + media + limits + connection + socketIO + pairing + moderation
+        server + operations + media + whip + limits + connection + socketIO + pairing + moderation
 
     private static let port = Format<Int>.integer(0...65535)
     /// Waits that tests set to nothing at all.
@@ -121,6 +121,23 @@ extension Setting {
         Setting(
             "ice.credentialLifetime", \.ice.credentialLifetime, .duration(.seconds(10) ... .seconds(86400)),
             "How long TURN credentials can start a relay; a running call outlives them."),
+    ]
+
+    private static let whip: [Setting] = [
+        Setting(
+            "whip.resources", \.whip.resources, count,
+            "Publishers and viewers by WHIP and WHEP (OBS and the like) at a time."),
+        Setting(
+            "whip.resourcesPerAddress", \.whip.resourcesPerAddress, count,
+            "The same of one address (an IPv6 /64)."),
+        Setting(
+            "whip.resourcesPerToken", \.whip.resourcesPerToken, count,
+            "The same with one token; a link to watch is one token."),
+        Setting(
+            "whip.answerTimeout", \.whip.answerTimeout, interval, "How long such a request may wait for its answer."),
+        Setting(
+            "whip.connectTimeout", \.whip.connectTimeout, interval,
+            "How long such a publisher or viewer may be without a path for its media."),
     ]
 
     private static let limits: [Setting] = [

@@ -40,6 +40,8 @@ final class Gateway {
         var sendQueue = 1 << 20
         var trustedProxies = TrustedProxies()
         var allowedOrigins: [String] = []
+        /// Without a slash at its end.
+        var publicURL: String?
         var socketIO = SocketIOConnection.Settings()
     }
 
@@ -54,6 +56,7 @@ final class Gateway {
     private var addressBans: [(CIDRBlock, Ban)] = []
     private var bannedIdentities: [IdentityID: Ban] = [:]
     private(set) var isDraining = false
+    private(set) lazy var whip = WHIPDirectory(gateway: self)
     private(set) lazy var socketIO = SocketIODirectory(gateway: self)
 
     init(

@@ -19,8 +19,8 @@ struct HTTPReply {
 ///
 /// It owns what must hold of every connection: one request at a time, each with one answer and in order; requests that
 /// are small and come in time; a line that does not idle. It answers what breaks that, hands what is asked under
-/// `/socket.io/` to its endpoint and everything else to the router behind it, and steps aside for a WebSocket. What a client
-/// sends before it has its answer waits, and meanwhile nothing more is read.
+/// `/socket.io/`, `/whip/` and `/whep/` to their endpoints and everything else to the router behind it, and steps aside for
+/// a WebSocket. What a client sends before it has its answer waits, and meanwhile nothing more is read.
 final class HTTPGate: ChannelDuplexHandler, RemovableChannelHandler {
     typealias InboundIn = HTTPServerRequestPart
     typealias InboundOut = HTTPServerRequestPart
@@ -33,8 +33,8 @@ final class HTTPGate: ChannelDuplexHandler, RemovableChannelHandler {
         case idle
         /// The router's request.
         case routed(Routed)
-        /// Socket.IO's, whose body is not complete.
-        case reading(HTTPRequestHead, SocketIORequest)
+        /// An endpoint's, whose body is not complete.
+        case reading(HTTPRequestHead, EndpointRequest)
         case answering(HTTPRequestHead)
         /// The last answer was given; whatever comes now is thrown away.
         case closing
@@ -56,6 +56,7 @@ final class HTTPGate: ChannelDuplexHandler, RemovableChannelHandler {
     private let headerTimeout: Duration
     private let idleTimeout: Duration
     private var endpoint: SocketIOEndpoint?
+    private var whip: WHIPEndpoint?
     private var state = State.idle
     /// Of the request being read; apart from the state, which would copy it for each part.
     private var body: [UInt8] = []
@@ -98,11 +99,13 @@ final class HTTPGate: ChannelDuplexHandler, RemovableChannelHandler {
         idleCheck?.cancel()
         context = nil
         endpoint?.ended()
+        whip?.ended()
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
         guard let error = error as? HTTPParserError else {
             endpoint?.lineBroke()
+            whip?.ended()
             return context.fireErrorCaught(error)
         }
         let reply: HTTPReply =
@@ -122,7 +125,9 @@ final class HTTPGate: ChannelDuplexHandler, RemovableChannelHandler {
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
         switch event {
-        case ChannelEvent.inputClosed: endpoint?.inputClosed(context.channel)
+        case ChannelEvent.inputClosed:
+            endpoint?.inputClosed(context.channel)
+            whip?.ended()
         case is ChannelShouldQuiesceEvent: isQuiescing = true
         default: break
         }
@@ -159,20 +164,30 @@ final class HTTPGate: ChannelDuplexHandler, RemovableChannelHandler {
             guard context.channel.isWritable, !isResting else { return false }
             begin(head, context)
         case (_, .routed(let routed)) where !routed.requestEnded: pass(part, routed, context)
-        case (.body(let buffer), .reading):
+        case (.body(let buffer), .reading(let head, let request)):
             body += buffer.readableBytesView
-            if body.count > gateway.settings.messageSize { refuse(tooLarge(gateway.settings.messageSize)) }
-        case (.end, .reading(let head, let request)):
-            state = .answering(head)
-            let body = body
-            self.body = []
-            let endpoint = endpoint ?? SocketIOEndpoint(gateway: gateway, gate: self, peer: context.remoteAddress)
-            self.endpoint = endpoint
-            endpoint.perform(request, head, body)
+            if let refusal = tooLarge(head, request, body.count) { refuse(refusal) }
+        case (.end, .reading(let head, let request)): perform(request, head, context)
         case (_, .closing): break
         default: return false
         }
         return true
+    }
+
+    private func perform(_ request: EndpointRequest, _ head: HTTPRequestHead, _ context: ChannelHandlerContext) {
+        state = .answering(head)
+        let body = body
+        self.body = []
+        switch request {
+        case .socketIO(let request):
+            let endpoint = endpoint ?? SocketIOEndpoint(gateway: gateway, gate: self, peer: context.remoteAddress)
+            self.endpoint = endpoint
+            endpoint.perform(request, head, body)
+        case .whip(let request):
+            let endpoint = whip ?? WHIPEndpoint(gateway: gateway, gate: self, peer: context.remoteAddress)
+            whip = endpoint
+            endpoint.perform(request, head, body)
+        }
     }
 
     private func begin(_ head: HTTPRequestHead, _ context: ChannelHandlerContext) {
@@ -184,8 +199,10 @@ final class HTTPGate: ChannelDuplexHandler, RemovableChannelHandler {
         if head.version == .http1_1, head.headers["Host"].count != 1 {
             return refuse(.refusal(400, "A request of HTTP/1.1 has one Host."))
         }
-        if let size = head.headers.first(name: "Content-Length").flatMap({ Int($0) }), size > Self.mostBodyBytes {
-            return refuse(tooLarge(Self.mostBodyBytes))
+        let request = EndpointRequest(head)
+        if let size = head.headers.first(name: "Content-Length").flatMap({ Int($0) }) {
+            if let request, let refusal = tooLarge(head, request, size) { return refuse(refusal) }
+            if size > Self.mostBodyBytes { return refuse(tooLarge(Self.mostBodyBytes)) }
         }
         if wasFirst, WebSocketUpgrade.isOurs(head) {
             state = .routed(Routed())
@@ -193,7 +210,7 @@ final class HTTPGate: ChannelDuplexHandler, RemovableChannelHandler {
             return context.pipeline.syncOperations.removeHandler(self, promise: nil)
         }
         isLast = head.method == .CONNECT || head.headers.contains(name: "Upgrade")
-        if let request = SocketIORequest(method: head.method, uri: head.uri) {
+        if let request {
             state = .reading(head, request)
             if head.headers[canonicalForm: "expect"].contains("100-continue") {
                 let head = HTTPResponseHead(version: head.version, status: .continue)
@@ -303,6 +320,17 @@ final class HTTPGate: ChannelDuplexHandler, RemovableChannelHandler {
         context.eventLoop.scheduleTask(in: Self.lingering) { channel.close(promise: nil) }
         // What waited is thrown away as well.
         rest()
+    }
+
+    /// The answer to a body of so many bytes, if that is too many.
+    private func tooLarge(_ head: HTTPRequestHead, _ request: EndpointRequest, _ size: Int) -> HTTPReply? {
+        let settings = gateway.settings
+        switch request {
+        case .socketIO: return size > settings.messageSize ? tooLarge(settings.messageSize) : nil
+        case .whip(let request):
+            guard size > WHIPEndpoint.mostBodyBytes(request, settings) else { return nil }
+            return WHIPEndpoint.tooLarge(head, request, settings)
+        }
     }
 
     private func tooLarge(_ most: Int) -> HTTPReply {

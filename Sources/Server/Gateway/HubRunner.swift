@@ -11,6 +11,12 @@ protocol RunnerSocket: AnyObject {
     func write(_ bytes: [UInt8])
     func flush()
     func close(_ code: CloseCode, _ reason: String)
+    /// The answer to a request; only resources of WHIP and WHEP are asked.
+    func reply(_ reply: ResourceReply)
+}
+
+extension RunnerSocket {
+    func reply(_ reply: ResourceReply) {}
 }
 
 /// Something that reads, and stops while the disk is far behind.
@@ -146,6 +152,7 @@ final class HubRunner {
             metrics.sent.increment()
         case .close(let id, let code, let reason):
             sockets[id]?.close(code, reason)
+        case .reply(let id, let reply): sockets[id]?.reply(reply)
         case .media(let command): media?.perform(command)
         case .letter, .persist: assertionFailure("the hub delivers letters; persists are collected")
         }

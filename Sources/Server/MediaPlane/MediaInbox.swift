@@ -1,3 +1,4 @@
+import Datagrams
 import Foundation
 import NIOConcurrencyHelpers
 import RTC

@@ -1,4 +1,5 @@
 import CSockets
+import Datagrams
 import DequeModule
 import Foundation
 import RTC
@@ -275,12 +276,5 @@ extension TransportAddress {
     /// Of one machine, or of one household: an IPv6 /64 is what one is given.
     fileprivate func isNear(_ other: TransportAddress) -> Bool {
         high == other.high && (isIPv4 ? low == other.low : !other.isIPv4)
-    }
-}
-
-extension MediaTime {
-    /// The system's monotonic clock.
-    static var monotonic: MediaTime {
-        MediaTime(nanoseconds: confab_monotonic())
     }
 }

@@ -1,4 +1,4 @@
-import CSockets
+import Datagrams
 import Foundation
 import NIOConcurrencyHelpers
 import NIOCore
@@ -88,8 +88,11 @@ final class MediaPlane: Sendable {
                 )
             case .update(let stream, let audio, let video): router.update(Key(stream), audio: audio, video: video)
             case .unpublish(let stream): router.unpublish(Key(stream))
-            case .subscribe(let stream, _, let client, let mids, let audio, let video):
-                router.subscribe(Key(stream), client: Key(client), mids: Mids(mids), audio: audio, video: video)
+            case .subscribe(let stream, _, let client, let mids, let audio, let video, let preference):
+                router.subscribe(
+                    Key(stream), client: Key(client), mids: Mids(mids), audio: audio, video: video,
+                    preferring: SFU.VideoPreference(preference)
+                )
             case .unsubscribe(let stream, let client): router.unsubscribe(Key(stream), client: Key(client))
             }
         }
@@ -125,17 +128,6 @@ extension MediaPlane.Settings {
     }
 }
 
-extension NTPTime {
-    /// What the wall clock showed when the monotonic clock was 0.
-    static var monotonicOrigin: NTPTime {
-        let time = confab_wall_clock().quotientAndRemainder(dividingBy: 1_000_000_000)
-        // From 1900 to 1970 (RFC 5905 §6).
-        let seconds = UInt64(time.quotient) &+ 2_208_988_800
-        let fraction = (UInt64(time.remainder) << 32) / 1_000_000_000
-        return NTPTime(seconds << 32 | fraction) + (MediaTime(nanoseconds: 0) - MediaTime.monotonic)
-    }
-}
-
 extension Router {
     fileprivate func answer(_ client: ConnectionID, re: UInt64, _ side: MediaSide, _ sdp: String) -> MediaEvent {
         do throws(SDPError) {
@@ -165,15 +157,27 @@ extension Mids {
     init(_ mids: MediaMids) { self.init(audio: mids.audio, video: mids.video) }
 }
 
+extension SFU.VideoPreference {
+    init(_ preference: Wire.VideoPreference) {
+        self.init(width: preference.width, height: preference.height, frameRate: preference.frameRate)
+    }
+}
+
 extension MediaEvent {
     init(_ event: RouterEvent) {
         switch event {
         case .failed(let client, let side, let failure):
             self = .closed(ConnectionID(client), MediaSide(side), WireError(failure))
+        case .connected(let client, let side, let isConnected):
+            self = .connected(ConnectionID(client), MediaSide(side), isConnected)
         case .videoPaused(let stream, let session, let client, let paused, let reason):
             self = .videoPaused(
                 StreamID(stream), SessionID(session) ?? .unset, subscriber: ConnectionID(client), paused: paused,
                 reason: reason == .slow ? .slow : .codec
+            )
+        case .layersWanted(let stream, let session, let client, let rids):
+            self = .layersWanted(
+                StreamID(stream), SessionID(session) ?? .unset, publisher: ConnectionID(client), rids: rids
             )
         case .speaking(let session, let stream):
             self = .speaking(SessionID(session) ?? .unset, stream.map { StreamID($0) })

@@ -1,3 +1,4 @@
+import Datagrams
 import Foundation
 import RTC
 
@@ -43,10 +44,15 @@ struct MediaSockets {
     }
 
     private mutating func open(_ address: IPAddress) throws(MediaPlaneError) {
-        let datagram = try SocketOptions.datagram(address.transportAddress(port: UInt16(clamping: port)))
-        sockets.datagram.append((datagram, !address.isIPv4))
-        if port == 0 { port = SocketOptions.port(of: datagram).map(Int.init) ?? 0 }
-        sockets.listeners.append(try SocketOptions.listener(address.transportAddress(port: UInt16(clamping: port))))
+        do throws(SocketError) {
+            let datagram = try SocketOptions.datagram(address.transportAddress(port: UInt16(clamping: port)))
+            sockets.datagram.append((datagram, !address.isIPv4))
+            if port == 0 { port = SocketOptions.port(of: datagram).map(Int.init) ?? 0 }
+            let listener = try SocketOptions.listener(address.transportAddress(port: UInt16(clamping: port)))
+            sockets.listeners.append(listener)
+        } catch {
+            throw MediaPlaneError("\(error.description)")
+        }
     }
 
     private mutating func closeAll() {

@@ -14,6 +14,10 @@ public enum ClientEvent: Equatable, Sendable {
     case joinRefused(re: UInt64, WireError, match: MatchID?)
     case leftSession(SessionID, GoneReason)
     case roulette(Snapshot.Roulette)
+    /// Whether media can flow over its connection with the server; of use to who cannot say so himself.
+    case connected(Bool)
+    /// Of a resource of WHIP or WHEP.
+    case requested(ResourceRequest)
     /// A ban: no way back with this identity.
     case expel(WireError, CloseCode)
 }
@@ -130,7 +134,7 @@ public struct Client: Equatable, Sendable {
             } else {
                 drop(until: now + surroundings.rules.resumeGrace, into: &effects)
             }
-        case .asked: return
+        case .asked, .connected, .requested: return
         case .resume(let arrival):
             resume(arrival, now: now, surroundings, newSecret: newSecret, into: &effects)
         case .deliver(let message):

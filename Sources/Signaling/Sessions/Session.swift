@@ -15,6 +15,7 @@ public enum SessionEvent: Equatable, Sendable {
     case report(Report, by: ConnectionID, re: UInt64)
     // From the media plane.
     case videoPaused(StreamID, ConnectionID, Bool, PauseReason)
+    case layersWanted(StreamID, ConnectionID, [String])
     case speaking(StreamID?)
 }
 
@@ -122,6 +123,8 @@ public struct Session: Equatable, Sendable {
             effects.send(.ok(Answer(re: re)), to: client)
         case .videoPaused(let stream, let subscriber, let isPaused, let reason):
             videoPaused(stream, subscriber, isPaused, reason, into: &effects)
+        case .layersWanted(let stream, let publisher, let rids):
+            layersWanted(stream, publisher, rids, into: &effects)
         case .speaking(let stream): speaking(stream, into: &effects)
         }
     }

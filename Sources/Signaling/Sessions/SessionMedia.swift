@@ -50,7 +50,12 @@ extension Session {
     ) {
         guard !verb.mids.isEmpty else { return stopRouting(former, by: client, into: &effects) }
         effects.append(
-            .media(.subscribe(verb.stream, id, by: client, verb.mids, audio: verb.audio, video: verb.video))
+            .media(
+                .subscribe(
+                    verb.stream, id, by: client, verb.mids, audio: verb.audio, video: verb.video,
+                    preferring: verb.preference
+                )
+            )
         )
     }
 
@@ -170,6 +175,14 @@ extension Session {
         guard isRouted, streams[stream]?.subscribers[subscriber] != nil else { return }
         let event = SubscriptionChanged(session: id, stream: stream, videoPaused: isPaused, reason: reason)
         effects.send(.subscriptionChanged(event), to: subscriber)
+    }
+
+    func layersWanted(
+        _ stream: StreamID, _ publisher: ConnectionID, _ rids: [String], into effects: inout [Effect]
+    ) {
+        guard isRouted, streams[stream]?.stream.connection == publisher else { return }
+        let event = LayersWanted(session: id, stream: stream, rids: rids)
+        effects.send(.layersWanted(event), to: publisher)
     }
 
     func speaking(_ stream: StreamID?, into effects: inout [Effect]) {

@@ -125,6 +125,12 @@ extension Session {
         route(verb, by: client, former: former, into: &effects)
         beginWait(client, publisher, now: now, rules)
         endWait(client, publisher)
+        // Which picture somebody would like is the server's business.
+        if let former, isRouted, (former.audio, former.video) == (verb.audio, verb.video),
+            former.preference != verb.preference
+        {
+            return
+        }
         let event = Subscribed(
             session: id, stream: verb.stream, connection: client, audio: verb.audio, video: verb.video
         )
@@ -190,8 +196,8 @@ extension Session {
         } else {
             broadcast(event, into: &effects)
         }
-        // Said to one alone or to all: what a partner heard belongs in a complaint about it. What he did not hear does not,
-        // or twenty lines said to oneself would wash the others out.
+        // Said to one alone or to all: what a partner heard belongs in a complaint about it. What he did not hear
+        // does not, or twenty lines said to oneself would wash the others out.
         if verb.to.flatMap({ members[$0]?.identity }) != member.identity {
             keepLine(verb, from: member.identity, now: now, rules)
         }

@@ -235,12 +235,14 @@ public struct Subscribe: Payload {
     public var audio = true
     public var video = true
     public var mids = MediaMids()
+    public var preference = VideoPreference()
     public init() {}
     public init(
-        session: SessionID, stream: StreamID, audio: Bool = true, video: Bool = true, mids: MediaMids = MediaMids()
+        session: SessionID, stream: StreamID, audio: Bool = true, video: Bool = true, mids: MediaMids = MediaMids(),
+        preference: VideoPreference = VideoPreference()
     ) {
         (self.session, self.stream, self.audio, self.video) = (session, stream, audio, video)
-        self.mids = mids
+        (self.mids, self.preference) = (mids, preference)
     }
     public mutating func fields(_ coder: inout FieldCoder) throws(WireError) {
         try coder.session(&session)
@@ -248,6 +250,7 @@ public struct Subscribe: Payload {
         try coder.bool("audio", &audio)
         try coder.bool("video", &video)
         try coder.mids(&mids)
+        try coder.preference(&preference)
     }
 }
 

@@ -24,6 +24,29 @@ extension FieldCoder {
     }
 }
 
+/// What a subscriber would like the picture to be, where the publisher makes several (simulcast). Nothing said is the
+/// best.
+public struct VideoPreference: Hashable, Sendable {
+    /// In pixels: the smallest picture that fills a box of this size, either way where only one is said.
+    public var width: Int?
+    public var height: Int?
+    /// Pictures a second, at most.
+    public var frameRate: Int?
+
+    public init(width: Int? = nil, height: Int? = nil, frameRate: Int? = nil) {
+        (self.width, self.height, self.frameRate) = (width, height, frameRate)
+    }
+}
+
+extension FieldCoder {
+    mutating func preference(_ value: inout VideoPreference) throws(WireError) {
+        try integer("preferredWidth", &value.width, in: 0...16384)
+        try integer("preferredHeight", &value.height, in: 0...16384)
+        // As many as a camera makes, and none is no picture: leave `video` out then.
+        try integer("preferredFrameRate", &value.frameRate, in: 1...240)
+    }
+}
+
 /// A client's offer for one side; the server's answer carries every candidate, and the client's are never sent.
 public struct MediaOffer: Payload {
     public var side = MediaSide.send
@@ -123,6 +146,23 @@ public struct SubscriptionChanged: Payload {
         try coder.id("streamId", &stream)
         try coder.bool("videoPaused", &videoPaused)
         try coder.choice("reason", &reason)
+    }
+}
+
+/// To a publisher: which of a stream's simulcast layers anybody wants. The others need not be made.
+public struct LayersWanted: Payload {
+    public var session = SessionID.unset
+    public var stream = StreamID(high: 0, low: 0)
+    /// In the order of his description; none while nobody watches.
+    public var rids: [String]? = []
+    public init() {}
+    public init(session: SessionID, stream: StreamID, rids: [String]) {
+        (self.session, self.stream, self.rids) = (session, stream, rids)
+    }
+    public mutating func fields(_ coder: inout FieldCoder) throws(WireError) {
+        try coder.session(&session)
+        try coder.id("streamId", &stream)
+        try coder.strings("rids", &rids, max: Limits.name)
     }
 }
 

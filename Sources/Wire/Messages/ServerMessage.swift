@@ -28,6 +28,7 @@ public enum ServerMessage: Equatable, Sendable {
     case iceServers(ICEAnswer)
     case mediaModeChanged(MediaModeChanged)
     case subscriptionChanged(SubscriptionChanged)
+    case layersWanted(LayersWanted)
     case speaking(Speaking)
     case mediaAnswer(MediaAnswer)
     case mediaClosed(MediaClosed)
@@ -63,6 +64,7 @@ public enum ServerMessage: Equatable, Sendable {
         case .iceServers: "ice.servers"
         case .mediaModeChanged: "session.mediaModeChanged"
         case .subscriptionChanged: "session.subscriptionChanged"
+        case .layersWanted: "session.layersWanted"
         case .speaking: "session.speaking"
         case .mediaAnswer: "media.answer"
         case .mediaClosed: "media.closed"
@@ -99,6 +101,7 @@ public enum ServerMessage: Equatable, Sendable {
         case "ice.servers": self = .iceServers(try ICEAnswer(members: members))
         case "session.mediaModeChanged": self = .mediaModeChanged(try MediaModeChanged(members: members))
         case "session.subscriptionChanged": self = .subscriptionChanged(try SubscriptionChanged(members: members))
+        case "session.layersWanted": self = .layersWanted(try LayersWanted(members: members))
         case "session.speaking": self = .speaking(try Speaking(members: members))
         case "media.answer": self = .mediaAnswer(try MediaAnswer(members: members))
         case "media.closed": self = .mediaClosed(try MediaClosed(members: members))
@@ -133,6 +136,7 @@ public enum ServerMessage: Equatable, Sendable {
         case .iceServers(var payload): try payload.fields(&coder)
         case .mediaModeChanged(var payload): try payload.fields(&coder)
         case .subscriptionChanged(var payload): try payload.fields(&coder)
+        case .layersWanted(var payload): try payload.fields(&coder)
         case .speaking(var payload): try payload.fields(&coder)
         case .mediaAnswer(var payload): try payload.fields(&coder)
         case .mediaClosed(var payload): try payload.fields(&coder)

@@ -85,6 +85,14 @@ final class SimulatedClient {
         )
     }
 
+    /// Which of its layers, said again or anew.
+    func prefer(_ preference: VideoPreference, of other: SimulatedClient, slot: Int = 0) {
+        router.subscribe(
+            other.stream, client: key, mids: Mids(audio: "a\(slot)", video: "v\(slot)"), audio: true, video: true,
+            preferring: preference
+        )
+    }
+
     func unsubscribe(from other: SimulatedClient) { router.unsubscribe(other.stream, client: key) }
 
     func audio(_ slot: Int = 0) throws -> SimulatedSlot { try #require(receive).slot("a\(slot)") }

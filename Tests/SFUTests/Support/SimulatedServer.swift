@@ -60,6 +60,8 @@ final class SimulatedServer {
     let sink: SimulatedSink
     let router: Router
     private(set) var events: [RouterEvent] = []
+    /// What was told of connections that opened or are lost, which most tests see by themselves.
+    private(set) var connections: [RouterEvent] = []
     private var tickAt: MediaTime
     private var flushAt: MediaTime?
     private var held: [UnsafeMutableRawBufferPointer] = []
@@ -107,6 +109,8 @@ final class SimulatedServer {
         guard tickAt <= network.now else { return }
         onTicks.count { router.tick(now: network.now) }
         tickAt = network.now + Router.interval
-        events += router.takeEvents()
+        for event in router.takeEvents() {
+            if case .connected = event { connections.append(event) } else { events.append(event) }
+        }
     }
 }

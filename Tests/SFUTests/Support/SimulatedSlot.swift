@@ -8,6 +8,8 @@ struct Arrival {
     var timestamp: UInt32
     var picture: UInt16?
     var layerZero: UInt8?
+    var temporalLayer: UInt8
+    var isLayerSync: Bool
     var payloadType: UInt8
     var tag: PayloadTag
     var at: MediaTime
@@ -58,14 +60,17 @@ final class SimulatedSlot {
         missing.receive(number, at: now)
         guard numbers.insert(number).inserted else { return duplicates += 1 }
         let descriptor = kind == .video ? VP8Descriptor(payload) : nil
-        let length = descriptor.map { $0.length + 1 } ?? 0
+        var length = descriptor.map { $0.length + 1 } ?? 0
+        // Ten bytes where a keyframe says its size (RFC 6386 §9.1).
+        if descriptor?.isKeyframeStart ?? false, payload.count > length + 9, payload[length + 2] == 0x9d { length += 9 }
         guard let tag = PayloadTag(UnsafeRawBufferPointer(rebasing: payload[length...])) else { return unreadable += 1 }
         var extensions: [UInt8: [UInt8]] = [:]
         packet.forEachHeaderExtension(in: bytes) { extensions[$0] = Array(bytes[$1]) }
         arrivals.append(
             Arrival(
                 number: number, timestamp: packet.timestamp, picture: descriptor?.pictureID,
-                layerZero: descriptor?.temporalLayerZeroIndex, payloadType: packet.payloadType, tag: tag, at: now,
+                layerZero: descriptor?.temporalLayerZeroIndex, temporalLayer: descriptor?.temporalLayer ?? 0,
+                isLayerSync: descriptor?.isLayerSync ?? false, payloadType: packet.payloadType, tag: tag, at: now,
                 isRepeat: isRepeat, extensions: extensions
             )
         )
@@ -127,7 +132,9 @@ final class SimulatedSlot {
             if let was = last.picture, let picture = next.picture, (picture &- was) & 0x7fff != (isSameFrame ? 0 : 1) {
                 faults.append("picture \(was) is followed by \(picture)")
             }
-            if let was = last.layerZero, let index = next.layerZero, index &- was != (isSameFrame ? 0 : 1) {
+            if let was = last.layerZero, let index = next.layerZero,
+                index &- was != (isSameFrame || next.temporalLayer > 0 ? 0 : 1)
+            {
                 faults.append("layer zero \(was) is followed by \(index)")
             }
             if kind == .video, next.tag.label != last.tag.label, !(next.tag.isKeyframe && next.tag.index == 0) {

@@ -63,6 +63,15 @@ final class SimulatedSource {
     /// Redundant audio (RFC 2198) around each packet.
     var isRedundant = false
 
+    /// What its keyframes say, if anything.
+    var size: PictureSize?
+    var frameInterval = MediaInterval.milliseconds(33)
+    /// Temporal layers as libvpx makes three: each picture refers to the one before it in a lower layer, and those
+    /// that mark a step up (`Y`) to none in their own.
+    var temporalPattern: [(layer: UInt8, isSync: Bool)] = [(0, false)]
+    static let threeLayers: [(layer: UInt8, isSync: Bool)] = [(0, false), (2, true), (1, true), (2, false)]
+    private var position = 0
+
     private var random: SeededGenerator
     var sequence: UInt16
     private var repairSequence: UInt16
@@ -93,7 +102,7 @@ final class SimulatedSource {
     /// What is captured now, as packets; often nothing.
     func produce(now: MediaTime) -> [OutgoingPacket] {
         guard isOn, nextAt.map({ $0 <= now }) ?? true else { return [] }
-        let interval = MediaInterval.milliseconds(kind == .audio ? 20 : 33)
+        let interval = kind == .audio ? .milliseconds(20) : frameInterval
         nextAt = max(nextAt ?? now, now - interval) + interval
         let made = kind == .audio ? [sound(now)] : picture(now)
         for packet in made { kept[packet.sequence] = packet }
@@ -127,25 +136,39 @@ final class SimulatedSource {
     private func picture(_ now: MediaTime) -> [OutgoingPacket] {
         frame += 1
         picture &+= 1
-        layerZero &+= 1
         let isKeyframe = wantsKeyframe
         wantsKeyframe = false
+        if isKeyframe { position = 0 }
+        let (layer, isSync) = temporalPattern[position % temporalPattern.count]
+        position += 1
+        if layer == 0 { layerZero &+= 1 }
         if isKeyframe { keyframesMade += 1 }
         let count = isKeyframe ? 6 : Int.random(in: 1...3, using: &random)
         return (0..<count).map { index in
-            // X, S; I, L, T; 15 bits of a picture id; TL0PICIDX; TID 0 (RFC 7741 §4.2).
+            // X, S; I, L, T; 15 bits of a picture id; TL0PICIDX; TID, Y (RFC 7741 §4.2).
             let first: UInt8 = index == 0 ? 0x90 : 0x80
             let number = 0x8000 | picture
             let descriptor: [UInt8] = [
-                first, 0xe0, UInt8(number >> 8), UInt8(truncatingIfNeeded: number), layerZero, 0,
-                isKeyframe && index == 0 ? 0 : 1,
+                first, 0xe0, UInt8(number >> 8), UInt8(truncatingIfNeeded: number), layerZero,
+                layer << 6 | (isSync ? 0x20 : 0),
             ]
+            let header: [UInt8] = isKeyframe && index == 0 ? keyframeHeader : [1]
             let tag = PayloadTag(
                 label: label, frame: frame, index: index, count: count, isKeyframe: isKeyframe, captured: now
             )
             let filler = Int.random(in: 100...1000, using: &random)
-            return packet(now, marker: index == count - 1, bytes(tag, before: descriptor, filler: filler))
+            return packet(now, marker: index == count - 1, bytes(tag, before: descriptor + header, filler: filler))
         }
+    }
+
+    /// RFC 6386 §9.1.
+    private var keyframeHeader: [UInt8] {
+        guard let size else { return [0] }
+        let (width, height) = (size.width, size.height)
+        return [
+            0x10, 0, 0, 0x9d, 0x01, 0x2a, UInt8(truncatingIfNeeded: width), UInt8(width >> 8),
+            UInt8(truncatingIfNeeded: height), UInt8(height >> 8),
+        ]
     }
 
     private func bytes(_ tag: PayloadTag, before: [UInt8], filler: Int) -> [UInt8] {

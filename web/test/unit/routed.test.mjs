@@ -20,7 +20,8 @@ describe('Routed media', () => {
     assert.deepEqual(ben.client.asked.map((/** @type {any} */ { type }) => type), ['session.join', 'media.offer', 'session.subscribe']);
     assert.deepEqual([ann.client.askedFor('media.offer')[0].side, ben.client.askedFor('media.offer')[0].side], ['send', 'receive']);
     const [audio, video] = /** @type {FakePeerConnection} */ (ann.client.sides.send).transceivers;
-    assert.deepEqual([audio.direction, video.direction, video.init.sendEncodings], ['sendonly', 'sendonly', [{ maxBitrate: 1_500_000 }]]);
+    const layers = video.init.sendEncodings.map((/** @type {any} */ { rid, active }) => [rid, active]);
+    assert.deepEqual([audio.direction, video.direction, layers], ['sendonly', 'sendonly', [['f', true], ['h', false], ['q', false]]]);
     assert.deepEqual(sending(ann.client), ['audio', 'video']);
     assert.deepEqual([ann, ben].flatMap(({ events }) => events.filter(({ type }) => type === 'mediaFault')), []);
   });

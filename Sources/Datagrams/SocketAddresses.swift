@@ -4,7 +4,7 @@ import RTC
 
 /// Between the system's socket addresses and ours.
 extension TransportAddress {
-    init?(_ storage: sockaddr_storage) {
+    package init?(_ storage: sockaddr_storage) {
         var storage = storage
         switch Int32(storage.ss_family) {
         case AF_INET:
@@ -36,7 +36,7 @@ extension TransportAddress {
     }
 
     /// For a socket of the given family; nil when it cannot reach the address.
-    func storage(ipv6: Bool) -> (sockaddr_storage, socklen_t)? {
+    package func storage(ipv6: Bool) -> (sockaddr_storage, socklen_t)? {
         var storage = sockaddr_storage()
         if ipv6 {
             withUnsafeMutablePointer(to: &storage) { pointer in

@@ -3,13 +3,15 @@ import Foundation
 import RTC
 
 /// A bound UDP socket.
-struct DatagramSocket {
-    var descriptor: Int32
-    var isIPv6: Bool
+package struct DatagramSocket: Sendable {
+    package var descriptor: Int32
+    package var isIPv6: Bool
+
+    package init(descriptor: Int32, isIPv6: Bool) { (self.descriptor, self.isIPv6) = (descriptor, isIPv6) }
 }
 
 /// Reads and writes many datagrams.
-protocol DatagramIO: AnyObject {
+package protocol DatagramIO: AnyObject {
     /// Whether messages of several segments can be sent.
     var joins: Bool { get }
     /// Reads what one call brings and hands it over; the memory stays until the next call.
@@ -27,17 +29,26 @@ private let longestDatagram = 2048
 
 #if os(Linux)
 /// recvmmsg, sendmmsg, and segmentation by the kernel.
-final class BatchedDatagrams: DatagramIO {
-    let burst = 64
-    let joins: Bool
+package final class BatchedDatagrams: DatagramIO {
+    /// What the kernel hands over joined has up to 64 KiB.
+    private static let longestPiece = 65_536
+
+    package let burst: Int
+    package let joins: Bool
+    private let takesPieces: Bool
     private let batch: OpaquePointer
     private let sends: OpaquePointer
     private static let sendsAtOnce = 256
 
-    init?(probing socket: Int32) {
-        guard let batch = confab_batch_make(UInt32(burst), UInt32(longestDatagram)),
+    /// - Parameter takesPieces: whether sockets have `SocketOptions.joinSegments`.
+    package init?(probing socket: Int32, takesPieces: Bool = false) {
+        self.takesPieces = takesPieces
+        burst = takesPieces ? 32 : 64
+        let size = takesPieces ? Self.longestPiece : longestDatagram
+        guard let batch = confab_batch_make(UInt32(burst), UInt32(size)),
             let sends = confab_sends_make(UInt32(Self.sendsAtOnce))
         else { return nil }
+        if takesPieces { confab_batch_expect_segments(batch) }
         (self.batch, self.sends) = (batch, sends)
         joins = confab_has_segmentation(socket) != 0
     }
@@ -47,7 +58,7 @@ final class BatchedDatagrams: DatagramIO {
         confab_sends_free(sends)
     }
 
-    func receive(
+    package func receive(
         _ socket: DatagramSocket, _ body: (UnsafeMutableRawBufferPointer, TransportAddress) -> Void
     ) -> Int {
         let count = Int(confab_batch_receive(batch, socket.descriptor))
@@ -55,12 +66,20 @@ final class BatchedDatagrams: DatagramIO {
         for index in 0..<UInt32(count) {
             let length = Int(confab_batch_length(batch, index))
             guard length > 0, let source = TransportAddress(confab_batch_source(batch, index).pointee) else { continue }
-            body(UnsafeMutableRawBufferPointer(start: confab_batch_bytes(batch, index), count: length), source)
+            let piece = UnsafeMutableRawBufferPointer(start: confab_batch_bytes(batch, index), count: length)
+            let segment = takesPieces ? Int(confab_batch_segment(batch, index)) : 0
+            guard segment > 0, segment < length else {
+                body(piece, source)
+                continue
+            }
+            for start in stride(from: 0, to: length, by: segment) {
+                body(UnsafeMutableRawBufferPointer(rebasing: piece[start..<min(start + segment, length)]), source)
+            }
         }
         return count
     }
 
-    func send(_ arena: borrowing DatagramArena, on sockets: [DatagramSocket]) -> Int {
+    package func send(_ arena: borrowing DatagramArena, on sockets: [DatagramSocket]) -> Int {
         var lost = 0
         var next = 0
         let messages = arena.messages
@@ -108,14 +127,16 @@ final class BatchedDatagrams: DatagramIO {
 #endif
 
 /// recvfrom and sendto, which every system has.
-final class PlainDatagrams: DatagramIO {
-    let burst = 1
-    let joins = false
+package final class PlainDatagrams: DatagramIO {
+    package let burst = 1
+    package let joins = false
     private let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: longestDatagram, alignment: 16)
+
+    package init() {}
 
     deinit { memory.deallocate() }
 
-    func receive(
+    package func receive(
         _ socket: DatagramSocket, _ body: (UnsafeMutableRawBufferPointer, TransportAddress) -> Void
     ) -> Int {
         var source = sockaddr_storage()
@@ -130,7 +151,7 @@ final class PlainDatagrams: DatagramIO {
         return 1
     }
 
-    func send(_ arena: borrowing DatagramArena, on sockets: [DatagramSocket]) -> Int {
+    package func send(_ arena: borrowing DatagramArena, on sockets: [DatagramSocket]) -> Int {
         var lost = 0
         for message in arena.messages where message.path.socket < sockets.count {
             let socket = sockets[Int(message.path.socket)]

@@ -2,7 +2,7 @@ import CSockets
 import Foundation
 
 /// Waits until one of many sockets can be read from or written to.
-protocol Poller: AnyObject {
+package protocol Poller: AnyObject {
     func add(_ descriptor: Int32, tag: UInt32)
     /// Whether to hear of room for writing too.
     func watch(_ descriptor: Int32, tag: UInt32, writing: Bool)
@@ -12,17 +12,21 @@ protocol Poller: AnyObject {
 }
 
 #if os(Linux)
-final class EpollPoller: Poller {
+package final class EpollPoller: Poller {
     private let descriptor = epoll_create1(Int32(EPOLL_CLOEXEC))
     private var events = [epoll_event](repeating: epoll_event(), count: 256)
 
+    package init() {}
+
     deinit { close(descriptor) }
 
-    func add(_ socket: Int32, tag: UInt32) { control(EPOLL_CTL_ADD, socket, tag, writing: false) }
+    package func add(_ socket: Int32, tag: UInt32) { control(EPOLL_CTL_ADD, socket, tag, writing: false) }
 
-    func watch(_ socket: Int32, tag: UInt32, writing: Bool) { control(EPOLL_CTL_MOD, socket, tag, writing: writing) }
+    package func watch(_ socket: Int32, tag: UInt32, writing: Bool) {
+        control(EPOLL_CTL_MOD, socket, tag, writing: writing)
+    }
 
-    func remove(_ socket: Int32) { epoll_ctl(descriptor, EPOLL_CTL_DEL, socket, nil) }
+    package func remove(_ socket: Int32) { epoll_ctl(descriptor, EPOLL_CTL_DEL, socket, nil) }
 
     private func control(_ operation: Int32, _ socket: Int32, _ tag: UInt32, writing: Bool) {
         var event = epoll_event()
@@ -31,7 +35,7 @@ final class EpollPoller: Poller {
         epoll_ctl(descriptor, operation, socket, &event)
     }
 
-    func wait(_ milliseconds: Int32, _ body: (UInt32, Bool, Bool) -> Void) {
+    package func wait(_ milliseconds: Int32, _ body: (UInt32, Bool, Bool) -> Void) {
         let count = epoll_wait(descriptor, &events, Int32(events.count), milliseconds)
         guard count > 0 else { return }
         for index in 0..<Int(count) {
@@ -45,27 +49,29 @@ final class EpollPoller: Poller {
 #endif
 
 /// The same by poll(2), which every system has; it looks at all sockets each time.
-final class PlainPoller: Poller {
+package final class PlainPoller: Poller {
     private var entries: [pollfd] = []
     private var tags: [UInt32] = []
 
-    func add(_ descriptor: Int32, tag: UInt32) {
+    package init() {}
+
+    package func add(_ descriptor: Int32, tag: UInt32) {
         entries.append(pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0))
         tags.append(tag)
     }
 
-    func watch(_ descriptor: Int32, tag: UInt32, writing: Bool) {
+    package func watch(_ descriptor: Int32, tag: UInt32, writing: Bool) {
         guard let index = entries.firstIndex(where: { $0.fd == descriptor }) else { return }
         entries[index].events = Int16(POLLIN) | (writing ? Int16(POLLOUT) : 0)
     }
 
-    func remove(_ descriptor: Int32) {
+    package func remove(_ descriptor: Int32) {
         guard let index = entries.firstIndex(where: { $0.fd == descriptor }) else { return }
         entries.remove(at: index)
         tags.remove(at: index)
     }
 
-    func wait(_ milliseconds: Int32, _ body: (UInt32, Bool, Bool) -> Void) {
+    package func wait(_ milliseconds: Int32, _ body: (UInt32, Bool, Bool) -> Void) {
         guard poll(&entries, nfds_t(entries.count), milliseconds) > 0 else { return }
         // `body` may add and remove.
         let ready = zip(entries, tags).filter { $0.0.revents != 0 }

@@ -2,33 +2,33 @@ import RTC
 
 /// What is to be sent, back to back in one piece of memory, until the loop sends it all at once.
 ///
-/// Neighbours that go the same way and have the same length become one message, which the kernel cuts up again (UDP GSO): the
-/// packets of a video frame cost one system call's work instead of several.
-struct DatagramArena: ~Copyable {
-    struct Message {
-        var path: Path
-        var offset: Int
-        var length: Int
+/// Neighbours that go the same way and have the same length become one message, which the kernel cuts up again (UDP
+/// GSO): the packets of a video frame cost one system call's work instead of several.
+package struct DatagramArena: ~Copyable {
+    package struct Message {
+        package var path: Path
+        package var offset: Int
+        package var length: Int
         /// Of each datagram in it; the last may be shorter.
-        var segment: Int
-        var count: Int
+        package var segment: Int
+        package var count: Int
     }
 
     /// A loop's wake-up seldom has more to send; when it does it is sent in parts.
-    static let size = 512 * 1024
+    package static let size = 512 * 1024
     /// The kernel's UDP_MAX_SEGMENTS.
-    static let mostSegments = 64
+    package static let mostSegments = 64
     /// What IPv4 can carry, and some room for headers.
-    static let longestMessage = 65_000
+    package static let longestMessage = 65_000
 
     private let memory: UnsafeMutableRawBufferPointer
     private var used = 0
     private var prepared = 0
-    private(set) var messages: [Message] = []
+    package private(set) var messages: [Message] = []
     private let joins: Bool
 
     /// - Parameter joins: whether the kernel can cut messages up.
-    init(joins: Bool) {
+    package init(joins: Bool) {
         memory = .allocate(byteCount: Self.size, alignment: 16)
         self.joins = joins
         messages.reserveCapacity(1024)
@@ -36,16 +36,16 @@ struct DatagramArena: ~Copyable {
 
     deinit { memory.deallocate() }
 
-    var isEmpty: Bool { messages.isEmpty }
+    package var isEmpty: Bool { messages.isEmpty }
 
     /// Memory for the next datagram, or nil when what is here has to be sent first.
-    mutating func prepare(_ capacity: Int) -> UnsafeMutableRawBufferPointer? {
+    package mutating func prepare(_ capacity: Int) -> UnsafeMutableRawBufferPointer? {
         guard used + capacity <= memory.count else { return nil }
         prepared = capacity
         return UnsafeMutableRawBufferPointer(rebasing: memory[used..<used + capacity])
     }
 
-    mutating func commit(_ count: Int, on path: Path) {
+    package mutating func commit(_ count: Int, on path: Path) {
         guard count > 0, count <= prepared else { return }
         defer {
             used += count
@@ -59,11 +59,11 @@ struct DatagramArena: ~Copyable {
         }
     }
 
-    func bytes(of message: Message) -> UnsafeMutableRawBufferPointer {
+    package func bytes(of message: Message) -> UnsafeMutableRawBufferPointer {
         UnsafeMutableRawBufferPointer(rebasing: memory[message.offset..<message.offset + message.length])
     }
 
-    mutating func clear() {
+    package mutating func clear() {
         used = 0
         messages.removeAll(keepingCapacity: true)
     }

@@ -3,25 +3,25 @@ import Foundation
 import RTC
 
 /// Making sockets, and what is set on them.
-enum SocketOptions {
+package enum SocketOptions {
     /// Two seconds of 8 Mbit/s in each direction: a loop that is late for a moment loses nothing.
     private static let datagramBuffer: Int32 = 4 << 20
     /// The system's, for a connection that is to show early when it cannot keep up.
     private static let streamBuffer: Int32 = 128 << 10
 
-    static func makeNonBlocking(_ descriptor: Int32) {
+    package static func makeNonBlocking(_ descriptor: Int32) {
         _ = fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) | O_NONBLOCK)
         _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
     }
 
-    static func configureStream(_ descriptor: Int32) {
+    package static func configureStream(_ descriptor: Int32) {
         makeNonBlocking(descriptor)
         set(descriptor, Int32(IPPROTO_TCP), TCP_NODELAY, 1)
         set(descriptor, SOL_SOCKET, SO_SNDBUF, streamBuffer)
     }
 
     /// A UDP socket for media.
-    static func datagram(_ address: TransportAddress) throws(MediaPlaneError) -> Int32 {
+    package static func datagram(_ address: TransportAddress) throws(SocketError) -> Int32 {
         let descriptor = try open(address, kind: datagramKind)
         set(descriptor, SOL_SOCKET, SO_RCVBUF, datagramBuffer)
         set(descriptor, SOL_SOCKET, SO_SNDBUF, datagramBuffer)
@@ -33,18 +33,29 @@ enum SocketOptions {
         return descriptor
     }
 
+    /// Has the kernel hand over in one piece what one sender sent in one call (UDP GRO), where it can.
+    /// - Returns: whether it does.
+    @discardableResult
+    package static func joinSegments(_ descriptor: Int32) -> Bool {
+        #if os(Linux)
+        confab_join_segments(descriptor) != 0
+        #else
+        false
+        #endif
+    }
+
     /// A TCP socket that takes connections.
-    static func listener(_ address: TransportAddress) throws(MediaPlaneError) -> Int32 {
+    package static func listener(_ address: TransportAddress) throws(SocketError) -> Int32 {
         let descriptor = try open(address, kind: streamKind)
         guard listen(descriptor, 128) == 0 else {
             close(descriptor)
-            throw MediaPlaneError("TCP \(address) cannot be listened on: \(reason).")
+            throw SocketError("TCP \(address) cannot be listened on: \(reason).")
         }
         return descriptor
     }
 
     /// The port that the system chose.
-    static func port(of descriptor: Int32) -> UInt16? {
+    package static func port(of descriptor: Int32) -> UInt16? {
         var storage = sockaddr_storage()
         var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
         let result = withUnsafeMutablePointer(to: &storage) { pointer in
@@ -53,10 +64,10 @@ enum SocketOptions {
         return result == 0 ? TransportAddress(storage)?.port : nil
     }
 
-    private static func open(_ address: TransportAddress, kind: Int32) throws(MediaPlaneError) -> Int32 {
+    private static func open(_ address: TransportAddress, kind: Int32) throws(SocketError) -> Int32 {
         let what = kind == datagramKind ? "UDP" : "TCP"
         let descriptor = socket(address.isIPv4 ? AF_INET : AF_INET6, kind, 0)
-        guard descriptor >= 0 else { throw MediaPlaneError("No \(what) socket can be made: \(reason).") }
+        guard descriptor >= 0 else { throw SocketError("No \(what) socket can be made: \(reason).") }
         makeNonBlocking(descriptor)
         if !address.isIPv4 { set(descriptor, Int32(IPPROTO_IPV6), IPV6_V6ONLY, 1) }
         if kind == streamKind { set(descriptor, SOL_SOCKET, SO_REUSEADDR, 1) }
@@ -68,7 +79,7 @@ enum SocketOptions {
         guard result == 0 else {
             let reason = reason
             close(descriptor)
-            throw MediaPlaneError("\(what) \(address) cannot be opened for media: \(reason).")
+            throw SocketError("\(what) \(address) cannot be opened for media: \(reason).")
         }
         return descriptor
     }
@@ -87,4 +98,10 @@ enum SocketOptions {
     private static let datagramKind = SOCK_DGRAM
     private static let streamKind = SOCK_STREAM
     #endif
+}
+
+/// Why a socket cannot be had, in a sentence for whoever started the program.
+package struct SocketError: Error, CustomStringConvertible {
+    package var description: String
+    package init(_ description: String) { self.description = description }
 }

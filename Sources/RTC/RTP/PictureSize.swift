@@ -1,0 +1,151 @@
+/// The size of encoded pictures in pixels, before a receiver turns them (3GPP TS 26.114 §7.4.5).
+public struct PictureSize: Hashable, Sendable {
+    public var width: UInt16
+    public var height: UInt16
+
+    public init(width: UInt16, height: UInt16) { (self.width, self.height) = (width, height) }
+
+    public var area: Int { Int(width) * Int(height) }
+
+    /// Nil for nothing, and for more than any encoder makes.
+    init?(_ width: Int64, _ height: Int64) {
+        guard (1...Self.most).contains(width), (1...Self.most).contains(height) else { return nil }
+        self.init(width: UInt16(width), height: UInt16(height))
+    }
+
+    /// In pixels, each way; VP8 has 14 bits for it (RFC 6386 §9.1), and H.264's highest level is below it.
+    static let most: Int64 = 16384
+}
+
+extension PictureSize {
+    /// Of a keyframe of VP8 (RFC 6386 §9.1): a tag of three bytes, a start code, and 14 bits each way.
+    ///
+    /// - Parameter frame: the frame from its beginning, as much of it as there is.
+    init?(vp8 frame: UnsafeRawBufferPointer) {
+        guard frame.count >= 10, frame[0] & 1 == 0, frame[3] == 0x9d, frame[4] == 0x01, frame[5] == 0x2a else {
+            return nil
+        }
+        self.init(
+            Int64(frame[6]) | Int64(frame[7] & 0x3f) << 8, Int64(frame[8]) | Int64(frame[9] & 0x3f) << 8
+        )
+    }
+
+    /// Of a keyframe of VP9: the uncompressed header up to `frame_size` (VP9 bitstream specification §6.2).
+    ///
+    /// - Parameter frame: the frame from its beginning, as much of it as there is.
+    init?(vp9 frame: UnsafeRawBufferPointer) {
+        var reader = BitReader(frame)
+        guard reader.bits(2) == 2 else { return nil }
+        let profile = reader.bits(1) | reader.bits(1) << 1
+        if profile == 3 { reader.skip(1) }
+        // Nothing is shown again, and it is a keyframe.
+        guard !reader.bit(), !reader.bit() else { return nil }
+        reader.skip(2)
+        guard reader.bits(24) == 0x49_8342 else { return nil }
+        if profile >= 2 { reader.skip(1) }
+        let isRGB = reader.bits(3) == 7
+        let isSubsampled = profile == 0 || profile == 2
+        if isRGB { reader.skip(isSubsampled ? 0 : 1) } else { reader.skip(isSubsampled ? 1 : 4) }
+        let (width, height) = (Int64(reader.bits(16)) + 1, Int64(reader.bits(16)) + 1)
+        guard !reader.isExhausted else { return nil }
+        self.init(width, height)
+    }
+
+    /// Of a sequence parameter set of H.264 (§7.3.2.1.1), cropped as its decoder shows it.
+    ///
+    /// - Parameter unit: the NAL unit with its first byte, as much of it as there is.
+    init?(h264 unit: UnsafeRawBufferPointer) {
+        guard unit.count > 4, unit[0] & 0x1f == 7 else { return nil }
+        var reader = BitReader(UnsafeRawBufferPointer(rebasing: unit[1...]), skipsPrevention: true)
+        let profile = reader.bits(8)
+        reader.skip(16)
+        _ = reader.exponential()
+        var chroma: UInt32 = 1
+        if Self.profilesWithChroma.contains(profile) {
+            guard let format = Self.skipChroma(&reader) else { return nil }
+            chroma = format
+        }
+        _ = reader.exponential()
+        guard Self.skipOrder(&reader) else { return nil }
+        _ = reader.exponential()
+        reader.skip(1)
+        let (columns, rows) = (Int64(reader.exponential()) + 1, Int64(reader.exponential()) + 1)
+        let fields: Int64 = reader.bit() ? 1 : 2
+        reader.skip(fields == 2 ? 2 : 1)
+        var (cropped, croppedRows): (Int64, Int64) = (0, 0)
+        if reader.bit() {
+            cropped = Int64(reader.exponential()) + Int64(reader.exponential())
+            croppedRows = Int64(reader.exponential()) + Int64(reader.exponential())
+        }
+        guard !reader.isExhausted, columns <= Self.most / 16, rows <= Self.most / 16 else { return nil }
+        // §7.4.2.1.1: in units of the chroma samples, for both fields.
+        let unitX: Int64 = chroma == 1 || chroma == 2 ? 2 : 1
+        let unitY = (chroma == 1 ? 2 : 1) * fields
+        self.init(columns * 16 - cropped * unitX, rows * 16 * fields - croppedRows * unitY)
+    }
+
+    /// Those whose sets say more of colours.
+    private static let profilesWithChroma: Set<UInt32> = [100, 110, 122, 244, 44, 83, 86, 118, 128, 138, 139, 134, 135]
+
+    /// `chroma_format_idc`, 0 where the planes stand apart; nil for what is none.
+    private static func skipChroma(_ reader: inout BitReader) -> UInt32? {
+        var format = reader.exponential()
+        guard format <= 3 else { return nil }
+        if format == 3, reader.bit() { format = 0 }
+        _ = reader.exponential()
+        _ = reader.exponential()
+        reader.skip(1)
+        if reader.bit() { for list in 0..<(format == 3 ? 12 : 8) { skipScaling(&reader, list < 6 ? 16 : 64) } }
+        return format
+    }
+
+    /// A scaling list (§7.3.2.1.1.1), where it is present.
+    private static func skipScaling(_ reader: inout BitReader, _ count: Int) {
+        guard reader.bit() else { return }
+        var (last, next): (Int64, Int64) = (8, 8)
+        for _ in 0..<count where !reader.isExhausted {
+            if next != 0 { next = (last + reader.signedExponential()) & 255 }
+            if next != 0 { last = next }
+        }
+    }
+
+    /// What is said of the order of pictures.
+    private static func skipOrder(_ reader: inout BitReader) -> Bool {
+        switch reader.exponential() {
+        case 0: _ = reader.exponential()
+        case 1:
+            reader.skip(1)
+            _ = reader.exponential()
+            _ = reader.exponential()
+            let count = reader.exponential()
+            guard count <= 255 else { return false }
+            for _ in 0..<count { _ = reader.exponential() }
+        case 2: break
+        default: return false
+        }
+        return true
+    }
+}
+
+extension VideoPayloadFormat {
+    /// The size of the pictures that begin with this packet, where it says so: the first of a keyframe, and never for
+    /// AV1.
+    ///
+    /// - Parameter payload: of one packet, without padding.
+    public func pictureSize(_ payload: UnsafeRawBufferPointer) -> PictureSize? {
+        switch self {
+        case .vp8:
+            guard let descriptor = VP8Descriptor(payload), descriptor.isKeyframeStart else { return nil }
+            return PictureSize(vp8: UnsafeRawBufferPointer(rebasing: payload[descriptor.length...]))
+        case .vp9:
+            guard let descriptor = VP9Descriptor(payload), descriptor.isKeyframeStart else { return nil }
+            // The lowest of several layers is smaller than what they make together.
+            return descriptor.largestSize
+                ?? PictureSize(vp9: UnsafeRawBufferPointer(rebasing: payload[descriptor.length...]))
+        case .h264:
+            guard H264Payload(payload)?.hasSequenceParameterSet ?? false else { return nil }
+            return H264Payload.sequenceParameterSet(in: payload).flatMap { PictureSize(h264: $0) }
+        case .av1: return nil
+        }
+    }
+}

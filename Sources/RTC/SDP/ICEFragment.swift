@@ -1,0 +1,131 @@
+/// What an `application/trickle-ice-sdpfrag` says (RFC 8840 §9): the part of a description that is about ICE, without the
+/// description. WHIP trickles candidates and restarts ICE with it (RFC 9725 §4.3).
+///
+/// Lines that a fragment need not have are tolerated, as they are in descriptions: some clients send all of theirs.
+public struct ICEFragment: Hashable, Sendable {
+    /// Nil where the fragment has only candidates, which then are of the ICE session that there is.
+    public var ufrag: String?
+    public var pwd: String?
+    /// Of all sections together. What cannot be used is left out.
+    public var candidates: [Candidate] = []
+    public var hasEndOfCandidates = false
+
+    /// In bytes: 128 candidates of the longest kind, twice over.
+    public static let mostBytes = 64 * 1024
+
+    /// Reads a fragment in time linear in its length.
+    /// - Throws: `SDPError`, with a sentence for whoever wrote the client.
+    public init(parsing bytes: [UInt8]) throws(SDPError) {
+        let result = bytes.withUnsafeBytes { raw in
+            Result { () throws(SDPError) in try ICEFragment(reading: raw) }
+        }
+        self = try result.get()
+    }
+
+    private init(reading bytes: UnsafeRawBufferPointer) throws(SDPError) {
+        guard bytes.count <= Self.mostBytes else {
+            throw SDPError(.tooLarge, "A fragment has at most \(Self.mostBytes / 1024) KiB.")
+        }
+        var (rest, number) = (SDPBytes(bytes), 0)
+        var (transport, sections, hasCandidates) = (TransportDescription(), 0, false)
+        while !rest.isEmpty {
+            number += 1
+            var text = rest.take(until: UInt8(ascii: "\n"))
+            if text.last == UInt8(ascii: "\r") { text = text.dropLast() }
+            if text.isEmpty { continue }
+            try SDPParser.check(text, number: number)
+            guard let type = text.first, (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(type),
+                text.dropFirst(1).first == UInt8(ascii: "=")
+            else {
+                throw SDPError(.malformed, line: number, "A line is a small letter, an equals sign and a value.")
+            }
+            var line = SDPLine(number: number, text.dropFirst(2))
+            if type == UInt8(ascii: "m") {
+                sections += 1
+                guard sections <= SessionDescription.mostSections else {
+                    throw line.tooMany(SessionDescription.mostSections, "m= lines")
+                }
+                _ = try MediaSection(&line)
+            } else if type == UInt8(ascii: "a") {
+                hasCandidates = try Self.read(&line, into: &transport) || hasCandidates
+            }
+        }
+        guard transport.ufrag != nil || hasCandidates || transport.hasEndOfCandidates else {
+            throw SDPError(.missing, "A fragment has a=ice-ufrag and a=ice-pwd, or candidates.")
+        }
+        guard (transport.ufrag == nil) == (transport.pwd == nil) else {
+            throw SDPError(.missing, "a=ice-ufrag and a=ice-pwd come together.")
+        }
+        (ufrag, pwd, candidates) = (transport.ufrag, transport.pwd, transport.candidates)
+        hasEndOfCandidates = transport.hasEndOfCandidates
+    }
+
+    /// - Returns: whether it was a candidate, of use or not.
+    private static func read(
+        _ line: inout SDPLine, into transport: inout TransportDescription
+    ) throws(SDPError) -> Bool {
+        let name = line.take(until: UInt8(ascii: ":"))
+        guard name.count <= SDPAttribute.mostNameBytes, let attribute = SDPAttribute(rawValue: name.text) else {
+            return false
+        }
+        let (ufrag, pwd) = (transport.ufrag, transport.pwd)
+        switch attribute {
+        case .iceUfrag, .icePwd, .candidate, .endOfCandidates: try transport.read(attribute, &line)
+        default: return false
+        }
+        // One transport carries everything, so all sections are of one ICE session.
+        guard ufrag ?? transport.ufrag == transport.ufrag, pwd ?? transport.pwd == transport.pwd else {
+            throw SDPError(.duplicate, line: line.number, "A fragment is of one ICE session: it has one ufrag and pwd.")
+        }
+        return attribute == .candidate
+    }
+}
+
+extension SessionDescription {
+    /// What an answer says about ICE, as a fragment (RFC 8840 §9): the credentials and candidates of the section that carries
+    /// the transport.
+    public var iceFragment: String {
+        let tagged = bundleGroups.first?.first
+        guard
+            let carrier = sections.first(where: { $0.mid == tagged && $0.isActive })
+                ?? sections.first(where: \.isActive)
+        else { return "" }
+        let own = carrier.transport.completed(from: transport)
+        var lines: [String] = []
+        if isICELite { lines.append("a=ice-lite") }
+        if let group = bundleGroups.first { lines.append("a=group:BUNDLE " + group.joined(separator: " ")) }
+        let formats = carrier.isRTP ? carrier.payloads.map { "\($0.payloadType)" } : carrier.formats
+        lines.append("m=\(carrier.kind.name) 9 \(carrier.protocolName) " + formats.joined(separator: " "))
+        if let mid = carrier.mid { lines.append("a=mid:" + mid) }
+        if let ufrag = own.ufrag { lines.append("a=ice-ufrag:" + ufrag) }
+        if let pwd = own.pwd { lines.append("a=ice-pwd:" + pwd) }
+        lines += own.candidates.map { "a=candidate:" + $0.line }
+        if own.hasEndOfCandidates { lines.append("a=end-of-candidates") }
+        return lines.map { $0 + "\r\n" }.joined()
+    }
+
+    /// The credentials of the transport that a bundled description is about: those of the section that carries it.
+    public var iceCredentials: (ufrag: String, pwd: String)? {
+        let tagged = bundleGroups.first?.first
+        let carrier = sections.first { $0.mid == tagged } ?? sections.first { $0.transport.ufrag != nil }
+        let own = (carrier?.transport ?? TransportDescription()).completed(from: transport)
+        guard let ufrag = own.ufrag, let pwd = own.pwd else { return nil }
+        return (ufrag, pwd)
+    }
+
+    /// The description as text without credentials and candidates, cut where credentials that hold for all sections belong:
+    /// with others in between, it is the offer of an ICE restart (RFC 8839 §4.4.3).
+    public var textAroundCredentials: (head: String, tail: String) {
+        var bare = self
+        (bare.transport.ufrag, bare.transport.pwd, bare.transport.candidates) = (nil, nil, [])
+        for index in bare.sections.indices {
+            (bare.sections[index].transport.ufrag, bare.sections[index].transport.pwd) = (nil, nil)
+            bare.sections[index].transport.candidates = []
+        }
+        let sections = bare.sections
+        bare.sections = []
+        let head = bare.text
+        bare.sections = sections
+        return (head, String(decoding: bare.text.utf8.dropFirst(head.utf8.count), as: UTF8.self))
+    }
+}

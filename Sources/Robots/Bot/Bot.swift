@@ -1,0 +1,174 @@
+import Datagrams
+import RTC
+import Wire
+
+/// A client that shows a film, repeats what people write, and records what they show: with it one person alone can try
+/// everything. It owns one line to the server and two media connections; where it is, its `Visit` knows.
+///
+/// ```swift
+/// let bot = try await Bot.connect(plan, on: loop) { print($0) }
+/// try await bot.run()
+/// ```
+public final class Bot: Sendable {
+    private let plan: BotPlan
+    private let client: RobotClient
+    private let media: BotMedia
+    private let turns: RouletteTurns
+    private let number: Int
+    private let tell: @Sendable (String) -> Void
+
+    /// Several bots of one process that must not meet each other.
+    public struct Company: Sendable {
+        let turns = RouletteTurns()
+        public init() {}
+    }
+
+    /// Opens the line and negotiates media.
+    ///
+    /// - Parameters:
+    ///   - number: which of the company it is.
+    ///   - tell: takes a line about what happens, without a line feed; called from any thread.
+    /// - Throws: a `RobotError` or the server's `WireError`, both with a sentence.
+    public static func connect(
+        _ plan: BotPlan, number: Int = 0, of company: Company = Company(), on loop: RobotLoop,
+        tell: @escaping @Sendable (String) -> Void
+    ) async throws -> Bot {
+        var hello = Hello()
+        (hello.name, hello.client) = (plan.name, "confab bot")
+        if case .session(_, let token) = plan.place { hello.token = token }
+        let client = try await RobotClient.connect(to: plan.server, hello: hello)
+        do {
+            try check(plan, client.welcome)
+            let media = BotMedia(plan, on: loop, tell: tell)
+            try await media.connect(over: client)
+            return Bot(plan, client, media, number, company.turns, tell)
+        } catch {
+            await client.close()
+            throw error
+        }
+    }
+
+    private init(
+        _ plan: BotPlan, _ client: RobotClient, _ media: BotMedia, _ number: Int, _ turns: RouletteTurns,
+        _ tell: @escaping @Sendable (String) -> Void
+    ) {
+        (self.plan, self.client, self.media) = (plan, client, media)
+        (self.number, self.turns, self.tell) = (number, turns, tell)
+    }
+
+    private static func check(_ plan: BotPlan, _ welcome: Welcome) throws {
+        guard let routed = welcome.media else {
+            throw RobotError("This server routes no media, and the bot needs routed sessions.")
+        }
+        if case .roulette = plan.place, routed.roulette != .routed {
+            throw RobotError("The roulette of this server is relayed, and the bot needs routed media.")
+        }
+    }
+
+    /// Goes where the plan says and stays there, until the task is cancelled or the line ends.
+    ///
+    /// - Throws: why it ended, when nobody cancelled it.
+    public func run() async throws {
+        let outcome: Result<Void, any Error>
+        do {
+            switch plan.place {
+            case .session(let session, let token): try await stay(in: session, token)
+            case .roulette: try await play()
+            }
+            outcome = .success(())
+        } catch {
+            outcome = .failure(error)
+        }
+        await turns.release(number)
+        await media.close()
+        await client.close()
+        if !Task.isCancelled { try outcome.get() }
+    }
+
+    private func ended() -> RobotError { RobotError(client.ending ?? "The line to the server ended.") }
+
+    // MARK: In a session
+
+    private func stay(in session: SessionID, _ token: String) async throws {
+        var visit = Visit(client, media, Conversation(saying: plan.line), tell)
+        try await visit.enter(publishing: session, token, as: plan)
+        tell("In the session")
+        for await event in client.events {
+            try await visit.hear(event)
+            if case .left(let left) = event, left.session == session {
+                throw RobotError("The bot was put out of the session (\(left.reason.rawValue)).")
+            }
+        }
+        if !Task.isCancelled { throw ended() }
+    }
+
+    // MARK: In the roulette
+
+    private func play() async throws {
+        var match: MatchID?
+        var visit: Visit?
+        try await wait()
+        for await event in client.events {
+            switch event {
+            case .matched(let matched):
+                match = matched.match
+                visit = try await meet(matched)
+                if visit == nil { match = nil }
+            case .ended(let ended) where ended.match == match:
+                tell(Self.sentence(ended.reason))
+                await turns.end(ended.match, of: number)
+                await visit?.leave()
+                (match, visit) = (nil, nil)
+                try await wait(isInQueue: true)
+            case .partner(let partner) where partner.match == match:
+                tell(partner.state == .reconnecting ? "The partner dropped and may come back" : "The partner is back")
+            default: try await visit?.hear(event)
+            }
+        }
+        if !Task.isCancelled { throw ended() }
+    }
+
+    /// Enters the queue when no other bot of the company is in it.
+    ///
+    /// - Parameter isInQueue: the server has put it there by itself, after a match.
+    private func wait(isInQueue: Bool = false) async throws {
+        let isTurn = await turns.tryTaking(number)
+        if !isTurn {
+            if isInQueue { try await client.stop() }
+            guard await turns.take(number) else { return }
+        }
+        if !isTurn || !isInQueue { try await client.start(Start(mode: .video, name: plan.name)) }
+        tell("In the roulette; waiting for a partner")
+    }
+
+    /// - Returns: nil if nothing came of it: the partner had gone, or is of the same company.
+    private func meet(_ matched: Matched) async throws -> Visit? {
+        guard await turns.begin(matched.match, of: number) else {
+            // The other one hears that its partner left, and waits on.
+            try await client.stop()
+            try await wait()
+            return nil
+        }
+        await turns.release(number)
+        tell("Met somebody" + (matched.partner.name.isEmpty ? "" : ": \(printable(matched.partner.name))"))
+        var visit = Visit(client, media, Conversation(saying: plan.line), tell)
+        do {
+            let (publish, subscribe) = (matched.publish, matched.subscribe)
+            try await visit.enter(publishing: publish.session, publish.token, as: plan)
+            if subscribe.session != publish.session { try await visit.enter(subscribe.session, subscribe.token) }
+        } catch let error as WireError where error.code.isToken || error.code == .notJoined {
+            // It was over before the bot had come: `ended` follows.
+            return visit
+        }
+        return visit
+    }
+
+    private static func sentence(_ reason: EndReason) -> String {
+        switch reason {
+        case .partnerNext: "The partner moved on"
+        case .partnerLeft: "The partner left"
+        case .banned: "The bot was banned"
+        case .next, .stopped, .blocked: "The chat is over"
+        }
+    }
+}

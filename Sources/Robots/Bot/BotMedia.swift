@@ -1,0 +1,119 @@
+import Datagrams
+import RTC
+import Wire
+
+/// A bot's two connections with the server: one to show its programme, one for what it records. Its functions may be called
+/// from anywhere.
+///
+/// Unchecked: what changes is used on the loop's thread alone.
+final class BotMedia: RobotHandler, @unchecked Sendable {
+    /// Streams recorded at a time. More would be a meeting, which is recorded by the server.
+    static let mostStreams = 8
+    static let sent = MediaMids(audio: "a", video: "v")
+
+    private let loop: RobotLoop
+    private let plan: BotPlan
+    private let tell: @Sendable (String) -> Void
+    private var sending: RobotConnection?
+    private var receiving: RobotConnection?
+    private var recorder: StreamRecorder?
+    private var places: [StreamID?] = Array(repeating: nil, count: mostStreams)
+    private var hasTold = false
+
+    init(_ plan: BotPlan, on loop: RobotLoop, tell: @escaping @Sendable (String) -> Void) {
+        (self.plan, self.loop, self.tell) = (plan, loop, tell)
+        recorder = plan.directory.map { StreamRecorder(directory: $0, tell: tell) }
+    }
+
+    // MARK: Connecting
+
+    /// Negotiates both connections; media flows as soon as there is a path.
+    func connect(over client: RobotClient) async throws {
+        try await connect(over: client, .send, Self.offered(plan.programme))
+        if plan.directory != nil { try await connect(over: client, .receive, Self.received) }
+    }
+
+    private static func offered(_ programme: Programme) -> [OfferedMedia] {
+        (programme.hasAudio ? [.audio(mid: "a", .sendonly)] : [])
+            + (programme.hasVideo ? [.video(mid: "v", .sendonly)] : [])
+    }
+
+    private static var received: [OfferedMedia] {
+        (0..<mostStreams).flatMap { number in
+            [.audio(mid: "a\(number)", .recvonly), OfferedMedia.video(mid: "v\(number)", .recvonly)]
+        }
+    }
+
+    private func connect(over client: RobotClient, _ side: MediaSide, _ media: [OfferedMedia]) async throws {
+        let (connection, offer) = try await loop.run { [self] in
+            let connection = try loop.open(ipv6: plan.isIPv6)
+            connection.handler = self
+            return (connection, connection.offer(media))
+        }
+        do {
+            let answer = try await client.offer(side, sdp: offer)
+            try await loop.run { [self] in
+                try connection.accept(answer: answer, now: .monotonic)
+                if side == .send {
+                    connection.source = ProgrammePlayer(plan.programme, using: &connection.random)
+                    sending = connection
+                } else {
+                    receiving = connection
+                }
+            }
+        } catch {
+            loop.perform { [self] in loop.end(connection) }
+            throw error
+        }
+    }
+
+    func close() async {
+        try? await loop.run { [self] in
+            recorder?.endAll(now: .monotonic)
+            for connection in [sending, receiving] { if let connection { loop.end(connection) } }
+            (sending, receiving) = (nil, nil)
+        }
+    }
+
+    // MARK: Recording
+
+    /// Where a stream will be recorded; nil when as many are recorded as can be, or none.
+    func begin(_ stream: StreamID) async throws -> MediaMids? {
+        try await loop.run { [self] in
+            guard let recorder, let number = places.firstIndex(where: { $0 == nil }), !places.contains(stream) else {
+                return nil
+            }
+            places[number] = stream
+            let mids = MediaMids(audio: "a\(number)", video: "v\(number)")
+            recorder.begin("\(stream)", audioMid: mids.audio, videoMid: mids.video)
+            return mids
+        }
+    }
+
+    func end(_ stream: StreamID) async {
+        try? await loop.run { [self] in
+            guard let number = places.firstIndex(of: stream) else { return }
+            places[number] = nil
+            recorder?.end(audioMid: "a\(number)", videoMid: "v\(number)", now: .monotonic)
+        }
+    }
+
+    // MARK: RobotHandler
+
+    func received(_ packet: RobotPacket, of reception: RobotReception, over connection: RobotConnection) {
+        recorder?.received(packet, of: reception, over: connection)
+    }
+
+    func stateChanged(of connection: RobotConnection) {
+        guard !hasTold else { return }
+        switch connection.state {
+        case .failed(.noPath):
+            hasTold = true
+            tell("No media gets through: the server's media port cannot be reached by UDP.")
+        case .failed(.dtls):
+            hasTold = true
+            tell("No media gets through: there is no agreement on keys with the server.")
+        default: break
+        }
+    }
+}

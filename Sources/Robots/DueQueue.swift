@@ -1,0 +1,67 @@
+import RTC
+
+/// When each of many is due, the first of them at hand: a binary heap that knows where each stands, so that a time that
+/// changes is moved rather than added again.
+struct DueQueue {
+    private var heap: [(at: MediaTime, number: Int)] = []
+    /// By number: where in the heap, or -1.
+    private var places: [Int] = []
+
+    var first: (at: MediaTime, number: Int)? { heap.first }
+
+    /// - Parameters:
+    ///   - number: from 0, and not many above those that were used before.
+    ///   - at: nil takes it out.
+    mutating func set(_ number: Int, _ at: MediaTime?) {
+        while places.count <= number { places.append(-1) }
+        let place = places[number]
+        guard let at else { return remove(number, place) }
+        if place < 0 {
+            heap.append((at, number))
+            places[number] = heap.count - 1
+            rise(heap.count - 1)
+        } else if heap[place].at != at {
+            let before = heap[place].at
+            heap[place].at = at
+            if at < before { rise(place) } else { sink(place) }
+        }
+    }
+
+    private mutating func remove(_ number: Int, _ place: Int) {
+        guard place >= 0 else { return }
+        let last = heap.count - 1
+        if place != last { exchange(place, last) }
+        heap.removeLast()
+        places[number] = -1
+        guard place < heap.count else { return }
+        rise(place)
+        sink(place)
+    }
+
+    private mutating func rise(_ from: Int) {
+        var place = from
+        while place > 0, heap[place].at < heap[(place - 1) / 2].at {
+            exchange(place, (place - 1) / 2)
+            place = (place - 1) / 2
+        }
+    }
+
+    private mutating func sink(_ from: Int) {
+        var place = from
+        while true {
+            var least = place
+            let (left, right) = (2 * place + 1, 2 * place + 2)
+            if left < heap.count, heap[left].at < heap[least].at { least = left }
+            if right < heap.count, heap[right].at < heap[least].at { least = right }
+            guard least != place else { return }
+            exchange(place, least)
+            place = least
+        }
+    }
+
+    private mutating func exchange(_ one: Int, _ other: Int) {
+        heap.swapAt(one, other)
+        places[heap[one].number] = one
+        places[heap[other].number] = other
+    }
+}

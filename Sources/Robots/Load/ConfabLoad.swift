@@ -1,0 +1,68 @@
+import RTC
+import Wire
+
+/// Our own server as a load's target.
+struct ConfabLoad: LoadTarget {
+    /// Where people come from: a server counts what comes from one address, and all of 127.0.0.0/8 is this machine.
+    private static let peoplePerAddress = 20
+
+    let server: String
+    /// A session and a token for somebody in a room.
+    let admit: @Sendable (_ room: Int) throws -> Admission
+
+    func enter(room: Int, number: Int) async throws -> any LoadSeat {
+        let admission = try admit(room)
+        var hello = Hello()
+        hello.name = "Load \(number)"
+        hello.client = "confab-bench"
+        let isHere = ["127.0.0.1", "localhost"].contains(try RobotPlace(server).host)
+        let address = number / Self.peoplePerAddress
+        let source = isHere ? "127.1.\(address / 250).\(address % 250 + 1)" : nil
+        let client = try await RobotClient.connect(to: server, hello: hello, from: source)
+        let joined = try await client.join(admission.session, token: admission.token)
+        guard joined.mediaMode == .routed else {
+            throw RobotError("The session is relayed: its media does not go through the server. Give a routed one.")
+        }
+        return ConfabSeat(client: client, session: admission.session)
+    }
+
+    func leave() async {}
+}
+
+private struct ConfabSeat: LoadSeat {
+    let client: RobotClient
+    let session: SessionID
+
+    func publish(on loop: RobotLoop, phase: MediaInterval) async throws -> (RobotConnection, LoadStream) {
+        let connection = try await client.openMedia(.send, on: loop) { connection in
+            connection.offer([.audio(mid: "a", .sendonly), .video(mid: "v", .sendonly)])
+        }
+        try await loop.run {
+            connection.source = LoadSource(of: connection, now: loop.now, phase: phase)
+        }
+        var publish = Publish()
+        (publish.session, publish.mids) = (session, MediaMids(audio: "a", video: "v"))
+        let stream = try await client.publish(publish)
+        return (connection, .confab("\(stream.id)"))
+    }
+
+    func watch(_ streams: [LoadStream], on loop: RobotLoop, meter: LoadMeterBox) async throws -> RobotConnection {
+        let count = streams.count
+        let connection = try await client.openMedia(.receive, on: loop) { connection in
+            connection.complains = false
+            connection.handler = meter.meter
+            let sections = (0..<count).flatMap { slot in
+                [OfferedMedia.audio(mid: "a\(slot)", .recvonly), .video(mid: "v\(slot)", .recvonly)]
+            }
+            return connection.offer(sections)
+        }
+        for (slot, stream) in streams.enumerated() {
+            guard case .confab(let text) = stream, let stream = StreamID(text) else { throw RobotError.unexpected }
+            let mids = MediaMids(audio: "a\(slot)", video: "v\(slot)")
+            try await client.subscribe(Subscribe(session: session, stream: stream, mids: mids))
+        }
+        return connection
+    }
+
+    func leave() async { await client.close() }
+}

@@ -1,0 +1,73 @@
+import RTC
+
+/// Janus' VideoRoom as a load's target, driven as its own demo does: a handle for each who publishes, and one with all
+/// streams for each who watches.
+///
+/// Janus has to be ICE-lite (`ice_lite` in janus.jcfg): robots are the controlling end, and answer no checks.
+final class JanusLoad: LoadTarget {
+    private let session: JanusSession
+    /// So that runs after each other do not meet.
+    private let base = Int64.random(in: 1_000_000..<1_000_000_000)
+
+    init(_ server: String, rooms count: Int) async throws {
+        session = try await JanusSession.open(server)
+        let handle = try await session.attach()
+        for room in 0..<count {
+            var body = JanusBody(request: "create", room: base + Int64(room))
+            // Without a bound for bit rates, as ours has none.
+            (body.publishers, body.bitrate) = (10_000, 0)
+            (body.audiocodec, body.videocodec) = ("opus", "vp8")
+            _ = try await session.ask(handle, body)
+        }
+    }
+
+    func enter(room: Int, number: Int) async throws -> any LoadSeat {
+        JanusSeat(session: session, room: base + Int64(room), number: number)
+    }
+
+    func leave() async { await session.close() }
+}
+
+private struct JanusSeat: LoadSeat {
+    let session: JanusSession
+    let room: Int64
+    let number: Int
+
+    func publish(on loop: RobotLoop, phase: MediaInterval) async throws -> (RobotConnection, LoadStream) {
+        let handle = try await session.attach()
+        let (connection, sdp) = try await loop.run {
+            let connection = try loop.open()
+            // It would answer `active` to `actpass`.
+            connection.offeredSetup = .active
+            return (connection, connection.offer([.audio(mid: "a", .sendonly), .video(mid: "v", .sendonly)]))
+        }
+        let body = JanusBody(
+            request: "joinandconfigure", room: room, ptype: "publisher", display: "load \(number)")
+        let answer = try await session.ask(handle, body, JanusDescription(type: "offer", sdp: sdp))
+        guard let jsep = answer.jsep, let feed = answer.plugindata?.data?.id else { throw RobotError.unexpected }
+        try await loop.run {
+            try connection.accept(answer: jsep.sdp, now: loop.now)
+            connection.source = LoadSource(of: connection, now: loop.now, phase: phase)
+        }
+        return (connection, .janus(feed))
+    }
+
+    func watch(_ streams: [LoadStream], on loop: RobotLoop, meter: LoadMeterBox) async throws -> RobotConnection {
+        let handle = try await session.attach()
+        var body = JanusBody(request: "join", room: room, ptype: "subscriber")
+        body.streams = streams.compactMap { if case .janus(let feed) = $0 { JanusBody.Feed(feed: feed) } else { nil } }
+        guard let offer = try await session.ask(handle, body).jsep else { throw RobotError.unexpected }
+        let (connection, sdp) = try await loop.run {
+            let connection = try loop.open()
+            connection.complains = false
+            connection.handler = meter.meter
+            return (connection, try connection.answer(offer: offer.sdp, now: loop.now))
+        }
+        _ = try await session.ask(
+            handle, JanusBody(request: "start", room: room), JanusDescription(type: "answer", sdp: sdp))
+        return connection
+    }
+
+    /// The session's end is everybody's.
+    func leave() async {}
+}

@@ -1,0 +1,158 @@
+import Foundation
+import Synchronization
+
+/// A session description as Janus' messages carry it.
+struct JanusDescription: Codable, Sendable {
+    var type: String
+    var sdp: String
+}
+
+/// What the VideoRoom plugin is asked, of all requests that a load makes.
+struct JanusBody: Encodable, Sendable {
+    struct Feed: Encodable, Sendable {
+        var feed: Int64
+    }
+
+    var request: String
+    var room: Int64?
+    var ptype: String?
+    var display: String?
+    var streams: [Feed]?
+    // Of a room.
+    var publishers: Int?
+    var bitrate: Int?
+    var audiocodec: String?
+    var videocodec: String?
+}
+
+private struct JanusRequest: Encodable {
+    var janus: String
+    var transaction: String
+    var plugin: String?
+    var body: JanusBody?
+    var jsep: JanusDescription?
+}
+
+/// Any of its answers and events.
+struct JanusMessage: Decodable, Sendable {
+    struct Made: Decodable, Sendable {
+        var id: Int64
+    }
+    struct Failure: Decodable, Sendable {
+        var code: Int
+        var reason: String
+    }
+    struct PluginData: Decodable, Sendable {
+        var data: PluginAnswer?
+    }
+    struct PluginAnswer: Decodable, Sendable {
+        var videoroom: String?
+        var error: String?
+        var id: Int64?
+    }
+
+    var janus: String
+    var transaction: String?
+    var data: Made?
+    var error: Failure?
+    var plugindata: PluginData?
+    var jsep: JanusDescription?
+}
+
+/// One session with a Janus, over its HTTP API (https://janus.conf.meetecho.com/docs/rest.html). All that a load does
+/// goes through one: its events are polled by one request at a time.
+final class JanusSession: Sendable {
+    private typealias Waiting = CheckedContinuation<JanusMessage, any Error>
+
+    private let http: LoadHTTP
+    private let path: String
+    private let transactions = Mutex(0)
+    private let waiting = Mutex<[String: Waiting]>([:])
+    private let poll = Mutex<Task<Void, Never>?>(nil)
+
+    private init(_ http: LoadHTTP, _ path: String) { (self.http, self.path) = (http, path) }
+
+    /// - Parameter server: `http://host:8088/janus`.
+    static func open(_ server: String) async throws -> JanusSession {
+        let place = try RobotPlace(server)
+        let base = URLComponents(string: server)?.path ?? ""
+        let outer = JanusSession(LoadHTTP(place: place), base.isEmpty || base == "/" ? "/janus" : base)
+        let made = try await outer.say("create")
+        guard let id = made.data?.id else { throw RobotError("There is no Janus at \(server).") }
+        let session = JanusSession(outer.http, "\(outer.path)/\(id)")
+        session.poll.withLock { $0 = Task { await session.listen() } }
+        return session
+    }
+
+    func close() async {
+        poll.withLock { $0?.cancel() }
+        _ = try? await say("destroy")
+    }
+
+    /// A handle of the VideoRoom plugin.
+    func attach() async throws -> Int64 {
+        guard let id = try await say("attach", plugin: "janus.plugin.videoroom").data?.id else {
+            throw RobotError("This Janus has no VideoRoom.")
+        }
+        return id
+    }
+
+    /// Asks the plugin, and waits for what it has to say.
+    func ask(_ handle: Int64, _ body: JanusBody, _ jsep: JanusDescription? = nil) async throws -> JanusMessage {
+        let transaction = next()
+        let answer = try await withCheckedThrowingContinuation { (asker: Waiting) in
+            waiting.withLock { $0[transaction] = asker }
+            Task {
+                do {
+                    let first = try await self.post(
+                        JanusRequest(janus: "message", transaction: transaction, body: body, jsep: jsep),
+                        to: "\(self.path)/\(handle)")
+                    // An ack says that an event follows.
+                    if first.janus != "ack" { self.take(transaction)?.resume(returning: first) }
+                } catch {
+                    self.take(transaction)?.resume(throwing: error)
+                }
+            }
+        }
+        try Self.check(answer)
+        return answer
+    }
+
+    private func take(_ transaction: String) -> Waiting? {
+        waiting.withLock { $0.removeValue(forKey: transaction) }
+    }
+
+    private func next() -> String {
+        transactions.withLock {
+            $0 += 1
+            return "t\($0)"
+        }
+    }
+
+    private func say(_ verb: String, plugin: String? = nil) async throws -> JanusMessage {
+        let answer = try await post(JanusRequest(janus: verb, transaction: next(), plugin: plugin), to: path)
+        try Self.check(answer)
+        return answer
+    }
+
+    private func post(_ request: JanusRequest, to path: String) async throws -> JanusMessage {
+        let answer = try await http.post(path, Array(try JSONEncoder().encode(request)))
+        return try JSONDecoder().decode(JanusMessage.self, from: Data(answer))
+    }
+
+    private static func check(_ message: JanusMessage) throws {
+        if let error = message.error { throw RobotError("Janus says: \(error.reason) (\(error.code))") }
+        if let error = message.plugindata?.data?.error { throw RobotError("Janus' VideoRoom says: \(error)") }
+    }
+
+    private func listen() async {
+        while !Task.isCancelled {
+            guard let answer = try? await http.get("\(path)?maxev=20") else { continue }
+            let events = (try? JSONDecoder().decode([JanusMessage].self, from: Data(answer))) ?? []
+            for event in events {
+                guard let transaction = event.transaction else { continue }
+                take(transaction)?.resume(returning: event)
+            }
+        }
+    }
+}

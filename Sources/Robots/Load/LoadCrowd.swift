@@ -1,0 +1,154 @@
+import Datagrams
+import Foundation
+import RTC
+
+/// All robots of a load.
+final class LoadCrowd: @unchecked Sendable {
+    /// For the last of many to be connected, and to get something.
+    private static let patience: Duration = .seconds(60)
+
+    private struct Seat: Sendable {
+        var room: Int
+        var publishes: Bool
+        var watches: Bool
+        var seat: any LoadSeat
+    }
+
+    let loop: RobotLoop
+    private let box = LoadMeterBox()
+    /// Changed between phases only, by the task that runs the load.
+    private var seats: [Seat] = []
+    private var streams: [Int: [(seat: Int, stream: LoadStream)]] = [:]
+    private var senders: [RobotConnection] = []
+    private var receivers: [RobotConnection] = []
+    private var ports: Set<UInt16> = []
+
+    init(loop: RobotLoop) { self.loop = loop }
+
+    // MARK: Coming and going
+
+    func fill(_ shape: LoadShape, by target: some LoadTarget, atOnce: Int) async throws {
+        var wanted: [(room: Int, publishes: Bool, watches: Bool)] = []
+        for room in 0..<shape.rooms {
+            wanted += Array(repeating: (room, true, false), count: shape.publishers)
+            wanted += Array(repeating: (room, true, true), count: shape.members)
+            wanted += Array(repeating: (room, false, true), count: shape.subscribers)
+        }
+        let plan = wanted
+        seats = try await each(plan.indices, atOnce: atOnce) { number in
+            let (room, publishes, watches) = plan[number]
+            let seat = try await target.enter(room: room, number: number)
+            return Seat(room: room, publishes: publishes, watches: watches, seat: seat)
+        }
+    }
+
+    func publish(atOnce: Int) async throws {
+        let (seats, loop) = (seats, loop)
+        let numbers = seats.indices.filter { seats[$0].publishes }
+        let made = try await each(numbers, atOnce: atOnce) { number in
+            // Spread over the time between two frames.
+            let phase = MediaInterval(nanoseconds: Int64(number) &* 7_919_000 % LoadSource.frameInterval.nanoseconds)
+            return (number, try await seats[number].seat.publish(on: loop, phase: phase))
+        }
+        for (number, (connection, stream)) in made {
+            senders.append(connection)
+            streams[seats[number].room, default: []].append((number, stream))
+        }
+    }
+
+    func watch(_ shape: LoadShape, atOnce: Int) async throws {
+        let (seats, streams, loop, box) = (seats, streams, loop, box)
+        let numbers = seats.indices.filter { seats[$0].watches }
+        receivers = try await each(numbers, atOnce: atOnce) { number in
+            let others = (streams[seats[number].room] ?? []).filter { $0.seat != number }.map(\.stream)
+            return try await seats[number].seat.watch(others, on: loop, meter: box)
+        }
+    }
+
+    func leave() async {
+        let (connections, loop) = (senders + receivers, loop)
+        _ = try? await loop.run { for connection in connections { loop.end(connection) } }
+        _ = try? await each(seats.indices, atOnce: 64) { [seats] in await seats[$0].seat.leave() }
+        loop.stop()
+    }
+
+    /// Does it for each, a few at a time, in their order.
+    private func each<Number: Sendable, Value: Sendable>(
+        _ numbers: some Collection<Number>, atOnce: Int, _ body: @escaping @Sendable (Number) async throws -> Value
+    ) async throws -> [Value] {
+        var results: [(Int, Value)] = []
+        try await withThrowingTaskGroup(of: (Int, Value).self) { group in
+            for (place, number) in numbers.enumerated() {
+                if place >= atOnce, let result = try await group.next() { results.append(result) }
+                group.addTask { (place, try await body(number)) }
+            }
+            for try await result in group { results.append(result) }
+        }
+        return results.sorted { $0.0 < $1.0 }.map(\.1)
+    }
+
+    // MARK: Waiting
+
+    func connected(_ count: Int) async throws {
+        try await until("not all connections are there") { crowd in
+            let all = crowd.senders + crowd.receivers
+            let open = all.count(where: \.isConnected)
+            return (open == count, "\(open) of \(count), \(all.first { !$0.isConnected }.map { "\($0.state)" } ?? "")")
+        }
+    }
+
+    /// Until every subscriber has got something of everything it watches.
+    func flowing(_ count: Int) async throws {
+        try await until("not everybody gets media") { crowd in
+            let done = crowd.receivers.count { $0.receptions.allSatisfy { $0.packets > 0 } }
+            return (done == count, "\(done) of \(count)")
+        }
+    }
+
+    private func until(
+        _ complaint: String, _ isDone: @escaping @Sendable (LoadCrowd) -> (Bool, String)
+    ) async throws {
+        let end = ContinuousClock.now + Self.patience
+        while true {
+            let (done, text) = try await loop.run { isDone(self) }
+            if done { return }
+            guard ContinuousClock.now < end else { throw RobotError("After \(Self.patience) \(complaint): \(text).") }
+            try await Task.sleep(for: .milliseconds(50))
+        }
+    }
+
+    // MARK: Counting
+
+    func sample(_ server: LoadProcess?, serverPorts: Set<UInt16>, isBeginning: Bool) async throws -> LoadSample {
+        if ports.isEmpty {
+            ports = try await loop.run { [receivers, loop] in Set(receivers.compactMap { loop.port(of: $0) }) }
+        }
+        let drops = DatagramDrops.rows()
+        let robotDrops = drops.filter { ports.contains($0.port) }.reduce(0) { $0 + $1.drops }
+        let serverDrops = drops.filter { serverPorts.contains($0.port) }.reduce(0) { $0 + $1.drops }
+        var sample = try await loop.run { [box] in self.count(box.meter, isBeginning, server) }
+        (sample.robotDrops, sample.serverDrops) = (robotDrops, serverDrops)
+        sample.machineDrops = DatagramDrops.backlog()
+        return sample
+    }
+
+    private func count(_ meter: LoadMeter, _ isBeginning: Bool, _ server: LoadProcess?) -> LoadSample {
+        var sample = LoadSample()
+        sample.at = .monotonic
+        sample.serverSeconds = server?.processorSeconds() ?? .nan
+        sample.robotSeconds = LoadProcess(id: getpid()).processorSeconds()
+        for reception in receivers.lazy.flatMap(\.receptions) {
+            sample.received += Int64(reception.packets)
+            sample.lost += reception.lost
+        }
+        sample.expected = sample.received + sample.lost
+        for track in senders.lazy.flatMap(\.tracks) { sample.sent += Int64(track.packetsSent) }
+        sample.pauses = senders.reduce(0) { $0 + (($1.source as? LoadSource)?.pauses ?? 0) }
+        sample.robotUnsent = loop.unsent
+        sample.broken = meter.failures.count
+        if isBeginning { meter.delays = DelayHistogram() }
+        meter.isMeasuring = isBeginning
+        sample.delays = meter.delays
+        return sample
+    }
+}

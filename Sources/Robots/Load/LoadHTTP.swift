@@ -1,0 +1,87 @@
+import NIOCore
+import NIOHTTP1
+import NIOPosix
+
+/// One HTTP request at a time, on a connection of its own: as much as the other server's signalling needs.
+struct LoadHTTP: Sendable {
+    private static let mostBody = 4 << 20
+    /// Above the half minute that Janus lets a poll wait.
+    private static let patience = TimeAmount.seconds(60)
+
+    let place: RobotPlace
+
+    func get(_ path: String) async throws -> [UInt8] { try await request(.GET, path, []) }
+    func post(_ path: String, _ body: [UInt8]) async throws -> [UInt8] { try await request(.POST, path, body) }
+
+    private func request(_ method: HTTPMethod, _ path: String, _ body: [UInt8]) async throws -> [UInt8] {
+        let loop = MultiThreadedEventLoopGroup.singleton.next()
+        let answer = loop.makePromise(of: [UInt8].self)
+        let deadline = loop.scheduleTask(in: Self.patience) {
+            answer.fail(RobotError("\(place.authority) does not answer."))
+        }
+        defer { deadline.cancel() }
+        let channel: any Channel
+        do {
+            channel = try await ClientBootstrap(group: loop).connect(host: place.host, port: place.port) { channel in
+                channel.eventLoop.makeCompletedFuture {
+                    let pipeline = channel.pipeline.syncOperations
+                    try pipeline.addHTTPClientHandlers()
+                    try pipeline.addHandler(NIOHTTPClientResponseAggregator(maxContentLength: Self.mostBody))
+                    try pipeline.addHandler(AnswerHandler(answer))
+                    return channel
+                }
+            }
+        } catch {
+            answer.fail(error)
+            throw RobotError("\(place.authority) cannot be reached: \(error)")
+        }
+        var head = HTTPRequestHead(version: .http1_1, method: method, uri: path)
+        head.headers.add(name: "Host", value: place.authority)
+        head.headers.add(name: "Connection", value: "close")
+        if method == .POST {
+            head.headers.add(name: "Content-Type", value: "application/json")
+            head.headers.add(name: "Content-Length", value: "\(body.count)")
+        }
+        channel.write(HTTPClientRequestPart.head(head), promise: nil)
+        if !body.isEmpty {
+            channel.write(HTTPClientRequestPart.body(.byteBuffer(ByteBuffer(bytes: body))), promise: nil)
+        }
+        channel.writeAndFlush(HTTPClientRequestPart.end(nil), promise: nil)
+        defer { channel.close(promise: nil) }
+        return try await answer.futureResult.get()
+    }
+}
+
+private final class AnswerHandler: ChannelInboundHandler {
+    typealias InboundIn = NIOHTTPClientResponseFull
+
+    private let answer: EventLoopPromise<[UInt8]>
+
+    init(_ answer: EventLoopPromise<[UInt8]>) { self.answer = answer }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        let response = unwrapInboundIn(data)
+        guard response.head.status == .ok else {
+            return answer.fail(RobotError("The server answers \(response.head.status)."))
+        }
+        answer.succeed(response.body.map { Array($0.readableBytesView) } ?? [])
+    }
+
+    func channelInactive(context: ChannelHandlerContext) {
+        answer.fail(RobotError("The server closed the connection without an answer."))
+        context.fireChannelInactive()
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        answer.fail(error)
+        context.close(promise: nil)
+    }
+}
+
+extension LoadCounters {
+    /// - Parameter url: `http://127.0.0.1:9464/metrics`.
+    static func read(_ url: String) async throws -> LoadCounters {
+        let answer = try await LoadHTTP(place: RobotPlace(url)).get("/metrics")
+        return LoadCounters(exposition: String(decoding: answer, as: UTF8.self))
+    }
+}

@@ -1,0 +1,119 @@
+import RTC
+
+/// A camera and a microphone that cost nothing to make: 104 video packets of 1200 bytes and 50 audio packets of 100
+/// bytes a second, each with the time it was sent at.
+///
+/// The video looks like VP8 as far as anybody who does not decode it can tell: frames of four packets with picture ids,
+/// keyframes when they are asked for.
+final class LoadSource: RobotSource {
+    static let videoBytes = 1200
+    static let audioBytes = 100
+    static let packetsPerFrame = 4
+    static let frameInterval = MediaInterval(nanoseconds: 1_000_000_000 / 26)
+    static let audioInterval = MediaInterval.milliseconds(20)
+    /// Above the packets of one source a second, to see what was planned.
+    static let packetsPerSecond = 26 * packetsPerFrame + 50
+    /// A machine that was away for longer goes on from now.
+    private static let longestPause = MediaInterval.milliseconds(200)
+    /// Where the sending time stands: behind the descriptor and the header of a keyframe, or behind Opus' first byte.
+    private static let videoMark = 14
+    private static let audioMark = 1
+
+    private let audio: RobotTrack?
+    private let video: RobotTrack?
+    private var audioDue: MediaTime
+    private var frameDue: MediaTime
+    private var wantsKeyframe = true
+    private var picture: UInt16 = 0
+    private let origin: MediaTime
+    private let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: videoBytes, alignment: 16)
+    /// Times at which it had to leave packets out.
+    private(set) var pauses = 0
+
+    /// - Parameters:
+    ///   - connection: has been offered sections "a" and "v", or one of them.
+    ///   - phase: so that many do not send at the same moment.
+    init(of connection: RobotConnection, now: MediaTime, phase: MediaInterval) {
+        (audio, video) = (connection.track("a"), connection.track("v"))
+        origin = now
+        (audioDue, frameDue) = (now + phase, now + phase)
+        for index in memory.indices { memory[index] = UInt8(truncatingIfNeeded: index &* 7) }
+    }
+
+    deinit { memory.deallocate() }
+
+    var nextDue: MediaTime? { min(audioDue, frameDue) }
+
+    func produce(over connection: RobotConnection, now: MediaTime) {
+        if now - min(audioDue, frameDue) > Self.longestPause {
+            (audioDue, frameDue) = (now, now)
+            pauses += 1
+        }
+        while audioDue <= now {
+            audioDue = audioDue + Self.audioInterval
+            speak(over: connection, now)
+        }
+        while frameDue <= now {
+            frameDue = frameDue + Self.frameInterval
+            show(over: connection, now)
+        }
+    }
+
+    func keyframeWanted(of track: RobotTrack) { wantsKeyframe = true }
+
+    private func timestamp(_ now: MediaTime, rate: Int64) -> UInt32 {
+        UInt32(truncatingIfNeeded: (now - origin).nanoseconds / 1000 * rate / 1_000_000)
+    }
+
+    private func speak(over connection: RobotConnection, _ now: MediaTime) {
+        guard let audio else { return }
+        // Opus, 20 ms, one frame (RFC 6716 §3.1).
+        memory[0] = 0x78
+        mark(at: Self.audioMark, now)
+        connection.send(
+            UnsafeRawBufferPointer(rebasing: memory[..<Self.audioBytes]), of: audio,
+            timestamp: timestamp(now, rate: 48_000), marker: false, now: now, level: .init(level: 30, voice: true)
+        )
+    }
+
+    private func show(over connection: RobotConnection, _ now: MediaTime) {
+        guard let video else { return }
+        let isKeyframe = wantsKeyframe
+        wantsKeyframe = false
+        picture = (picture &+ 1) & 0x7fff
+        let timestamp = timestamp(now, rate: 90_000)
+        for part in 0..<Self.packetsPerFrame {
+            describe(isStart: part == 0, isKeyframe: isKeyframe)
+            mark(at: Self.videoMark, now)
+            connection.send(
+                UnsafeRawBufferPointer(memory), of: video, timestamp: timestamp,
+                marker: part == Self.packetsPerFrame - 1, now: now
+            )
+        }
+    }
+
+    /// RFC 7741 §4.2 with a long picture id, and RFC 6386 §9.1: a frame of 640 by 360.
+    private func describe(isStart: Bool, isKeyframe: Bool) {
+        memory[0] = isStart ? 0x90 : 0x80
+        memory[1] = 0x80
+        memory[2] = 0x80 | UInt8(picture >> 8)
+        memory[3] = UInt8(truncatingIfNeeded: picture)
+        guard isStart else { return }
+        memory[4] = isKeyframe ? 0x10 : 0x11
+        (memory[5], memory[6]) = (2, 0)
+        guard isKeyframe else { return }
+        (memory[7], memory[8], memory[9]) = (0x9d, 0x01, 0x2a)
+        (memory[10], memory[11], memory[12], memory[13]) = (0x80, 0x02, 0x68, 0x01)
+    }
+
+    private func mark(at offset: Int, _ now: MediaTime) {
+        memory.storeBytes(of: now.nanoseconds, toByteOffset: offset, as: Int64.self)
+    }
+
+    /// When a packet was sent, by the clock of this process.
+    static func sentAt(_ payload: UnsafeRawBufferPointer, _ kind: MediaKind) -> MediaTime? {
+        let offset = kind == .video ? videoMark : audioMark
+        guard payload.count >= offset + 8 else { return nil }
+        return MediaTime(nanoseconds: payload.loadUnaligned(fromByteOffset: offset, as: Int64.self))
+    }
+}

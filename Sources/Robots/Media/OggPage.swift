@@ -1,0 +1,87 @@
+import RTC
+
+/// A page of an Ogg stream (RFC 3533 §6): numbers, and ranges of the bytes it was read from.
+struct OggPage: Equatable {
+    static let signature = Array("OggS".utf8)
+    /// Without the lacing values.
+    static let headerLength = 27
+    /// As many lacing values as one byte can count.
+    static let mostSegments = 255
+    /// The longest segment; a packet ends with one that is shorter.
+    static let fullSegment = 255
+    /// With every segment full.
+    static let mostLength = headerLength + mostSegments + mostSegments * fullSegment
+
+    static let continuesFlag: UInt8 = 1
+    static let beginsFlag: UInt8 = 2
+    static let endsFlag: UInt8 = 4
+
+    /// Its first packet began on the page before.
+    let continues: Bool
+    let isFirst: Bool
+    let isLast: Bool
+    /// The meaning is the codec's; all ones where no packet ends.
+    let granulePosition: UInt64
+    /// Which of the streams in this file.
+    let serial: UInt32
+    /// Counts the stream's pages.
+    let sequence: UInt32
+    /// Of the lacing values.
+    let segments: Range<Int>
+    let body: Range<Int>
+
+    /// The page at an offset: nil if there is none, if it ends beyond the bytes, or if its checksum is wrong.
+    init?(in bytes: UnsafeRawBufferPointer, at offset: Int) {
+        guard let header = Self.header(in: bytes, at: offset) else { return nil }
+        self = header
+        let whole = UnsafeRawBufferPointer(rebasing: bytes[offset..<body.upperBound])
+        var stored: UInt32 = 0
+        for index in (22..<26).reversed() { stored = stored << 8 | UInt32(whole[index]) }
+        guard OggChecksum.of(page: whole) == stored else { return nil }
+    }
+
+    /// The same without a look at the checksum.
+    private static func header(in bytes: UnsafeRawBufferPointer, at offset: Int) -> OggPage? {
+        guard offset >= 0, offset <= bytes.count else { return nil }
+        var reader = ByteReader(UnsafeRawBufferPointer(rebasing: bytes[offset...]))
+        guard let signature = reader.take(4), signature.elementsEqual(Self.signature), reader.u8() == 0,
+            let flags = reader.u8(), let granule = reader.littleEndian64(), let serial = reader.littleEndian32(),
+            let sequence = reader.littleEndian32(), reader.skip(4), let count = reader.u8(),
+            let lacing = reader.take(Int(count))
+        else { return nil }
+        let start = offset + reader.position
+        guard reader.skip(lacing.reduce(0) { $0 + Int($1) }) else { return nil }
+        return OggPage(
+            flags: flags, granulePosition: granule, serial: serial, sequence: sequence,
+            segments: start - Int(count)..<start, body: start..<offset + reader.position)
+    }
+
+    private init(
+        flags: UInt8, granulePosition: UInt64, serial: UInt32, sequence: UInt32, segments: Range<Int>, body: Range<Int>
+    ) {
+        continues = flags & Self.continuesFlag != 0
+        isFirst = flags & Self.beginsFlag != 0
+        isLast = flags & Self.endsFlag != 0
+        (self.granulePosition, self.serial, self.sequence) = (granulePosition, serial, sequence)
+        (self.segments, self.body) = (segments, body)
+    }
+}
+
+/// The CRC of Ogg's pages (RFC 3533 §6, field 7): polynomial 0x04c11db7, neither reflected nor inverted.
+enum OggChecksum {
+    private static let table: [UInt32] = (0..<256).map { (index: UInt32) in
+        (0..<8).reduce(index << 24) { value, _ in value & 0x8000_0000 != 0 ? value << 1 ^ 0x04c1_1db7 : value << 1 }
+    }
+
+    /// Of a whole page, in which the checksum's own four bytes count as zero.
+    static func of(page: UnsafeRawBufferPointer) -> UInt32 {
+        table.withUnsafeBufferPointer { table in
+            var value: UInt32 = 0
+            for index in 0..<page.count {
+                let byte = (22..<26).contains(index) ? 0 : page[index]
+                value = value << 8 ^ table[Int(UInt8(truncatingIfNeeded: value >> 24) ^ byte)]
+            }
+            return value
+        }
+    }
+}

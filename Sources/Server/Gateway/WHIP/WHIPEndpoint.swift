@@ -1,0 +1,174 @@
+import NIOCore
+import NIOHTTP1
+import Signaling
+import Wire
+
+/// Answers what is asked under `/whip/` and `/whep/` on one connection: WHIP (RFC 9725) and WHEP (draft-ietf-wish-whep).
+/// It reads heads and bodies; what they may do the rules decide.
+final class WHIPEndpoint {
+    private let gateway: Gateway
+    private unowned let gate: HTTPGate
+    private let peer: SocketAddress?
+    /// The request being answered.
+    private var head: HTTPRequestHead?
+    private var request: WHIPRequest?
+    /// Which request that is: an answer that comes for another is dropped.
+    private var number: UInt64 = 0
+    /// What the connection's POST is to make; its maker waits for the address.
+    private var made: WHIPResource?
+
+    init(gateway: Gateway, gate: HTTPGate, peer: SocketAddress?) {
+        (self.gateway, self.gate, self.peer) = (gateway, gate, peer)
+    }
+
+    /// The largest body that such a request may have, in bytes.
+    static func mostBodyBytes(_ request: WHIPRequest, _ settings: Gateway.Settings) -> Int {
+        request.action == .post ? settings.descriptionSize : settings.messageSize
+    }
+
+    /// To a body that is larger.
+    static func tooLarge(_ head: HTTPRequestHead, _ request: WHIPRequest, _ settings: Gateway.Settings) -> HTTPReply {
+        let most = mostBodyBytes(request, settings)
+        return reply(
+            WHIPAnswer(WireError(.messageTooLarge, "Send at most \(most) bytes.")), to: head, request, settings)
+    }
+
+    // MARK: The connection
+
+    /// The line broke or its other end closed it, before it had its answer.
+    func ended() {
+        let made = made
+        self.made = nil
+        made?.abandon()
+    }
+
+    // MARK: Requests
+
+    func perform(_ request: WHIPRequest, _ head: HTTPRequestHead, _ body: [UInt8]) {
+        (self.head, self.request) = (head, request)
+        number += 1
+        guard Self.isAllowed(head, gateway.settings) else {
+            return answer(WHIPAnswer(WireError(.forbiddenOrigin, "This page may not use this server.")))
+        }
+        if request.action == .options {
+            return answer(WHIPAnswer(status: 200))
+        }
+        if request.target == .nothing {
+            return answer(WHIPAnswer(WireError(.notFound, "There is no such session, stream or resource.")))
+        }
+        guard request.isAllowed else {
+            return answer(WHIPAnswer(WireError(.methodNotAllowed, "Use \(request.allowed).")))
+        }
+        guard let token = head.headers.bearerToken else { return answer(WHIPAnswer(.tokenMissing)) }
+        do throws(WireError) {
+            switch request.target {
+            case .endpoint(let session, let purpose):
+                try make(session, purpose, token, head, body)
+            case .resource(let name):
+                try change(name, token, request, head, body)
+            case .nothing: break
+            }
+        } catch {
+            answer(WHIPAnswer(error))
+        }
+    }
+
+    private func make(
+        _ session: SessionID, _ purpose: ResourcePurpose, _ token: String, _ head: HTTPRequestHead, _ body: [UInt8]
+    ) throws(WireError) {
+        try require(WHIPBody.offerType, head)
+        let address = ForwardedAddress.client(
+            peer: peer?.ipAddress.flatMap { IPAddress($0) } ?? .unknown, headers: head.headers,
+            trusted: gateway.settings.trustedProxies
+        ).address
+        let number = number
+        var isAnswered = false
+        let resource = try gateway.whip.make(
+            session, purpose, token: token, body: body, from: address,
+            respond: { [weak self] reply in
+                isAnswered = true
+                guard let self, self.number == number else { return }
+                made = nil
+                answer(reply)
+            }
+        )
+        if !isAnswered { made = resource }
+    }
+
+    private func change(
+        _ name: String, _ token: String, _ request: WHIPRequest, _ head: HTTPRequestHead, _ body: [UInt8]
+    ) throws(WireError) {
+        guard let resource = gateway.whip.resource(name, isWHIP: request.isWHIP) else { throw .noResource }
+        let action: ResourceRequest.Action
+        if request.action == .delete {
+            action = .delete
+        } else {
+            try require(WHIPBody.fragmentType, head)
+            action = .patch(try WHIPBody.fragment(body), head.headers.entityCondition)
+        }
+        let number = number
+        resource.ask(action, token: token) { [weak self] reply in
+            guard let self, self.number == number else { return }
+            answer(reply)
+        }
+    }
+
+    private func require(_ type: String, _ head: HTTPRequestHead) throws(WireError) {
+        guard head.headers.hasContentType(type) else {
+            throw WireError(.contentType, "The body must be \(type), without a Content-Encoding.")
+        }
+    }
+
+    // MARK: Answers
+
+    private func answer(_ answer: WHIPAnswer) {
+        guard let head, let request else { return }
+        self.head = nil
+        gate.answer(Self.reply(answer, to: head, request, gateway.settings))
+    }
+
+    /// A browser names the page's origin; encoders and scripts of the same origin name none.
+    private static func isAllowed(_ head: HTTPRequestHead, _ settings: Gateway.Settings) -> Bool {
+        guard !settings.allowedOrigins.isEmpty, head.headers.contains(name: "Origin") else { return true }
+        return head.headers.onlyOrigin.map { settings.allowedOrigins.contains($0.lowercased()) } ?? false
+    }
+
+    private static func reply(
+        _ answer: WHIPAnswer, to head: HTTPRequestHead, _ request: WHIPRequest, _ settings: Gateway.Settings
+    ) -> HTTPReply {
+        var headers = answer.headers
+        headers.add(name: "Cache-Control", value: "no-store")
+        headers.add(name: "X-Content-Type-Options", value: "nosniff")
+        if let type = answer.contentType { headers.add(name: "Content-Type", value: type) }
+        if answer.status == 405 { headers.add(name: "Allow", value: request.allowed) }
+        if answer.status == 415 || request.action == .options { accept(request, &headers) }
+        share(head, request, settings, &headers)
+        return HTTPReply(status: answer.status, headers: headers, body: answer.body)
+    }
+
+    /// What may be sent there (RFC 9725 §4.2).
+    private static func accept(_ request: WHIPRequest, _ headers: inout HTTPHeaders) {
+        switch request.target {
+        case .endpoint, .nothing: headers.add(name: "Accept-Post", value: WHIPBody.offerType)
+        case .resource: headers.add(name: "Accept-Patch", value: WHIPBody.fragmentType)
+        }
+    }
+
+    /// What a page of another origin may see and do (CORS). There is no ambient authority: the token is all that counts.
+    private static func share(
+        _ head: HTTPRequestHead, _ request: WHIPRequest, _ settings: Gateway.Settings, _ headers: inout HTTPHeaders
+    ) {
+        if settings.allowedOrigins.isEmpty {
+            headers.add(name: "Access-Control-Allow-Origin", value: "*")
+        } else {
+            headers.add(name: "Vary", value: "Origin")
+            guard let origin = head.headers.onlyOrigin, isAllowed(head, settings) else { return }
+            headers.add(name: "Access-Control-Allow-Origin", value: origin)
+        }
+        headers.add(name: "Access-Control-Expose-Headers", value: "Location, ETag, Link, Retry-After")
+        guard request.action == .options else { return }
+        headers.add(name: "Access-Control-Allow-Methods", value: request.allowed)
+        headers.add(name: "Access-Control-Allow-Headers", value: "Authorization, Content-Type, If-Match")
+        headers.add(name: "Access-Control-Max-Age", value: "86400")
+    }
+}

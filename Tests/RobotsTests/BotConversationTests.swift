@@ -1,0 +1,84 @@
+import RTC
+import Testing
+import Wire
+
+@testable import Robots
+
+@Suite("A bot in the text chat")
+struct BotConversationTests {
+    private func time(_ milliseconds: Int64) -> MediaTime { MediaTime(nanoseconds: milliseconds * 1_000_000) }
+
+    @Test("says what it is, and what it was told to say")
+    func greeting() {
+        var plain = Conversation(saying: nil)
+        #expect(
+            plain.greeting(now: time(0)) == "[bot] Hello! I am a program that shows a film and repeats what you write.")
+        var told = Conversation(saying: "Look at the film.")
+        #expect(told.greeting(now: time(0))?.hasSuffix("what you write. Look at the film.") == true)
+    }
+
+    @Test("repeats what somebody wrote, on one line and not too long")
+    func repeats() {
+        var bot = Conversation(saying: nil)
+        #expect(bot.answer(to: "How are\n you?\u{1b}[31m ☕", now: time(0)) == "[bot] You wrote: How are you? [31m ☕")
+        let long = bot.answer(to: String(repeating: "a", count: 8_000), now: time(0))
+        #expect(long == "[bot] You wrote: \(String(repeating: "a", count: 300))…")
+        #expect(bot.answer(to: "  \n ", now: time(0)) == nil)
+    }
+
+    @Test("does not answer another bot")
+    func bots() {
+        var (one, other) = (Conversation(saying: nil), Conversation(saying: nil))
+        let greeting = one.greeting(now: time(0)) ?? ""
+        #expect(other.answer(to: greeting, now: time(0)) == nil)
+        #expect(other.answer(to: one.answer(to: "Hi", now: time(0)) ?? "", now: time(0)) == nil)
+    }
+
+    @Test("says no more than a few lines at once, and one in each second after that")
+    func budget() {
+        var bot = Conversation(saying: nil)
+        #expect((0..<20).filter { _ in bot.answer(to: "x", now: time(0)) != nil }.count == 5)
+        #expect(bot.answer(to: "x", now: time(999)) == nil)
+        #expect(bot.answer(to: "x", now: time(1_001)) != nil)
+        #expect(bot.answer(to: "x", now: time(1_999)) == nil)
+        #expect((0..<20).filter { _ in bot.answer(to: "x", now: time(3_100)) != nil }.count == 2)
+        #expect((0..<20).filter { _ in bot.answer(to: "x", now: time(1_000_000)) != nil }.count == 5)
+    }
+}
+
+@Suite("Bots of one process in the roulette")
+struct BotTurnsTests {
+    private let match = MatchID(high: 1, low: 2)
+
+    @Test("wait one at a time")
+    func turns() async {
+        let turns = RouletteTurns()
+        #expect(await turns.tryTaking(1))
+        #expect(await turns.tryTaking(1))
+        #expect(await !turns.tryTaking(2))
+        let second = Task { await turns.take(2) }
+        await turns.release(1)
+        #expect(await second.value)
+        #expect(await !turns.tryTaking(1))
+    }
+
+    @Test("give up their place in the line when they are cancelled")
+    func cancelled() async {
+        let turns = RouletteTurns()
+        #expect(await turns.take(1))
+        let second = Task { await turns.take(2) }
+        second.cancel()
+        #expect(await !second.value)
+        await turns.release(1)
+        #expect(await turns.tryTaking(3))
+    }
+
+    @Test("notice that they met each other")
+    func themselves() async {
+        let turns = RouletteTurns()
+        #expect(await turns.begin(match, of: 1))
+        #expect(await !turns.begin(match, of: 2))
+        await turns.end(match, of: 1)
+        #expect(await turns.begin(match, of: 2))
+    }
+}

@@ -1,0 +1,94 @@
+import RTC
+import Testing
+
+@testable import Robots
+
+@Suite("What a load says of losses") struct LoadReportTests {
+    private func report(_ change: (inout LoadSample) -> Void) -> LoadReport {
+        let start = LoadSample()
+        var end = LoadSample()
+        end.at = MediaTime(nanoseconds: 10_000_000_000)
+        (end.expected, end.received, end.lost) = (100_000, 99_000, 1_000)
+        change(&end)
+        return LoadReport(from: start, to: end, fanOut: 9)
+    }
+
+    @Test("what nothing explains is not laid to anybody") func unexplained() {
+        let report = report { _ in }
+        #expect(report.lost == 1_000 && report.unexplained == 1_000)
+        #expect(report.lostByServer == 0 && report.lostByMachine == 0)
+        #expect(report.packetsPerSecond == 9_900)
+    }
+
+    @Test("a packet that the server did not read in time is lost to all its subscribers") func server() {
+        let report = report { end in
+            end.serverDrops = 20
+            end.counters.unsent = 3
+        }
+        #expect(report.lostByServer == 183 && report.unexplained == 817)
+    }
+
+    @Test("the server loses no more than what was lost") func most() {
+        let report = report { $0.serverDrops = 1_000_000 }
+        #expect(report.lostByServer == 1_000 && report.unexplained == 0 && report.lostByMachine == 0)
+    }
+
+    @Test("what the kernel threw away elsewhere explains the rest", arguments: ["here", "between", "unsent"])
+    func machine(place: String) {
+        let report = report { end in
+            switch place {
+            case "here": end.robotDrops = 5
+            case "between": end.machineDrops = 5
+            default: end.robotUnsent = 5
+            }
+            end.serverDrops = 1
+        }
+        #expect(report.lostByServer == 9 && report.lostByMachine == 991 && report.unexplained == 0)
+    }
+
+    @Test("packets that came twice are no loss") func twice() {
+        let report = report { $0.lost = -4 }
+        #expect(report.lost == -4 && report.lostByServer == 0 && report.unexplained == 0)
+    }
+}
+
+@Suite("What a server says of its media") struct LoadCountersTests {
+    @Test("is read from its metrics") func exposition() {
+        let counters = LoadCounters(
+            exposition: """
+                # HELP confab_media_packets_received Media packets from publishers.
+                # TYPE confab_media_packets_received gauge
+                confab_media_packets_received 154
+                confab_media_packets_forwarded 7700.0
+                confab_media_packets_dropped 1e3
+                confab_media_datagrams_unsent 2
+                confab_sessions 1
+                """)
+        #expect(counters.taken == 154 && counters.forwarded == 7700)
+        #expect(counters.dropped == 1000 && counters.unsent == 2)
+    }
+
+    @Test(
+        "is nothing of a text that is something else",
+        arguments: ["", "x", "\n\n", "confab_media_packets_received NaN"])
+    func other(text: String) {
+        let counters = LoadCounters(exposition: text)
+        #expect(counters.taken == 0 && counters.unsent == 0)
+    }
+}
+
+@Suite("Delays of many packets") struct DelayHistogramTests {
+    @Test("are known to three hundredths") func quantiles() {
+        var delays = DelayHistogram()
+        for number in 1...1000 { delays.add(.milliseconds(Int64(number))) }
+        #expect(delays.count == 1000 && delays.most == .milliseconds(1000))
+        for share in [0.01, 0.5, 0.99] {
+            let expected = share * 1000
+            let found = Double(delays.quantile(share).nanoseconds) / 1e6
+            #expect(abs(found - expected) <= 0.035 * expected, "\(share)")
+        }
+        #expect(delays.quantile(1).nanoseconds <= delays.most.nanoseconds)
+    }
+
+    @Test("of none are none") func none() { #expect(DelayHistogram().quantile(0.5) == .zero) }
+}

@@ -1,0 +1,98 @@
+import Foundation
+import RTC
+import Testing
+
+@testable import Robots
+
+/// Another implementation reads what ours writes: ffmpeg decodes the sample after it went through packets and a recording.
+@Suite("ffmpeg", .enabled(if: FFmpeg.isHere, "ffmpeg is not installed; scripts/browser-setup does that"))
+struct MediaFFmpegTests {
+    private let folder = FileManager.default.temporaryDirectory.appending(path: "confab-ffmpeg-\(UUID())")
+
+    private func recorded(pictures: ((inout [PacketOrder.Packet]) -> Void)? = nil) throws -> [UInt8] {
+        let track = try #require(Programme.sample.video)
+        var packets = vp8Packets(track.items.map { Array(track.bytes[$0.range]) })
+        pictures?(&packets)
+        var recording = VideoRecording()
+        var bytes: [UInt8] = []
+        for packet in packets { recording.take(packet, at: MediaTime(nanoseconds: 0), into: &bytes) }
+        recording.finish(at: MediaTime(nanoseconds: 0), into: &bytes)
+        return bytes
+    }
+
+    private func write(_ bytes: [UInt8], _ name: String) throws -> String {
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        let file = folder.appending(path: name)
+        try Data(bytes).write(to: file)
+        return file.path
+    }
+
+    @Test("decodes a recorded picture without a complaint, and it is teal in the middle")
+    func picture() throws {
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let path = try write(try recorded(), "picture.ivf")
+        let size = 320 * 240 * 3
+        let raw = try FFmpeg.run(["-i", path, "-fps_mode", "passthrough", "-f", "rawvideo", "-pix_fmt", "rgb24", "-"])
+        #expect(raw.count == 60 * size)
+        let middle = 59 * size + (120 * 320 + 160) * 3
+        let (red, green, blue) = (raw[middle], raw[middle + 1], raw[middle + 2])
+        #expect(red < 60 && green > 130 && blue > 130, "\(red), \(green), \(blue)")
+    }
+
+    @Test("decodes a recording cut off as a killed program leaves it")
+    func cutOff() throws {
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let path = try write(Array(try recorded().dropLast(10)), "picture.ivf")
+        let raw = try FFmpeg.run(
+            ["-i", path, "-fps_mode", "passthrough", "-f", "rawvideo", "-pix_fmt", "rgb24", "-"], mayComplain: true)
+        #expect(raw.count == 59 * 320 * 240 * 3)
+    }
+
+    @Test("decodes a recorded sound, in which what was lost takes its time, and hears the tone")
+    func sound() throws {
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let track = try #require(Programme.sample.audio)
+        var recording = AudioRecording(serial: 1)
+        var bytes: [UInt8] = []
+        for (number, item) in track.items.enumerated() where !(50..<60).contains(number) {
+            let packet = PacketOrder.Packet(
+                number: Int64(number), timestamp: UInt32(number) * 960, marker: false,
+                payload: Array(track.bytes[item.range]))
+            recording.take(packet, at: MediaTime(nanoseconds: Int64(number) * 20_000_000), into: &bytes)
+        }
+        recording.finish(at: MediaTime(nanoseconds: 1 << 40), into: &bytes)
+        let path = try write(bytes, "sound.ogg")
+        let raw = try FFmpeg.run(["-i", path, "-f", "s16le", "-ac", "1", "-ar", "48000", "-"])
+        // Four seconds without the 80 ms that are dropped at the beginning.
+        #expect(abs(raw.count / 2 - (192_000 - 3_840)) <= 960, "\(raw.count / 2) samples")
+        let loudest = stride(from: 0, to: raw.count - 1, by: 2).map { index in
+            abs(Int(Int16(truncatingIfNeeded: Int(raw[index]) | Int(raw[index + 1]) << 8)))
+        }.max()
+        #expect((loudest ?? 0) > 3_000)
+    }
+}
+
+enum FFmpeg {
+    private static let path = (ProcessInfo.processInfo.environment["PATH"] ?? "").split(separator: ":")
+        .map { "\($0)/ffmpeg" }.first { FileManager.default.isExecutableFile(atPath: $0) }
+    static var isHere: Bool { path != nil }
+
+    /// Its standard output; whatever it complains about fails the test, unless it may.
+    static func run(_ arguments: [String], mayComplain: Bool = false) throws -> [UInt8] {
+        let process = Process()
+        process.executableURL = URL(filePath: try #require(path))
+        process.arguments = ["-hide_banner", "-nostdin", "-v", "error"] + arguments
+        let output = Pipe()
+        let complaints = FileManager.default.temporaryDirectory.appending(path: "confab-ffmpeg-\(UUID()).log")
+        FileManager.default.createFile(atPath: complaints.path, contents: nil)
+        defer { try? FileManager.default.removeItem(at: complaints) }
+        process.standardOutput = output
+        process.standardError = try FileHandle(forWritingTo: complaints)
+        try process.run()
+        let bytes = try output.fileHandleForReading.readToEnd() ?? Data()
+        process.waitUntilExit()
+        let said = try String(contentsOf: complaints, encoding: .utf8)
+        #expect(process.terminationStatus == 0 && (said.isEmpty || mayComplain), "ffmpeg says: \(said)")
+        return [UInt8](bytes)
+    }
+}

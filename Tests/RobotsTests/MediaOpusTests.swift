@@ -1,0 +1,85 @@
+import TestSupport
+import Testing
+
+@testable import Robots
+
+@Suite("Opus")
+struct MediaOpusTests {
+    private func samples(_ packet: [UInt8]) -> Int? { packet.withUnsafeBytes { OpusPacket.samples($0) } }
+
+    @Test("packets tell their length by the table of RFC 6716 §3.1")
+    func durations() {
+        let silk = [480, 960, 1_920, 2_880]
+        let hybrid = [480, 960]
+        let celt = [120, 240, 480, 960]
+        let table = silk + silk + silk + hybrid + hybrid + celt + celt + celt + celt
+        #expect(table.count == 32)
+        for (configuration, expected) in table.enumerated() {
+            let first = UInt8(configuration) << 3
+            #expect(samples([first, 1]) == expected, "configuration \(configuration)")
+            #expect(samples([first | 1, 1]) == 2 * expected)
+            #expect(samples([first | 2, 1]) == 2 * expected)
+            #expect(samples([first | 4 | 3, 2]) == 2 * expected, "in stereo, two frames")
+        }
+    }
+
+    @Test("packets of no frame, without their count or beyond 120 ms are none")
+    func malformed() {
+        #expect(samples([]) == nil)
+        #expect(samples([3]) == nil)
+        #expect(samples([3, 0]) == nil)
+        // 48 frames of 2.5 ms are 120 ms; three of 60 ms are more.
+        #expect(samples([16 << 3 | 3, 48]) == 5_760)
+        #expect(samples([16 << 3 | 3, 49]) == nil)
+        #expect(samples([3 << 3 | 3, 3]) == nil)
+        // The upper two bits of the count say something else.
+        #expect(samples([1 << 3 | 3, 0xc2]) == 1_920)
+    }
+
+    private func file(head: [UInt8], packets: [[UInt8]]) -> [UInt8] {
+        var writer = OggWriter(serial: 9)
+        return writer.page([head]) + writer.page([OpusTags.bytes(vendor: "test")]) + writer.page(packets, isLast: true)
+    }
+
+    @Test("in Ogg is read as it was written")
+    func roundTrip() throws {
+        let head = OpusHead(channels: 2, preSkip: 312, inputSampleRate: 44_100, outputGain: -256)
+        let opus = try opus(file(head: head.bytes, packets: [[0x78, 1], [0x78 | 3, 2, 5], [0x80]]))
+        #expect(opus.head == head)
+        #expect(opus.packets.map(\.time) == [0, 960, 2_880])
+        #expect(opus.packets.map(\.samples) == [960, 1_920, 120])
+        #expect(opus.packets.map { Array(opus.bytes[$0.range]) } == [[0x78, 1], [0x78 | 3, 2, 5], [0x80]])
+        #expect(opus.samples == 3_000)
+        #expect(!opus.isDamaged)
+    }
+
+    @Test("with packets that are none skips them")
+    func skipped() throws {
+        let head = OpusHead(channels: 1, preSkip: 0)
+        let opus = try opus(file(head: head.bytes, packets: [[0x78], [], [3], [0x78]]))
+        #expect(opus.packets.count == 2 && opus.isDamaged)
+    }
+
+    @Test("of a newer version or of more channels is refused in a sentence")
+    func otherHeads() {
+        var newer = OpusHead(channels: 1, preSkip: 0).bytes
+        newer[8] = 0x10
+        var surround = OpusHead(channels: 6, preSkip: 0).bytes
+        surround[18] = 1
+        for head in [newer, surround] {
+            #expect { try opus(file(head: head, packets: [])) } throws: {
+                ($0 as? MediaFileError)?.code == .otherCodec
+            }
+        }
+        #expect(throws: MediaFileError.self) { try opus(file(head: Array(newer.prefix(18)), packets: [])) }
+    }
+
+    @Test("is asked for, and another sound in Ogg is named for what it is not")
+    func vorbis() {
+        var writer = OggWriter(serial: 1)
+        let bytes = writer.page([[1] + Array("vorbis".utf8)], isLast: true)
+        #expect { try opus(bytes) } throws: {
+            ($0 as? MediaFileError)?.message == "is an Ogg file without Opus in it"
+        }
+    }
+}

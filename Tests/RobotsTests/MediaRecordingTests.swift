@@ -1,0 +1,115 @@
+import RTC
+import TestSupport
+import Testing
+
+@testable import Robots
+
+@Suite("A recording")
+struct MediaRecordingTests {
+    private func time(_ milliseconds: Int64) -> MediaTime { MediaTime(nanoseconds: milliseconds * 1_000_000) }
+
+    private func video(_ packets: [PacketOrder.Packet]) throws -> IVFFile {
+        var recording = VideoRecording()
+        var bytes: [UInt8] = []
+        for (index, packet) in packets.enumerated() {
+            recording.take(packet, at: time(Int64(index) * 10), into: &bytes)
+        }
+        recording.finish(at: time(100_000), into: &bytes)
+        return try ivf(bytes)
+    }
+
+    private static let frames = (0..<40).map { number in
+        vp8Frame(isKeyframe: number % 10 == 0, size: 2_500, filler: UInt8(number))
+    }
+
+    @Test("of a picture has its size, each frame once and in time")
+    func picture() throws {
+        // Timestamps wrap in the midst of it.
+        let file = try video(vp8Packets(Self.frames, timestamp: UInt32.max - 9_000))
+        #expect(file.header.width == 320 && file.header.height == 240 && file.header.codec == "VP80")
+        #expect(file.frames.map(\.time) == (0..<40).map { $0 * 3_000 })
+        #expect(file.frames.map(\.range.count) == Self.frames.map(\.count))
+    }
+
+    @Test("of a picture takes packets in any order", arguments: [1, 2, 3] as [UInt64])
+    func reordered(seed: UInt64) throws {
+        var random = SeededGenerator(seed: seed)
+        var packets = vp8Packets(Self.frames)
+        for start in stride(from: 1, to: packets.count - 8, by: 8) {
+            packets[start..<start + 8].shuffle(using: &random)
+        }
+        #expect(try video(packets).frames.count == 40, "seed \(seed)")
+    }
+
+    @Test("of a picture goes on at the next keyframe after a loss, and is in time")
+    func loss() throws {
+        var packets = vp8Packets(Self.frames)
+        // Three packets a frame: the 14th frame loses one.
+        packets.remove(at: 14 * 3 + 1)
+        let file = try video(packets)
+        let numbers: [UInt64] = Array(0..<14) + Array(20..<40)
+        #expect(file.frames.map(\.time) == numbers.map { $0 * 3_000 })
+    }
+
+    @Test("of a picture is a whole file after each packet")
+    func killed() throws {
+        var recording = VideoRecording()
+        var bytes: [UInt8] = []
+        for packet in vp8Packets(Self.frames) {
+            recording.take(packet, at: time(0), into: &bytes)
+            if !bytes.isEmpty { #expect(try !ivf(bytes).isTruncated) }
+        }
+    }
+
+    @Test("of a picture that jumps in time counts a frame and no more")
+    func wildTimestamps() throws {
+        var packets = vp8Packets(Array(Self.frames.prefix(4)))
+        for index in 6..<packets.count { packets[index].timestamp &+= 0x7000_0000 }
+        #expect(try video(packets).frames.map(\.time) == [0, 3_000, 6_000, 9_000])
+    }
+
+    private func packet(_ number: Int64, at timestamp: UInt32, _ payload: [UInt8] = [0x78, 1, 2]) -> PacketOrder.Packet
+    {
+        PacketOrder.Packet(number: number, timestamp: timestamp, marker: false, payload: payload)
+    }
+
+    private func audio(_ packets: [PacketOrder.Packet], ends: Bool = true) throws -> OpusFile {
+        var recording = AudioRecording(serial: 5)
+        var bytes: [UInt8] = []
+        for (index, packet) in packets.enumerated() {
+            recording.take(packet, at: time(Int64(index) * 20), into: &bytes)
+        }
+        if ends { recording.finish(at: time(100_000), into: &bytes) }
+        return try opus(bytes)
+    }
+
+    @Test("of a sound has each packet once, and a page each second")
+    func sound() throws {
+        let packets = (0..<200).map { (number: UInt32) in packet(Int64(number), at: 0xffff_ec00 &+ number &* 960) }
+        let file = try audio(packets)
+        #expect(file.packets.count == 200 && !file.isDamaged)
+        #expect(file.samples == 200 * 960)
+        // Killed, it has lost less than a second.
+        #expect(try audio(packets, ends: false).packets.count == 150)
+    }
+
+    @Test("of a sound fills what is lost, so that it stays in time")
+    func gaps() throws {
+        let packets = [0, 1, 4, 5].map { packet(Int64($0), at: UInt32($0) * 960) }
+        let file = try audio(packets)
+        #expect(file.packets.map(\.range.count) == [3, 3, 1, 1, 3, 3])
+        #expect(file.samples == 6 * 960)
+        // Not for ever, though.
+        let far = [packet(0, at: 0), packet(1, at: 0x4000_0000), packet(2, at: 0)]
+        #expect(try audio(far).packets.count == 3)
+    }
+
+    @Test("of a sound leaves out what is no Opus, and of nothing is nothing")
+    func noOpus() throws {
+        #expect(try audio([packet(0, at: 0), packet(1, at: 960, []), packet(2, at: 1_920, [3])]).packets.count == 1)
+        var recording = AudioRecording(serial: 1)
+        var bytes: [UInt8] = []
+        recording.finish(at: time(0), into: &bytes)
+        #expect(bytes.isEmpty)
+    }
+}

@@ -1,0 +1,84 @@
+import RTC
+import TestSupport
+import Testing
+
+@testable import SFU
+
+/// A publisher whose camera is sent in several sizes, and some who watch.
+final class SimulatedLayers {
+    let room: SimulatedRoom
+    let publisher: SimulatedClient
+    let watchers: [SimulatedClient]
+    /// In the order of the description.
+    let layers: [SimulatedSource]
+
+    /// A layer's packets are labelled by its place: 10, 11 …
+    init(
+        seed: UInt64 = 1, weather: MediaWeather = MediaWeather(), watchers count: Int = 1,
+        sizes: [(UInt16, UInt16)?] = [(1280, 720), (640, 360), (320, 180)], rids: [String] = ["f", "h", "q", "x"]
+    ) throws {
+        room = try SimulatedRoom(seed: seed, weather: weather)
+        publisher = room.client()
+        watchers = (0..<count).map { [room] _ in room.client() }
+        try publisher.publish(video: nil)
+        for watcher in watchers { try watcher.watch() }
+        try room.connect()
+        let send = try #require(publisher.send)
+        let codec = Codec(.vp8, payloadType: 96, rtxPayloadType: 97)
+        layers = sizes.enumerated().map { [room] index, size in
+            let layer = SimulatedSource(
+                mid: "v", kind: .video, label: UInt32(10 + index), codec: codec, random: &room.random
+            )
+            layer.rid = rids[index]
+            layer.size = size.map { PictureSize(width: $0, height: $1) }
+            send.add(layer)
+            return layer
+        }
+        var section = send.section(layers[0], send.offered[0].extensions)
+        section.rids = layers.compactMap(\.rid)
+        send.offered.append(section)
+        try send.negotiate()
+        room.router.publish(
+            publisher.stream, session: "s", client: publisher.key, mids: Mids(audio: "a", video: "v"), audio: true,
+            video: true
+        )
+    }
+
+    /// The router's own state of the camera.
+    func track() throws -> IncomingTrack { try #require(room.router.clients[publisher.key]?.send?.incoming("v")) }
+
+    func slot(_ index: Int = 0) throws -> SimulatedSlot { try watchers[index].video() }
+
+    func prefer(_ index: Int = 0, _ width: Int? = nil, _ height: Int? = nil, frameRate: Int? = nil) {
+        watchers[index].prefer(VideoPreference(width: width, height: height, frameRate: frameRate), of: publisher)
+    }
+
+    /// What the publisher was told, in order.
+    var wanted: [[String]] {
+        room.server.events.compactMap { event in
+            if case .layersWanted(let stream, "s", let client, let rids) = event, stream == publisher.stream,
+                client == publisher.key
+            {
+                return rids
+            }
+            return nil
+        }
+    }
+}
+
+extension SimulatedSlot {
+    /// The longest that its picture stood still, in milliseconds.
+    var longestGap: Int64 {
+        let times = inOrder.filter { !$0.isRepeat }.map(\.at)
+        return zip(times, times.dropFirst()).map { ($1 - $0).milliseconds }.max() ?? 0
+    }
+
+    /// Pictures that refer to one that did not come.
+    var orphans: [String] {
+        let seen = Set(arrivals.map { [$0.tag.label, $0.tag.frame] })
+        return arrivals.filter { arrival in
+            arrival.temporalLayer == 2 && !arrival.isLayerSync
+                && !seen.contains([arrival.tag.label, arrival.tag.frame &- 1])
+        }.map { "\($0.tag.label)/\($0.tag.frame)" }
+    }
+}

@@ -1,0 +1,52 @@
+// Which of a publisher's layers a subscriber would like: OpenTok's `setPreferredResolution` and `setPreferredFrameRate`, in the
+// words of the protocol.
+
+/**
+ * Nothing said is the best there is.
+ * @typedef {{preferredWidth?: number, preferredHeight?: number, preferredFrameRate?: number}} Preference
+ */
+/** @typedef {{width: number, height: number}} Size in pixels */
+
+const mostPixels = 16384;
+const mostFrameRate = 240;
+
+/** @param {number} value @param {number} least @param {number} most @param {string} name */
+function within(value, least, most, name) {
+  if (typeof value !== 'number' || Number.isNaN(value)) throw new TypeError(`${name} is a number.`);
+  return Math.round(Math.min(most, Math.max(least, value)));
+}
+
+/**
+ * @param {Size | null | undefined} size null for the largest
+ * @returns {Preference}
+ */
+export function preferredResolution(size) {
+  if (size === null || size === undefined) return {};
+  return {
+    preferredWidth: within(size.width, 0, mostPixels, 'The width'), preferredHeight: within(size.height, 0, mostPixels, 'The height'),
+  };
+}
+
+/**
+ * @param {number | null | undefined} frameRate null for all frames
+ * @returns {Preference}
+ */
+export function preferredFrameRate(frameRate) {
+  if (frameRate === null || frameRate === undefined) return {};
+  return { preferredFrameRate: within(frameRate, 1, mostFrameRate, 'The frame rate') };
+}
+
+/**
+ * What fits all who show a stream: it comes once. One who has said nothing wants the best.
+ * @param {Preference[]} preferences
+ * @returns {Preference}
+ */
+export function together(preferences) {
+  /** @type {Preference} */
+  const result = {};
+  for (const name of /** @type {const} */ (['preferredWidth', 'preferredHeight', 'preferredFrameRate'])) {
+    const all = preferences.map((preference) => preference[name]);
+    if (all.length > 0 && all.every((value) => value !== undefined)) result[name] = Math.max(.../** @type {number[]} */ (all));
+  }
+  return result;
+}

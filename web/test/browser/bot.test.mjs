@@ -1,0 +1,208 @@
+// `confab bot`, the client without a browser: a page meets it, sees its film, gets answers, and is recorded. The recordings
+// are read by ffmpeg.
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { readdir } from 'node:fs/promises';
+import path from 'node:path';
+import { test } from 'node:test';
+import { promisify } from 'node:util';
+import { sharedBrowsers } from './browsers.mjs';
+import { colourName, framesRise, seesColour, soundArrives } from './media.mjs';
+import { Child, removeFolder, temporaryFolder } from './process.mjs';
+import { arrive, assertNoComplaints, begin, keepReceiving, reads, says, see, serve, write } from './stranger.mjs';
+import { NotYet, until } from './wait.mjs';
+
+const { chromium } = sharedBrowsers();
+const run = promisify(execFile);
+
+/** What the sample's picture is, by the names of `media.mjs`. */
+const sampleColour = 'cyan';
+const lineTimeout = 30_000;
+
+async function folder(t) {
+  const made = await temporaryFolder('bot');
+  t.after(() => removeFolder(made));
+  return made;
+}
+
+/** Starts a bot, which ends with the test. */
+function startBot(t, server, ...args) {
+  const bot = new Child(server.binary, ['bot', '--server', server.url, ...args]);
+  t.after(() => bot.kill());
+  return bot;
+}
+
+/** Ends a bot as Ctrl-C does, and looks whether it ended well. */
+async function stop(bot) {
+  const { code } = await bot.kill('SIGINT');
+  assert.equal(code, 0, `the bot ended with status ${code}:\n${bot.tail()}`);
+}
+
+/** Decodes a file; every frame as the middle pixel's red, green and blue. */
+async function framesOf(file) {
+  const { stdout, stderr } = await run('ffmpeg', [
+    '-nostdin', '-v', 'error', '-i', file, '-vf', 'crop=16:16,scale=1:1', '-fps_mode', 'passthrough', '-f', 'rawvideo',
+    '-pix_fmt', 'rgb24', '-',
+  ], { encoding: 'buffer', maxBuffer: 1 << 26 });
+  assert.equal(String(stderr), '', `ffmpeg complains of ${file}`);
+  return Array.from({ length: Math.floor(stdout.length / 3) }, (_, index) => [...stdout.subarray(3 * index, 3 * index + 3)]);
+}
+
+/** How many samples of sound are in a file, and the loudest, from 0 to 1. */
+async function soundOf(file) {
+  const { stdout, stderr } = await run('ffmpeg', [
+    '-nostdin', '-v', 'error', '-i', file, '-f', 's16le', '-ac', '1', '-ar', '48000', '-',
+  ], { encoding: 'buffer', maxBuffer: 1 << 26 });
+  assert.equal(String(stderr), '', `ffmpeg complains of ${file}`);
+  let loudest = 0;
+  for (let index = 0; index + 1 < stdout.length; index += 2) loudest = Math.max(loudest, Math.abs(stdout.readInt16LE(index)));
+  return { samples: stdout.length / 2, loudest: loudest / 32_768 };
+}
+
+/** The recorded files with this ending. */
+async function recorded(directory, ending) {
+  return (await readdir(directory)).filter((name) => name.endsWith(ending)).map((name) => path.join(directory, name));
+}
+
+/** Waits until there are so many recorded pictures, each with so many frames; the files. */
+async function recordings(directory, frames, count = 1) {
+  return until(`${count} recordings have ${frames} frames`, async () => {
+    const files = await recorded(directory, '.ivf');
+    if (files.length < count) throw new NotYet(`there are ${files.length} files`);
+    for (const file of files) {
+      // One that is being written may end in the midst of a frame, of which ffmpeg complains.
+      const { length } = await framesOf(file).catch(() => []);
+      if (length < frames) throw new NotYet(`${path.basename(file)} has ${length}`);
+    }
+    return files;
+  });
+}
+
+test('a page meets the bot in the roulette, sees its film, gets answers, and is recorded', async (t) => {
+  const server = await serve(t);
+  const directory = await folder(t);
+  const bot = startBot(t, server, '--roulette', '--name', 'Robo', '--say', 'Nice to see you.', '--record', directory);
+  await bot.line(/In the roulette; waiting for a partner/, lineTimeout);
+  const page = await arrive(t, await chromium(), server.url, { colour: 'magenta', tone: 440 });
+  await begin(page, { name: 'Ann' });
+  await see(page, sampleColour);
+  assert.match(await page.status(), /Robo/);
+  await bot.line(/Met somebody: Ann/, lineTimeout);
+  await reads(page, '[bot] Hello! I am a program that shows a film and repeats what you write. Nice to see you.');
+  await write(page, 'Is anybody there?');
+  await reads(page, '[bot] You wrote: Is anybody there?');
+  await keepReceiving(page);
+  await recordings(directory, 15);
+
+  // Whoever is left by the bot's partner waits for the next.
+  await page.click('button', 'Stop');
+  await bot.line(/The partner left/, lineTimeout);
+  const green = await arrive(t, await chromium(), server.url, { colour: 'green' });
+  await begin(green);
+  await see(green, sampleColour);
+  await keepReceiving(green);
+  await recordings(directory, 15, 2);
+  assertNoComplaints(page, green);
+  await stop(bot);
+
+  const seen = [];
+  for (const file of await recorded(directory, '.ivf')) {
+    const names = (await framesOf(file)).map(colourName);
+    t.diagnostic(`${path.basename(file)}: ${names.length} frames, ${[...new Set(names)]}`);
+    assert.equal(new Set(names).size, 1, 'one colour from the first frame to the last');
+    seen.push(names[0]);
+  }
+  assert.deepEqual(seen.sort(), ['green', 'magenta']);
+  for (const file of await recorded(directory, '.ogg')) {
+    const sound = await soundOf(file);
+    t.diagnostic(`${path.basename(file)}: ${(sound.samples / 48_000).toFixed(2)} s, up to ${sound.loudest.toFixed(2)}`);
+    assert.ok(sound.samples > 24_000 && sound.loudest > 0.05, 'the tone was recorded');
+  }
+});
+
+test('a film of one\'s own is seen and heard, by whoever comes at any time, and repeats', async (t) => {
+  const server = await serve(t);
+  const directory = await folder(t);
+  const film = path.join(directory, 'film');
+  // The only keyframe is the first: whoever comes in the midst needs it again.
+  await run('ffmpeg', [
+    '-nostdin', '-v', 'error', '-f', 'lavfi', '-i', 'color=c=red:s=640x360:r=20', '-t', '3', '-c:v', 'libvpx', '-g', '999',
+    '-auto-alt-ref', '0', '-pix_fmt', 'yuv420p', `${film}.ivf`,
+  ]);
+  await run('ffmpeg', [
+    '-nostdin', '-v', 'error', '-f', 'lavfi', '-i', 'sine=frequency=600:duration=3:sample_rate=48000', '-c:a', 'libopus', `${film}.ogg`,
+  ]);
+  const session = await server.command('session', 'create', '--media', 'routed');
+  const token = (role) => server.command('token', 'create', '--session', session, '--role', role);
+  const bot = startBot(t, server, '--session', session, '--token', await token('publisher'), '--publish', film);
+  await bot.line(/In the session/, lineTimeout);
+  for (const label of ['the first', 'who comes later']) {
+    const page = await (await chromium()).newPage();
+    t.after(() => page.close());
+    await page.goto(`${server.url}/try#session=${session}&token=${await token('subscriber')}`);
+    await page.press('Tab');
+    await seesColour(page, 'red');
+    t.diagnostic(`${label} sees it`);
+    await soundArrives(page);
+    // More than it has: it goes round.
+    if (label === 'the first') await framesRise(page, { by: 80 });
+    assertNoComplaints(page);
+  }
+  await stop(bot);
+});
+
+test('a recording is whole though the bot was killed', async (t) => {
+  const server = await serve(t);
+  const directory = await folder(t);
+  const session = await server.command('session', 'create', '--media', 'routed');
+  const token = () => server.command('token', 'create', '--session', session, '--role', 'publisher');
+  const shown = startBot(t, server, '--session', session, '--token', await token());
+  await shown.line(/In the session/, lineTimeout);
+  const recorder = startBot(t, server, '--session', session, '--token', await token(), '--record', directory);
+  const [file] = await recordings(directory, 30);
+  await recorder.kill('SIGKILL');
+  const names = (await framesOf(file)).map(colourName);
+  assert.ok(names.length >= 30);
+  assert.deepEqual([...new Set(names)], [sampleColour]);
+  const [sound] = await recorded(directory, '.ogg');
+  assert.ok((await soundOf(sound)).samples >= 24_000);
+  await stop(shown);
+});
+
+test('several bots do not meet each other, and each meets a page', async (t) => {
+  const server = await serve(t);
+  const bots = startBot(t, server, '--roulette', '--count', '2');
+  await bots.line(/In the roulette/, lineTimeout);
+  const pages = [];
+  for (const colour of ['red', 'blue']) {
+    const page = await arrive(t, await chromium(), server.url, { colour });
+    await begin(page);
+    await see(page, sampleColour);
+    pages.push(page);
+  }
+  await Promise.all(pages.map((page) => page.waitForStatus(says.talking)));
+  const met = bots.log.filter((line) => line.includes('Met somebody'));
+  assert.equal(met.length, 2, bots.log.join('\n'));
+  await stop(bots);
+});
+
+test('what cannot be is said in a sentence', async (t) => {
+  const server = await serve(t);
+  const session = await server.command('session', 'create', '--media', 'relayed');
+  const token = await server.command('token', 'create', '--session', session);
+  const cases = [
+    [['--session', session, '--token', token], /relayed, and the bot needs a routed one/],
+    [['--session', session, '--token', 'nonsense'], /not a token/],
+    [['--roulette', '--publish', 'nothing.ivf'], /There is no file nothing\.ivf/],
+    [['--roulette', '--publish', server.configuration], /neither an IVF file with VP8 nor an Ogg file with Opus/],
+    [['--roulette', '--server', 'http://127.0.0.1:9'], /cannot be reached/],
+    [[], /--roulette or --session/],
+  ];
+  for (const [args, sentence] of cases) {
+    const bot = startBot(t, server, ...args);
+    const { code } = await bot.exited;
+    await bot.silent;
+    assert.notEqual(code, 0, args.join(' '));
+    assert.match(bot.log.join('\n'), sentence);
+  }
+});

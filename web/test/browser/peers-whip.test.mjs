@@ -1,0 +1,225 @@
+// WHIP and WHEP with clients that know no more of the server than an address and a token: aiortc publishes and watches by
+// requests alone, beside Chromium's page and with itself. Their side of the wire is `../peers/whip_client.py` and
+// `../peers/whep_client.py`.
+import assert from 'node:assert/strict';
+import { execFile, spawn } from 'node:child_process';
+import path from 'node:path';
+import { createInterface } from 'node:readline';
+import test from 'node:test';
+import { promisify } from 'node:util';
+import { sharedBrowsers } from './browsers.mjs';
+import { colourName, colours, framesRise, seesColour, soundArrives } from './media.mjs';
+import { repository } from './server.mjs';
+import { assertNoComplaints, serve } from './stranger.mjs';
+import { NotYet, stopwatch, until } from './wait.mjs';
+
+const { chromium } = sharedBrowsers();
+
+/** A tone is counted by the second, and one second may begin or end in silence. */
+const hertzNear = 15;
+
+let pythonPath;
+
+/** The Python that has aiortc, fetched once into a cache by the script that also installs the browsers. */
+async function python() {
+  const { stdout } = await promisify(execFile)(path.join(repository, 'scripts', 'browser-setup'), ['--peers-media']);
+  return stdout.trim();
+}
+
+/** A server with a routed session, and a way to get tokens for it. */
+async function routed(t, options) {
+  const server = await serve(t, options);
+  const session = await server.command('session', 'create', '--media', 'routed');
+  const token = (role) => server.command('token', 'create', '--session', session, '--role', role);
+  return { server, session, token };
+}
+
+async function publisher(t, { server, session, token }, label = 'the publisher') {
+  return client(t, 'whip_client.py', [`${server.url}/whip/${session}`, await token('publisheronly')], label);
+}
+
+async function viewer(t, { server, session, token }, label = 'the viewer') {
+  return client(t, 'whep_client.py', [`${server.url}/whep/${session}`, await token('subscriber')], label);
+}
+
+async function client(t, script, args, label) {
+  pythonPath ??= python();
+  const peer = new Peer(await pythonPath, script, args, label);
+  t.after(() => peer.process.kill('SIGKILL'));
+  return peer;
+}
+
+/** The plain page in that session. */
+async function open(t, { server, session, token }, role, colour, tone) {
+  const browser = await chromium();
+  const page = await browser.newPage({ colour, tone });
+  t.after(() => page.close());
+  await page.goto(`${server.url}/try#session=${session}&token=${await token(role)}`);
+  // Without a gesture the painted microphone stays silent.
+  await page.press('Tab');
+  return page;
+}
+
+class Peer {
+  /** Everything it told, the latest last. @type {{event: string, args: any[]}[]} */
+  told = [];
+  /** What it wrote beside that, such as a traceback. @type {string[]} */
+  errors = [];
+  ended = false;
+
+  constructor(command, script, args, label) {
+    this.label = label;
+    const file = path.join(repository, 'web', 'test', 'peers', script);
+    this.process = spawn(command, ['-B', file, ...args], { stdio: ['pipe', 'pipe', 'pipe'] });
+    this.process.once('exit', () => { this.ended = true; });
+    // A command for one that has gone.
+    this.process.stdin.on('error', () => {});
+    createInterface({ input: this.process.stdout }).on('line', (line) => this.told.push(JSON.parse(line)));
+    createInterface({ input: this.process.stderr }).on('line', (line) => this.errors.push(`    ${line}`));
+  }
+
+  do(command, more = {}) {
+    this.process.stdin.write(`${JSON.stringify({ do: command, ...more })}\n`);
+  }
+
+  publish(colour, hertz, codec = 'VP8') {
+    this.do('publish', { colour: colours[colour], hertz, codec });
+  }
+
+  /** Waits until the latest of these that it told passes the check, which throws `NotYet`; its first argument, if it has any. */
+  tells(event, check = () => {}) {
+    return until(`${this.label} tells ${event}`, () => {
+      const trouble = this.told.find(({ event: name }) => ['fault', 'failed'].includes(name));
+      if (this.ended || trouble) throw new Error(`${this.label} is in trouble:\n${this.explain()}`);
+      const latest = this.told.findLast(({ event: name }) => name === event);
+      if (!latest) throw new NotYet('it has not');
+      check(latest.args[0]);
+      return latest.args[0] ?? true;
+    }, { why: () => this.explain() });
+  }
+
+  sees(colour, more = 0) {
+    let from;
+    return this.tells('picture', ({ rgb, frames }) => {
+      from ??= frames;
+      if (colourName(rgb) !== colour) throw new NotYet(`the picture is ${colourName(rgb)}`);
+      if (frames < from + more) throw new NotYet(`${frames - from} more pictures came`);
+    });
+  }
+
+  hears(hertz) {
+    return this.tells('sound', ({ hertz: heard, level }) => {
+      if (level < 0.01 || Math.abs(heard - hertz) > hertzNear) throw new NotYet(`it hears ${heard} Hz at ${level}`);
+    });
+  }
+
+  /** Asks with a method that there is not, or of what is not there any more, and returns the status. */
+  async status(method) {
+    this.told = this.told.filter(({ event }) => event !== 'status');
+    this.do('ask', { method });
+    return this.tells('status');
+  }
+
+  explain() {
+    return [...this.told.slice(-25).map((line) => `    ${JSON.stringify(line)}`), ...this.errors.slice(-25)].join('\n');
+  }
+}
+
+for (const codec of ['VP8', 'H264']) {
+  test(`what a WHIP client publishes in ${codec} is seen and heard on a page`, async (t) => {
+    const room = await routed(t);
+    const page = await open(t, room, 'subscriber');
+    const peer = await publisher(t, room);
+    const time = stopwatch();
+    peer.publish('magenta', 440, codec);
+    await peer.tells('connected');
+    t.diagnostic(`connected after ${time()}`);
+    await seesColour(page, 'magenta');
+    t.diagnostic(`seen after ${time()}`);
+    await soundArrives(page);
+    await framesRise(page);
+    assertNoComplaints(page);
+  });
+}
+
+test('a WHIP client restarts ICE, and the picture goes on by another path', async (t) => {
+  const room = await routed(t);
+  const page = await open(t, room, 'subscriber');
+  const peer = await publisher(t, room);
+  peer.publish('cyan', 440);
+  const { tag } = await peer.tells('created');
+  await peer.tells('connected');
+  await seesColour(page, 'cyan');
+  peer.do('trickle');
+  assert.equal(await peer.tells('trickled'), 204);
+  peer.do('restart');
+  assert.notEqual(await peer.tells('restarted'), tag);
+  await framesRise(page, { by: 30 });
+  peer.do('trickle');
+  await framesRise(page);
+  assertNoComplaints(page);
+});
+
+test('a WHIP client ends its stream, and its address is gone', async (t) => {
+  const room = await routed(t);
+  const page = await open(t, room, 'subscriber');
+  const peer = await publisher(t, room);
+  peer.publish('red', 440);
+  await seesColour(page, 'red');
+  assert.equal(await peer.status('GET'), 405);
+  peer.do('delete');
+  assert.equal(await peer.tells('deleted'), 200);
+  await page.waitFor('the page shows nobody', "!document.querySelector('.OT_subscriber video')");
+  assert.equal(await peer.status('DELETE'), 404);
+  assertNoComplaints(page);
+});
+
+test('what a page publishes is seen and heard by a WHEP client, also after it restarted ICE', async (t) => {
+  const room = await routed(t);
+  const page = await open(t, room, 'publisher', 'yellow', 600);
+  await page.waitFor('the page publishes', "document.querySelector('.OT_publisher video')?.videoWidth > 0");
+  const peer = await viewer(t, room);
+  const time = stopwatch();
+  await untilThere(peer);
+  await peer.tells('connected');
+  t.diagnostic(`connected after ${time()}`);
+  await peer.sees('yellow');
+  t.diagnostic(`seen after ${time()}`);
+  await peer.hears(600);
+  peer.do('restart');
+  await peer.tells('restarted');
+  await peer.sees('yellow', 30);
+  await peer.hears(600);
+  peer.do('delete');
+  assert.equal(await peer.tells('deleted'), 200);
+  assertNoComplaints(page);
+});
+
+test('WHEP shows what WHIP publishes, and the next when a publisher comes back', async (t) => {
+  const room = await routed(t);
+  const first = await publisher(t, room, 'the first');
+  first.publish('cyan', 440);
+  await first.tells('connected');
+  const peer = await viewer(t, room);
+  peer.do('watch');
+  await peer.sees('cyan');
+  first.do('delete');
+  await first.tells('deleted');
+  const second = await publisher(t, room, 'the second');
+  second.publish('blue', 880);
+  await peer.sees('blue');
+  await peer.hears(880);
+});
+
+/** A page publishes when its connection is made; until then there is nothing to watch, and a client asks again. */
+function untilThere(peer) {
+  peer.do('watch');
+  return until('there is something to watch', () => {
+    if (peer.told.some(({ event }) => event === 'created')) return true;
+    const refused = peer.told.findIndex(({ event, args }) => event === 'fault' && args[0].startsWith('Refused: 404'));
+    if (refused < 0) throw new NotYet('no answer has come');
+    peer.told.splice(refused, 1);
+    peer.do('watch');
+    throw new NotYet('it was 404');
+  }, { why: () => peer.explain() });
+}

@@ -1,0 +1,220 @@
+// Simulcast as pages see it: one camera of 1280 × 720, its layers made only when somebody wants them, and each subscriber with the
+// one that fits what it asked for.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { sharedBrowsers } from './browsers.mjs';
+import { assertNothingThrown, serve } from './stranger.mjs';
+import { NotYet } from './wait.mjs';
+
+const { chromium, firefox } = sharedBrowsers();
+/** Software encoders of a busy machine are slow to begin. */
+const timeout = 60_000;
+
+/** Opens `/try` without joining by it, and joins the session with the SDK; `window.joined` is the session. */
+async function join(t, browser, server, session, label) {
+  const token = await server.command('token', 'create', '--session', session, '--role', 'publisher');
+  const page = await browser.newPage({ label });
+  t.after(() => page.close());
+  await page.goto(`${server.url}/try`);
+  await page.evaluate(async (sessionId, given) => {
+    const { OT } = await import('/lib/index.js');
+    window.OT = OT;
+    window.joined = OT.initSession('1', sessionId);
+    await new Promise((resolve, reject) => { window.joined.connect(given, (error) => (error ? reject(error) : resolve())); });
+  }, session, token);
+  return page;
+}
+
+/** Publishes a moving picture of this size as a camera's. */
+function publish(page, width, height, options = {}) {
+  return page.evaluate(async (wide, high, more) => {
+    const canvas = Object.assign(document.createElement('canvas'), { width: wide, height: high });
+    const context = canvas.getContext('2d');
+    let frame = 0;
+    const paint = () => {
+      frame += 1;
+      context.fillStyle = `hsl(${frame % 360} 80% 50%)`;
+      context.fillRect(0, 0, wide, high);
+      context.fillStyle = 'white';
+      context.fillRect((frame * 7) % wide, high / 3, wide / 8, high / 8);
+    };
+    paint();
+    // A timer, for a page that is hidden while others are looked at.
+    setInterval(paint, 1000 / 20);
+    const [videoSource] = canvas.captureStream(20).getVideoTracks();
+    const place = document.body.appendChild(document.createElement('div'));
+    const publisher = window.OT.initPublisher(place, { videoSource, audioSource: null, publishAudio: false, ...more });
+    window.publisher = publisher;
+    await new Promise((resolve, reject) => { window.joined.publish(publisher, (error) => (error ? reject(error) : resolve())); });
+  }, width, height, options);
+}
+
+/** Subscribes to the session's only stream of others; every painted frame is noted in `window.painted`. */
+function subscribe(page, options) {
+  return page.evaluate(async (more) => {
+    const { joined } = window;
+    const stream = await new Promise((resolve) => {
+      const known = [...joined._roster.streams.values()][0];
+      if (known) resolve(known); else joined.on('streamCreated', (event) => resolve(event.stream));
+    });
+    const place = document.body.appendChild(document.createElement('div'));
+    window.subscriber = joined.subscribe(stream, place, { width: 640, height: 360, ...more });
+    const video = place.querySelector('video');
+    window.painted = [];
+    const note = (at, { width, height }) => {
+      window.painted.push({ at, width, height });
+      video.requestVideoFrameCallback(note);
+    };
+    video.requestVideoFrameCallback(note);
+  }, options);
+}
+
+/** What the browser decodes now, `{width, height, frames, bytes}`. */
+function received(page) {
+  return page.evaluate(async () => {
+    const report = await window.subscriber.getRtcStatsReport();
+    const entry = [...report.values()].find(({ type, kind }) => type === 'inbound-rtp' && kind === 'video') ?? {};
+    return { width: entry.frameWidth, height: entry.frameHeight, frames: entry.framesDecoded, bytes: entry.bytesReceived };
+  });
+}
+
+/** By rid: whether it is made, and how many frames there were of it. */
+function sent(page) {
+  return page.evaluate(async () => {
+    const layers = {};
+    for (const { rtcStatsReport } of await window.publisher.getRtcStatsReport()) {
+      rtcStatsReport.forEach(({ type, kind, rid, active, framesSent, frameWidth }) => {
+        if (type === 'outbound-rtp' && kind === 'video') layers[rid] = { active, framesSent, frameWidth };
+      });
+    }
+    return layers;
+  });
+}
+
+function seesWidth(page, width) {
+  return page.until(`its picture is ${width} wide`, async () => {
+    const now = await received(page);
+    if (now.width !== width) throw new NotYet(JSON.stringify(now));
+    return now;
+  }, { timeout });
+}
+
+async function keepsMoving(page, by = 20) {
+  const { frames: from } = await received(page);
+  return page.until(`${by} more frames are decoded`, async () => {
+    const { frames } = await received(page);
+    if (frames - from < by) throw new NotYet(`${frames - from} so far`);
+    return frames;
+  }, { timeout });
+}
+
+/** Waits until exactly these layers are made. @param {string[]} rids */
+function makes(page, rids) {
+  return page.until(`it makes ${rids}`, async () => {
+    const layers = await sent(page);
+    const active = Object.entries(layers).filter(([, { active: isActive }]) => isActive).map(([rid]) => rid).sort();
+    if (active.join() !== [...rids].sort().join()) throw new NotYet(JSON.stringify(layers));
+    return layers;
+  }, { timeout });
+}
+
+/** The longest that the picture stood still since a moment, in ms. */
+function longestGap(page, since) {
+  return page.evaluate((from) => {
+    const times = window.painted.map(({ at }) => at).filter((at) => at >= from);
+    return Math.round(Math.max(0, ...times.slice(1).map((at, index) => at - times[index])));
+  }, since);
+}
+
+test('subscribers with other wishes get other layers, and what nobody watches is not made', async (t) => {
+  const server = await serve(t);
+  const session = await server.command('session', 'create', '--media', 'routed');
+  const browser = await chromium();
+  const showing = await join(t, browser, server, session, 'publishing');
+  await publish(showing, 1280, 720);
+  const large = await join(t, browser, server, session, 'large');
+  await subscribe(large, {});
+  await seesWidth(large, 1280);
+  assert.deepEqual(Object.keys(await sent(showing)).sort(), ['f', 'h', 'q']);
+  // One watches, and wants the largest: nothing else is encoded.
+  await makes(showing, ['f']);
+
+  const small = await join(t, browser, server, session, 'small');
+  await subscribe(small, { preferredResolution: { width: 320, height: 180 } });
+  await seesWidth(small, 320);
+  await keepsMoving(small);
+  assert.equal((await received(large)).width, 1280);
+  t.diagnostic(`two wishes: ${JSON.stringify(await makes(showing, ['f', 'q']))}`);
+
+  const before = await small.evaluate('performance.now()');
+  for (const width of [640, 1280, 320]) {
+    await small.evaluate((wide) => { window.subscriber.setPreferredResolution({ width: wide, height: wide * 9 / 16 }); }, width);
+    await seesWidth(small, width);
+    await keepsMoving(small);
+  }
+  const gap = await longestGap(small, before);
+  t.diagnostic(`the longest that a picture stood still while layers changed: ${gap} ms`);
+  assert.ok(gap < 1500, `${gap} ms are longer than a keyframe takes`);
+
+  // The large one goes: its layer is not made any more, and neither is what was wanted on the way.
+  await large.evaluate('window.joined.unsubscribe(window.subscriber)');
+  const layers = await makes(showing, ['q']);
+  await keepsMoving(small);
+  assert.equal((await sent(showing)).f.framesSent, layers.f.framesSent, 'no frame of the large layer is sent');
+  assertNothingThrown(showing, large, small);
+});
+
+test('a frame rate that was asked for is kept', async (t) => {
+  const server = await serve(t);
+  const session = await server.command('session', 'create', '--media', 'routed');
+  const showing = await join(t, await chromium(), server, session, 'publishing');
+  await publish(showing, 1280, 720);
+  const watching = await join(t, await chromium(), server, session, 'watching');
+  await subscribe(watching, {});
+  await keepsMoving(watching, 60);
+  await watching.evaluate('window.subscriber.setPreferredFrameRate(8)');
+  await watching.until('the frame rate falls', async () => {
+    const rate = await watching.evaluate(() => {
+      const now = performance.now();
+      return window.painted.filter(({ at }) => at > now - 2000).length / 2;
+    });
+    if (rate > 10 || rate < 1) throw new NotYet(`${rate} frames a second`);
+    return rate;
+  }, { timeout });
+  await keepsMoving(watching);
+  assertNothingThrown(showing, watching);
+});
+
+test('a small picture, or one that is not to be scalable, is sent once', async (t) => {
+  const server = await serve(t);
+  const session = await server.command('session', 'create', '--media', 'routed');
+  const browser = await chromium();
+  const watching = await join(t, browser, server, session, 'watching');
+  for (const [width, height, options] of [[320, 240, {}], [1280, 720, { scalableVideo: false }]]) {
+    const showing = await join(t, browser, server, session, `publishing ${width}`);
+    await publish(showing, width, height, options);
+    await subscribe(watching, { preferredResolution: { width: 100, height: 100 } });
+    await seesWidth(watching, width);
+    assert.equal(Object.keys(await sent(showing)).length, 1);
+    await showing.evaluate('window.joined.disconnect()');
+    await watching.until('the stream is gone', async () => {
+      if (await watching.evaluate('window.joined._roster.streams.size')) throw new NotYet('it is there');
+      return true;
+    });
+  }
+});
+
+test('Firefox publishes layers, too', async (t) => {
+  const server = await serve(t);
+  const session = await server.command('session', 'create', '--media', 'routed');
+  const showing = await join(t, await firefox(), server, session, 'publishing');
+  await publish(showing, 1280, 720);
+  const [large, small] = [
+    await join(t, await chromium(), server, session, 'large'), await join(t, await chromium(), server, session, 'small'),
+  ];
+  await subscribe(large, {});
+  await subscribe(small, { preferredResolution: { width: 320, height: 180 } });
+  await Promise.all([seesWidth(large, 1280), seesWidth(small, 320)]);
+  await Promise.all([keepsMoving(large), keepsMoving(small)]);
+  assertNothingThrown(showing, large, small);
+});

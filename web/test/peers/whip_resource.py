@@ -1,0 +1,123 @@
+"""One resource of WHIP (RFC 9725) or WHEP on aiortc: made by an offer, restarted and ended by requests.
+
+It knows nothing of this server beyond the two documents. aiortc knows no ICE restart, so one is made here: another
+connection of aioice takes the place of the first, below DTLS, which notices nothing.
+"""
+
+import asyncio
+import re
+import urllib.error
+import urllib.parse
+import urllib.request
+
+import aioice
+from aiortc import RTCSessionDescription
+
+from driven import tell
+
+# Whatever proxies the tester uses are not for the server next door.
+_opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+
+
+class Refused(Exception):
+    """The server answered with an error."""
+
+
+class Resource:
+    def __init__(self, endpoint, token):
+        self.endpoint, self.token = endpoint, token
+        self.address = self.tag = self.connection = None
+
+    async def request(self, method, address, body="", **headers):
+        headers = {name.replace("_", "-"): value for name, value in headers.items()}
+        headers["Authorization"] = f"Bearer {self.token}"
+        request = urllib.request.Request(address, body.encode() or None, headers, method=method)
+        try:
+            answer = await asyncio.to_thread(_opener.open, request)
+        except urllib.error.HTTPError as error:
+            raise Refused(f"{error.code} {error.read().decode()}") from None
+        with answer:
+            return answer.status, answer.headers, answer.read().decode()
+
+    async def create(self, connection):
+        """Offers what the connection has; there is media when this is done and it says `connected`."""
+        self.connection = connection
+
+        @connection.on("connectionstatechange")
+        def changed():
+            tell(connection.connectionState)
+
+        await connection.setLocalDescription(await connection.createOffer())
+        offer = connection.localDescription.sdp
+        status, headers, answer = await self.request(
+            "POST", self.endpoint, offer, Content_Type="application/sdp")
+        assert status == 201 and headers["Content-Type"] == "application/sdp", status
+        # It may be relative (RFC 9110 §10.2.2).
+        self.address = urllib.parse.urljoin(self.endpoint, headers["Location"])
+        self.tag = headers["ETag"]
+        tell("created", {"address": self.address, "tag": self.tag, "links": headers.get_all("Link") or []})
+        await connection.setRemoteDescription(RTCSessionDescription(answer, "answer"))
+
+    async def trickle(self):
+        """Tells the server a candidate, as clients do that did not wait for all of theirs."""
+        fragment = self.fragment(self.transport._connection)
+        status, _, _ = await self.request(
+            "PATCH", self.address, fragment, Content_Type="application/trickle-ice-sdpfrag", If_Match=self.tag)
+        tell("trickled", status)
+
+    async def restart(self):
+        """RFC 9725 §4.3.3: other credentials on both sides, and media goes on by another path."""
+        transport, former = self.transport, self.transport._connection
+        # With a socket of its own; what comes over it goes where DTLS waits.
+        fresh = aioice.Connection(ice_controlling=True)
+        fresh._queue = former._queue
+        await fresh.gather_candidates()
+        status, headers, answer = await self.request(
+            "PATCH", self.address, self.fragment(fresh), Content_Type="application/trickle-ice-sdpfrag", If_Match="*")
+        assert status == 200 and headers["ETag"] != self.tag, (status, headers["ETag"])
+        self.tag = headers["ETag"]
+        fresh.remote_is_lite = "a=ice-lite" in answer
+        fresh.remote_username = re.search(r"a=ice-ufrag:(\S+)", answer)[1]
+        fresh.remote_password = re.search(r"a=ice-pwd:(\S+)", answer)[1]
+        for line in re.findall(r"a=candidate:(.*?)\r?\n", answer):
+            await fresh.add_remote_candidate(aioice.Candidate.from_sdp(line))
+        await fresh.add_remote_candidate(None)
+        await fresh.connect()
+        transport._connection, transport._send, transport._recv = fresh, fresh.send, fresh.recv
+        await self.forget(former)
+        tell("restarted", self.tag)
+
+    async def forget(self, former):
+        """Closes its sockets without a word: its end is not the transport's."""
+        self.transport._RTCIceTransport__monitor_task.cancel()
+        self.transport._RTCIceTransport__monitor_task = None
+        former._query_consent_task.cancel()
+        former._nominated.clear()
+        for protocol in former._protocols:
+            await protocol.close()
+
+    async def delete(self):
+        status, _, _ = await self.request("DELETE", self.address)
+        tell("deleted", status)
+        await self.connection.close()
+
+    async def ask(self, method, **headers):
+        """Any request to the resource, for its status alone."""
+        try:
+            status, _, _ = await self.request(method, self.address, **headers)
+        except Refused as refusal:
+            status = int(str(refusal).split()[0])
+        tell("status", status)
+
+    @property
+    def transport(self):
+        """All media goes over one."""
+        return self.connection.getTransceivers()[0].sender.transport.transport
+
+    def fragment(self, ice):
+        """An SDP fragment (RFC 8840 §9) of what one end of ICE has."""
+        first = self.connection.localDescription.sdp.partition("m=")[2].splitlines()[0]
+        lines = [f"a=ice-ufrag:{ice.local_username}", f"a=ice-pwd:{ice.local_password}", f"m={first}",
+                 f"a=mid:{self.connection.getTransceivers()[0].mid}"]
+        lines += [f"a=candidate:{candidate.to_sdp()}" for candidate in ice.local_candidates]
+        return "\r\n".join([*lines, "a=end-of-candidates", ""])

@@ -1,0 +1,68 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { activate, isScalable, sendEncodings } from '../../lib/layers.js';
+import { preferredFrameRate, preferredResolution, together } from '../../lib/preference.js';
+import { FakeTrack } from './fake-page.mjs';
+
+/** A sender that notes what it was told. */
+function sender(isLayered = true) {
+  const made = {
+    encodings: sendEncodings(isLayered),
+    /** @type {string[]} */
+    told: [],
+    getParameters: () => ({ encodings: made.encodings.map((encoding) => ({ ...encoding })) }),
+    setParameters: async (/** @type {any} */ { encodings }) => {
+      made.encodings = encodings;
+      made.told.push(encodings.filter((/** @type {any} */ { active }) => active).map((/** @type {any} */ { rid }) => rid).join());
+    },
+  };
+  return /** @type {any} */ (made);
+}
+
+/** @param {number} width @param {number} height */
+function track(width, height) {
+  return /** @type {any} */ (Object.assign(new FakeTrack('video'), { getSettings: () => ({ width, height }) }));
+}
+
+describe('Layers', () => {
+  test('are those that are wanted, and the smallest where none is', async () => {
+    const one = sender();
+    for (const wanted of [['f'], ['f', 'q'], ['f', 'q'], [], ['h'], ['f', 'none']]) await activate(one, wanted);
+    assert.deepEqual(one.told, ['f,q', 'q', 'h', 'f'], 'and nothing is said twice');
+    const plain = sender(false);
+    await activate(plain, []);
+    assert.deepEqual(plain.told, []);
+  });
+
+  test('are made of cameras that are large enough, and of screens when asked for', () => {
+    assert.equal(isScalable({}, null), true, 'a camera is asked for 640 x 480');
+    assert.equal(isScalable({}, track(1280, 720)), true);
+    assert.equal(isScalable({}, track(480, 640)), true, 'held upright');
+    assert.equal(isScalable({}, track(640, 360)), false);
+    assert.equal(isScalable({ resolution: '320x240' }, null), false);
+    assert.equal(isScalable({ videoSource: track(1280, 720) }, null), true);
+    assert.equal(isScalable({ videoSource: null }, null), false);
+    assert.equal(isScalable({ scalableVideo: false }, track(1280, 720)), false);
+    assert.equal(isScalable({ videoSource: 'screen' }, track(1920, 1080)), false);
+    assert.equal(isScalable({ videoSource: 'screen', scalableScreenshare: true }, track(1920, 1080)), true);
+  });
+});
+
+describe('A preference', () => {
+  test('is in whole numbers that the protocol allows', () => {
+    assert.deepEqual(preferredResolution({ width: 320.4, height: 1e9 }), { preferredWidth: 320, preferredHeight: 16384 });
+    assert.deepEqual(preferredResolution({ width: -1, height: 0 }), { preferredWidth: 0, preferredHeight: 0 });
+    assert.deepEqual([preferredResolution(null), preferredResolution(undefined), preferredFrameRate(null)], [{}, {}, {}]);
+    assert.deepEqual(preferredFrameRate(0.2), { preferredFrameRate: 1 });
+    assert.throws(() => preferredFrameRate(Number.NaN), /is a number/);
+    assert.throws(() => preferredResolution(/** @type {any} */ ({ width: '320' })), /The width is a number/);
+  });
+
+  test('of several is what serves all of them', () => {
+    const [small, large] = [preferredResolution({ width: 320, height: 180 }), preferredResolution({ width: 640, height: 360 })];
+    assert.deepEqual(together([small, large]), large);
+    assert.deepEqual(together([small, {}]), {});
+    assert.deepEqual(together([{ ...small, ...preferredFrameRate(15) }, small]), small);
+    assert.deepEqual(together([]), {});
+  });
+});
