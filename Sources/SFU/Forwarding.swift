@@ -154,7 +154,8 @@ extension Router {
         _ pending: PendingPacket, from encoding: IncomingEncoding, to subscriber: OutgoingTrack, now: MediaTime
     ) {
         guard !subscriber.isPaused, pending.codec < subscriber.codecMap.count else { return }
-        guard let path = subscriber.peer.transport.selectedPath, subscriber.peer.transport.isWritable else {
+        let transport = subscriber.peer.transport
+        guard let path = transport.selectedPath, transport.isWritable else {
             if subscriber.encoding != nil { subscriber.pauseForwarding() }
             return
         }
@@ -181,7 +182,7 @@ extension Router {
                 layerZero: pending.layerZero, now: now
             )
         else { return }
-        guard let length = write(pending, as: codec, numbers, to: subscriber) else {
+        guard let length = write(pending, as: codec, numbers, to: subscriber, over: transport) else {
             counters.packetsDropped &+= 1
             return
         }
@@ -206,7 +207,8 @@ extension Router {
     }
 
     private func write(
-        _ pending: PendingPacket, as codec: MappedCodec, _ numbers: Rewriting.Numbers, to subscriber: OutgoingTrack
+        _ pending: PendingPacket, as codec: MappedCodec, _ numbers: Rewriting.Numbers, to subscriber: OutgoingTrack,
+        over transport: PeerTransport
     ) -> Int? {
         let memory = sink.prepare(pending.bytes.count + Self.mostGrowth)
         var header = RTPHeaderWriter(
@@ -223,7 +225,7 @@ extension Router {
             payload = plain
         }
         return withDescriptor(of: pending, numbers, payload) { prefix, rest in
-            subscriber.peer.transport.protect(memory, headerLength: headerLength, prefix: prefix, payload: rest)
+            transport.protect(memory, headerLength: headerLength, prefix: prefix, payload: rest)
         }
     }
 

@@ -24,6 +24,8 @@ final class Peer {
     var arrivals: TransportFeedback?
     var feedbackAt: MediaTime?
     var reportsAt: MediaTime?
+    /// When the router last looked after a subscriber.
+    var attendedAt: MediaTime?
     /// What the client's wall clock has to be added to make it ours.
     var clockOffset: MediaInterval?
     /// The subscriber's queue is too long.

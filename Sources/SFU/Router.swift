@@ -21,6 +21,8 @@ public final class Router {
     /// By the address at the other end, once it was validated.
     var peersByPath: [Path: Peer] = [:]
     var clients: [Key: Client] = [:]
+    /// All connections of all clients, for what time does to them.
+    var peers: [Peer] = []
     var publications: [Key: Publication] = [:]
     var speakers: [String: Speakers] = [:]
     var speakersAt: MediaTime?
@@ -149,15 +151,14 @@ public final class Router {
 
     /// Everything that is due. Call it every `interval` while the router is not idle.
     public func tick(now: MediaTime) {
-        for client in clients.values {
-            if let peer = client.send { tick(peer, now: now) }
-            if let peer = client.receive { tick(peer, now: now) }
-        }
+        for peer in peers { tick(peer, now: now) }
         decideSpeakers(now: now)
     }
 
     /// Handshakes repeat after 50 ms, losses are reported after 20.
     public static let interval = MediaInterval.milliseconds(20)
+    /// What a subscriber is told, and reports to it, can wait as long; there are many of them.
+    static let attentionInterval = MediaInterval.milliseconds(100)
 
     private func tick(_ peer: Peer, now: MediaTime) {
         while let socket = peer.closedSockets.popLast() {
@@ -172,6 +173,10 @@ public final class Router {
         switch peer.side {
         case .send: sendFeedback(to: peer, now: now)
         case .receive:
+            // Only a TCP connection has a queue that grows.
+            let hasQueue = peer.transport.selectedPath?.isTCP ?? false
+            guard hasQueue || peer.attendedAt.map({ now - $0 >= Self.attentionInterval }) ?? true else { return }
+            peer.attendedAt = now
             judgeQueue(of: peer, now: now)
             tellPauses(of: peer, now: now)
             sendReports(to: peer, now: now)

@@ -175,6 +175,7 @@ extension Router {
         case .send: clients[client, default: Client()].send = peer
         case .receive: clients[client, default: Client()].receive = peer
         }
+        if let peer { peers.append(peer) }
         forgetIfEmpty(client)
     }
 
@@ -195,6 +196,7 @@ extension Router {
 
     private func end(_ peer: Peer) {
         peer.transport.close(sink: sink)
+        peers.removeAll { $0 === peer }
         for ufrag in peer.ufrags where peersByUfrag[ufrag] === peer { peersByUfrag[ufrag] = nil }
         for path in peer.paths where peersByPath[path] === peer { peersByPath[path] = nil }
         for track in peer.incoming { end(track) }

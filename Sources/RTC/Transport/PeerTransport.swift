@@ -30,6 +30,8 @@ public final class PeerTransport {
     /// What media is protected with, once that is agreed on.
     public private(set) var profile: SRTPProfile?
     public private(set) var counters = TransportCounters()
+    /// When `handleTimeout` is due. Asked for far more often than it changes.
+    public private(set) var nextTimeout: MediaTime?
 
     /// The server's end: ICE-lite and the server in DTLS. It never sends to anybody first.
     public init(server local: ICECredentials, certificate: DTLSCertificate) {
@@ -64,16 +66,21 @@ public final class PeerTransport {
         guard remoteFingerprint == nil || remoteFingerprint == fingerprint else { return false }
         remoteFingerprint = fingerprint
         agent.setRemote(remote)
+        reschedule()
         return true
     }
 
     /// Client only: a pair of one of our sockets and one of the server's candidates.
-    public func add(_ path: Path, priority: UInt32) { agent.add(path, priority: priority) }
+    public func add(_ path: Path, priority: UInt32) {
+        agent.add(path, priority: priority)
+        reschedule()
+    }
 
     /// An ICE restart (RFC 8445 §9): the keys stay, and so does the path until there is a new one.
     public func restart(local: ICECredentials, remote: ICECredentials) {
         agent.restart(local: local, remote: remote)
         if state == .failed(.noPath) { state = .connecting }
+        reschedule()
     }
 
     /// A socket is gone, and every path over it.
@@ -119,6 +126,7 @@ public final class PeerTransport {
             if let handshake {
                 handshake.releaseHandshake()
                 self.handshake = nil
+                reschedule()
             }
             return isControl ? .rtcp(length) : .rtp(length)
         }
@@ -209,12 +217,13 @@ public final class PeerTransport {
 
     // MARK: Time and the end
 
-    public var nextTimeout: MediaTime? {
-        guard !isOver else { return nil }
+    /// After everything that changes the agent's timers or the handshake's.
+    private func reschedule() {
+        guard !isOver else { return nextTimeout = nil }
         guard let agent = agent.nextTimeout, let handshake = handshake?.nextTimeout else {
-            return agent.nextTimeout ?? handshake?.nextTimeout
+            return nextTimeout = agent.nextTimeout ?? handshake?.nextTimeout
         }
-        return min(agent, handshake)
+        nextTimeout = min(agent, handshake)
     }
 
     public func handleTimeout(now: MediaTime, sink: any DatagramSink) {
@@ -245,12 +254,13 @@ public final class PeerTransport {
 
     private func end(_ last: TransportState) {
         state = last
-        selectedPath = nil
+        (selectedPath, nextTimeout) = (nil, nil)
         (handshake, sender, receiver) = (nil, nil, nil)
     }
 
     private func settle(_ now: MediaTime) {
         guard !isOver else { return }
+        defer { reschedule() }
         selectedPath = agent.selectedPath
         if agent.hasFailed {
             state = .failed(.noPath)

@@ -71,7 +71,9 @@ async function recordings(directory, frames, count = 1) {
     if (files.length < count) throw new NotYet(`there are ${files.length} files`);
     for (const file of files) {
       // One that is being written may end in the midst of a frame, of which ffmpeg complains.
-      const { length } = await framesOf(file).catch(() => []);
+      const { length } = await framesOf(file).catch((error) => {
+        throw new NotYet(`${path.basename(file)} cannot be read: ${error.message}`);
+      });
       if (length < frames) throw new NotYet(`${path.basename(file)} has ${length}`);
     }
     return files;
