@@ -27,9 +27,11 @@ public final class RobotConnection: @unchecked Sendable {
     public var complains = true
     /// For whoever made it.
     public var tag = 0
-    /// What `offer` says of DTLS: `actpass`, as RFC 8842 §5.2 wants it; `active` for ends that would answer `active`,
-    /// for this one is always the client.
-    public var offeredSetup = Setup.actpass
+    /// Where it can be reached, if it offers to an end that is not lite: then it is the lite one itself (RFC 8445 §2.5),
+    /// and the server in DTLS. To be set before the first offer.
+    public var liteCandidates: [Candidate] = []
+    /// Whether it is.
+    public internal(set) var isLite = false
 
     /// The families that its socket reaches.
     public var reachesIPv4 = true

@@ -20,6 +20,8 @@ public final class RobotLoop: DatagramSink, @unchecked Sendable {
     /// Reads of one socket before the others have their turn.
     private static let readsPerTurn = 8
     private static let wakeTag: UInt32 = .max
+    /// A machine has a few networks; checks of more only take time.
+    private static let mostCandidates = 4
 
     private let inbox: RobotInbox
     private let certificate: DTLSCertificate
@@ -111,6 +113,18 @@ public final class RobotLoop: DatagramSink, @unchecked Sendable {
     public func port(of connection: RobotConnection) -> UInt16? {
         guard owns(connection) else { return nil }
         return SocketOptions.port(of: sockets[Int(connection.socket)].descriptor)
+    }
+
+    /// Where it can be reached from this machine and its networks, over IPv4.
+    public func hostCandidates(of connection: RobotConnection) -> [Candidate] {
+        guard let port = port(of: connection) else { return [] }
+        return HostAddresses.ipv4().prefix(Self.mostCandidates).enumerated().map { index, address in
+            // RFC 8445 §5.1.2.1: the type's preference, the address's own, and the component.
+            let priority = UInt32(126) << 24 | UInt32(65_535 - index) << 8 | 255
+            return Candidate(
+                foundation: "\(index + 1)", transport: .udp, priority: priority,
+                address: TransportAddress(v4: address, port: port))
+        }
     }
 
     /// Says farewell and closes the socket.

@@ -23,6 +23,7 @@ extension RobotConnection {
         var media = media
         for index in media.indices where media[index].direction.sends { prepare(&media[index]) }
         negotiation.offered = media
+        if transport == nil, !liteCandidates.isEmpty { transport = makeServer() }
         return offer(credentials: ensureClient().local)
     }
 
@@ -37,17 +38,19 @@ extension RobotConnection {
     private func offer(credentials: ICECredentials) -> String {
         negotiation.version += 1
         let local = LocalParameters(
-            ufrag: credentials.ufrag, pwd: credentials.password, fingerprint: certificate.fingerprint, candidates: [],
-            sessionID: negotiation.sessionID, version: negotiation.version, cname: Self.cname
+            ufrag: credentials.ufrag, pwd: credentials.password, fingerprint: certificate.fingerprint,
+            candidates: liteCandidates, sessionID: negotiation.sessionID, version: negotiation.version,
+            cname: Self.cname
         )
         var description = RTC.offer(negotiation.offered, local: local)
-        if offeredSetup != .actpass {
-            for index in description.sections.indices {
-                description.sections[index].transport.setup = offeredSetup
-            }
-        }
+        description.isICELite = isLite
         negotiation.pending = description
         return description.text
+    }
+
+    private func makeServer() -> PeerTransport {
+        isLite = true
+        return PeerTransport(server: ICECredentials(using: &random), certificate: certificate)
     }
 
     private func ensureClient() -> PeerTransport {
@@ -95,8 +98,8 @@ extension RobotConnection {
             throw SDPError(.malformed, "There is no offer that this could answer.")
         }
         let (remote, media) = try RTC.accept(try SessionDescription(parsing: text), to: pending)
-        guard remote.setup == .passive else {
-            throw SDPError(.unsupported, "A robot is the client in DTLS: the answer must be passive.")
+        guard remote.setup == (isLite ? .active : .passive) else {
+            throw SDPError(.unsupported, "Both would be the client in DTLS, or neither.")
         }
         guard let credentials = ICECredentials(ufrag: remote.ufrag, password: remote.pwd) else {
             throw SDPError(.malformed, "The answer's ICE credentials are none.")
@@ -110,7 +113,7 @@ extension RobotConnection {
                 throw SDPError(.unsupported, "Another certificate needs another connection.")
             }
         }
-        add(remote.candidates, to: transport)
+        if !isLite { add(remote.candidates, to: transport) }
         apply(media)
         settle(now)
     }
@@ -124,10 +127,7 @@ extension RobotConnection {
         let isClient = offer.isICELite
         offer.isICELite = false
         if transport == nil {
-            transport =
-                isClient
-                ? ensureClient()
-                : PeerTransport(server: ICECredentials(using: &random), certificate: certificate)
+            transport = isClient ? ensureClient() : makeServer()
         }
         guard let transport else { throw SDPError(.unsupported, "There is no transport.") }
         negotiation.version += 1

@@ -49,7 +49,7 @@ struct BenchSFU: AsyncParsableCommand {
     @Option(help: "A server that runs already; sessions are made with the project of --data-dir.")
     var server: String?
 
-    @Option(help: "A Janus to measure instead, by its HTTP API: http://127.0.0.1:8088/janus. It must be ICE-lite.")
+    @Option(help: "A Janus to measure instead, by its HTTP API: http://127.0.0.1:8088/janus.")
     var janus: String?
 
     @Option(help: "The process of that server, when it runs on this machine.")

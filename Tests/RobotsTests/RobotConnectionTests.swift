@@ -152,17 +152,24 @@ import Testing
         #expect(pair.other.strayPackets == 0)
     }
 
-    @Test("answer a lite end as the full one, and as the client in DTLS") func lite() throws {
+    @Test("connect, the one that offers as the lite end, and the server in DTLS") func lite() throws {
         let network = SimulatedMediaNetwork(seed: 4)
-        let (one, other) = (
-            try RobotWorld.connection(on: network, at: RobotPair.near(1)),
-            try RobotWorld.connection(on: network, at: RobotPair.far(1))
-        )
-        let offer = one.offer([.video(mid: "v", .sendonly)])
-            .replacing("a=setup:actpass", with: "a=ice-lite\r\na=setup:actpass")
-        let answer = try other.answer(
-            offer: offer.replacing("t=0 0\r\n", with: "t=0 0\r\na=ice-lite\r\n"), now: network.now)
+        let witness = Witness()
+        let one = try RobotWorld.connection(on: network, at: RobotPair.near(1))
+        let other = try RobotWorld.connection(on: network, at: RobotPair.far(1))
+        other.handler = witness
+        one.liteCandidates = [
+            Candidate(foundation: "1", transport: .udp, priority: 100, address: RobotPair.near(1))
+        ]
+        let offer = one.offer([.audio(mid: "a", .sendonly), .video(mid: "v", .sendonly)])
+        #expect(offer.contains("a=ice-lite") && offer.contains("a=setup:actpass"))
+        let answer = try other.answer(offer: offer, now: network.now)
         #expect(!answer.contains("a=ice-lite") && answer.contains("a=setup:active"))
+        try one.accept(answer: answer, now: network.now)
+        one.source = LoadSource(of: one, now: network.now, phase: .zero)
+        #expect(network.run(for: .seconds(10)) { witness.of("v").count > 50 })
+        #expect(one.isLite && !other.isLite)
+        #expect(witness.missing("v").isEmpty && witness.missing("a").isEmpty)
     }
 }
 

@@ -3,7 +3,7 @@ import RTC
 /// Janus' VideoRoom as a load's target, driven as its own demo does: a handle for each who publishes, and one with all
 /// streams for each who watches.
 ///
-/// Janus has to be ICE-lite (`ice_lite` in janus.jcfg): robots are the controlling end, and answer no checks.
+/// Robots are the lite end of ICE here, whoever offers: Janus is a full one, and wants its own checks answered.
 final class JanusLoad: LoadTarget {
     private let session: JanusSession
     /// So that runs after each other do not meet.
@@ -37,8 +37,7 @@ private struct JanusSeat: LoadSeat {
         let handle = try await session.attach()
         let (connection, sdp) = try await loop.run {
             let connection = try loop.open()
-            // It would answer `active` to `actpass`.
-            connection.offeredSetup = .active
+            connection.liteCandidates = loop.hostCandidates(of: connection)
             return (connection, connection.offer([.audio(mid: "a", .sendonly), .video(mid: "v", .sendonly)]))
         }
         let body = JanusBody(
@@ -61,7 +60,8 @@ private struct JanusSeat: LoadSeat {
             let connection = try loop.open()
             connection.complains = false
             connection.handler = meter.meter
-            return (connection, try connection.answer(offer: offer.sdp, now: loop.now))
+            let candidates = loop.hostCandidates(of: connection)
+            return (connection, try connection.answer(offer: offer.sdp, candidates: candidates, now: loop.now))
         }
         _ = try await session.ask(
             handle, JanusBody(request: "start", room: room), JanusDescription(type: "answer", sdp: sdp))
