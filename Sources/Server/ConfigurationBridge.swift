@@ -77,6 +77,7 @@ extension SocketIOConnection.Settings {
         heartbeatInterval = configuration.socketIO.heartbeatInterval
         heartbeatTimeout = configuration.socketIO.heartbeatTimeout
         closeTimeout = configuration.socketIO.closeTimeout
+        lostPollTimeout = configuration.socketIO.lostPollTimeout
         pollDuration = configuration.socketIO.pollDuration
         handshakeTimeout = configuration.socketIO.handshakeTimeout
         packets = Budget.Rate(

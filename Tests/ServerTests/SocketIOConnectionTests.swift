@@ -193,6 +193,28 @@ import Wire
         #expect(stage.pass(.seconds(11)) == [.gone, .over])
     }
 
+    @Test("who does not ask again within 15 s of a poll that was cut off is gone: a page may close without a word")
+    func lostPollTimeout() {
+        var stage = Stage(start)
+        _ = stage.poll()
+        let (first, _) = stage.poll()
+        #expect(stage.handle(.pollLost(first)) == [])
+        #expect(stage.pass(.seconds(14)) == [])
+        let (second, _) = stage.poll()
+        #expect(stage.handle(.pollLost(second)) == [])
+        #expect(stage.pass(.seconds(14)) == [])
+        #expect(stage.pass(.seconds(2)) == [.gone, .over])
+    }
+
+    @Test("a poll cut off is not waited for longer than a slow one")
+    func shortCloseTimeout() {
+        var stage = Stage(start) { $0.closeTimeout = .seconds(5) }
+        _ = stage.poll()
+        let (poll, _) = stage.poll()
+        #expect(stage.handle(.pollLost(poll)) == [])
+        #expect(stage.pass(.seconds(6)) == [.gone, .over])
+    }
+
     @Test("too much between two polls is the end, not memory")
     func bounded() {
         var stage = Stage(start) { $0.queuedPackets = 4 }

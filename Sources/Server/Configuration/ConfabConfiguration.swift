@@ -135,6 +135,7 @@ public struct ConfabConfiguration: Sendable, Equatable {
         public var heartbeatInterval: Duration = .seconds(25)
         public var heartbeatTimeout: Duration = .seconds(60)
         public var closeTimeout: Duration = .seconds(60)
+        public var lostPollTimeout: Duration = .seconds(15)
         public var pollDuration: Duration = .seconds(20)
         public var handshakeTimeout: Duration = .seconds(30)
         public init() {}

@@ -198,6 +198,9 @@ extension Setting {
             "socketIO.closeTimeout", \.socketIO.closeTimeout, interval,
             "How long a polling client may take from one poll to the next."),
         Setting(
+            "socketIO.lostPollTimeout", \.socketIO.lostPollTimeout, interval,
+            "The same when the poll before was cut off, as by a page that closed."),
+        Setting(
             "socketIO.pollDuration", \.socketIO.pollDuration, interval,
             "How long a poll waits for something to say."),
         Setting(

@@ -59,6 +59,7 @@ struct SocketIOConnection: Sendable {
         var heartbeatInterval: Duration = .seconds(25)
         var heartbeatTimeout: Duration = .seconds(60)
         var closeTimeout: Duration = .seconds(60)
+        var lostPollTimeout: Duration = .seconds(15)
         var pollDuration: Duration = .seconds(20)
         var handshakeTimeout: Duration = .seconds(30)
         /// Packets of any kind.
@@ -253,7 +254,9 @@ struct SocketIOConnection: Sendable {
 
     private mutating func lost(_ poll: PollID, now: Timestamp) -> [Output] {
         if case .polling(.waiting(poll, _)) = state {
-            state = .polling(.none(until: now + settings.closeTimeout))
+            // Clients that gave up on a poll ask again at once; a page that closed does not, and not every browser lets
+            // it say goodbye. So it need not be waited for as long as one that has its answer and is only slow.
+            state = .polling(.none(until: now + min(settings.lostPollTimeout, settings.closeTimeout)))
             return []
         }
         guard let answer = lastAnswer, answer.poll == poll else { return [] }
