@@ -32,10 +32,12 @@ let package = Package(
             ],
             swiftSettings: watched
         ),
-        // Only what reads text that an operator or a proxy wrote.
+        // Only what reads text that an operator, a proxy or a push service wrote, and where somebody wants to be woken.
         .target(
             name: "Server",
             dependencies: [
+                "Wire",
+                .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "Configuration", package: "swift-configuration"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Logging", package: "swift-log"),

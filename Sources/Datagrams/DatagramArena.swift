@@ -4,7 +4,9 @@ import RTC
 ///
 /// Neighbours that go the same way and have the same length become one message, which the kernel cuts up again (UDP
 /// GSO): the packets of a video frame cost one system call's work instead of several.
-package struct DatagramArena: ~Copyable {
+///
+/// A class, so that whoever holds it in a `let` is not asked for each packet whether somebody else is changing it too.
+package final class DatagramArena {
     package struct Message {
         package var path: Path
         package var offset: Int
@@ -23,7 +25,8 @@ package struct DatagramArena: ~Copyable {
 
     private let memory: UnsafeMutableRawBufferPointer
     private var used = 0
-    private var prepared = 0
+    /// How much may be committed.
+    package private(set) var prepared = 0
     package private(set) var messages: [Message] = []
     private let joins: Bool
 
@@ -39,13 +42,16 @@ package struct DatagramArena: ~Copyable {
     package var isEmpty: Bool { messages.isEmpty }
 
     /// Memory for the next datagram, or nil when what is here has to be sent first.
-    package mutating func prepare(_ capacity: Int) -> UnsafeMutableRawBufferPointer? {
-        guard used + capacity <= memory.count else { return nil }
+    package func prepare(_ capacity: Int) -> UnsafeMutableRawBufferPointer? {
+        guard used + capacity <= memory.count else {
+            prepared = 0
+            return nil
+        }
         prepared = capacity
         return UnsafeMutableRawBufferPointer(rebasing: memory[used..<used + capacity])
     }
 
-    package mutating func commit(_ count: Int, on path: Path) {
+    package func commit(_ count: Int, on path: Path) {
         guard count > 0, count <= prepared else { return }
         defer {
             used += count
@@ -63,7 +69,7 @@ package struct DatagramArena: ~Copyable {
         UnsafeMutableRawBufferPointer(rebasing: memory[message.offset..<message.offset + message.length])
     }
 
-    package mutating func clear() {
+    package func clear() {
         used = 0
         messages.removeAll(keepingCapacity: true)
     }

@@ -21,7 +21,7 @@ package protocol DatagramIO: AnyObject {
     ) -> Int
     var burst: Int { get }
     /// Sends all that the sockets take; what they do not is lost, as in any full queue of a network.
-    func send(_ arena: borrowing DatagramArena, on sockets: [DatagramSocket]) -> Int
+    func send(_ arena: DatagramArena, on sockets: [DatagramSocket]) -> Int
 }
 
 /// Longer ones are no media of ours.
@@ -79,7 +79,7 @@ package final class BatchedDatagrams: DatagramIO {
         return count
     }
 
-    package func send(_ arena: borrowing DatagramArena, on sockets: [DatagramSocket]) -> Int {
+    package func send(_ arena: DatagramArena, on sockets: [DatagramSocket]) -> Int {
         var lost = 0
         var next = 0
         let messages = arena.messages
@@ -151,7 +151,7 @@ package final class PlainDatagrams: DatagramIO {
         return 1
     }
 
-    package func send(_ arena: borrowing DatagramArena, on sockets: [DatagramSocket]) -> Int {
+    package func send(_ arena: DatagramArena, on sockets: [DatagramSocket]) -> Int {
         var lost = 0
         for message in arena.messages where message.path.socket < sockets.count {
             let socket = sockets[Int(message.path.socket)]

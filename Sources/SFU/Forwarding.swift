@@ -52,6 +52,11 @@ extension Router {
         // Browsers repeat to measure the line: nobody begins with that.
         if isRecovered { pending.startsKeyframe = false }
         if pending.startsKeyframe { keyframeBegins(pending, of: encoding, now: now) }
+        if track.passesOn != 0 {
+            packet.forEachHeaderExtension(in: bytes) { id, _ in
+                if track.passes(id) { pending.hasExtensions = true }
+            }
+        }
         if packet.marker, !isRecovered { track.layers[encoding.index].rates.count(pending.temporalLayer) }
         if track.audioLevelID != 0 { hear(packet, bytes, track, now: now) }
         if track.needsSelection { select(track) }
@@ -101,6 +106,7 @@ extension Router {
             pending.isLayerSync = descriptor.isLayerSync
             pending.startsPicture = descriptor.isFrameStart
             pending.layerZero = descriptor.temporalLayerZeroIndex
+            if pending.picture != nil || pending.layerZero != nil { pending.descriptor = descriptor }
         } else if case .h264 = codec {
             // An IDR slice alone is of no use to a decoder that has not seen its parameter sets.
             pending.startsKeyframe = H264Payload(payload)?.hasSequenceParameterSet ?? false
@@ -136,11 +142,10 @@ extension Router {
     public func flush(now: MediaTime) {
         for encoding in touched {
             let track = encoding.track
+            warm(track.subscribers)
             for subscriber in track.subscribers
             where subscriber.encoding === encoding || subscriber.target === encoding {
-                for index in encoding.pending.indices {
-                    forward(encoding.pending[index], from: encoding, to: subscriber, now: now)
-                }
+                encoding.pending.withUnsafeBufferPointer { forward($0, from: encoding, to: subscriber, now: now) }
             }
             encoding.pending.removeAll(keepingCapacity: true)
         }
@@ -150,15 +155,39 @@ extension Router {
         urgent.removeAll(keepingCapacity: true)
     }
 
+    /// Reads for all subscribers what forwarding needs of each. Between two packets of a stream others have used the caches:
+    /// read one after the other, each of these places is waited for; read like this, with nothing else to do, the
+    /// processor fetches those of many subscribers at once.
+    private func warm(_ subscribers: [OutgoingTrack]) {
+        subscribers.withUnsafeBufferPointer { all in
+            var sum: UInt64 = 0
+            for index in all.indices { sum &+= all[index].warm() }
+            for index in all.indices { sum &+= all[index].transport.warm(all[index].ssrc) }
+            warmth &+= sum
+        }
+    }
+
+    /// All that has arrived, so that what is the same for each packet of a subscriber is looked up once.
     private func forward(
-        _ pending: PendingPacket, from encoding: IncomingEncoding, to subscriber: OutgoingTrack, now: MediaTime
+        _ burst: UnsafeBufferPointer<PendingPacket>, from encoding: IncomingEncoding, to subscriber: OutgoingTrack,
+        now: MediaTime
     ) {
-        guard !subscriber.isPaused, pending.codec < subscriber.codecMap.count else { return }
-        let transport = subscriber.peer.transport
-        guard let path = transport.selectedPath, transport.isWritable else {
+        guard !subscriber.isPaused else { return }
+        let transport = subscriber.transport
+        guard let path = transport.selectedPath, let sender = transport.mediaSender else {
             if subscriber.encoding != nil { subscriber.pauseForwarding() }
             return
         }
+        for index in burst.indices {
+            forward(burst[index], from: encoding, to: subscriber, over: sender, on: path, now: now)
+        }
+    }
+
+    private func forward(
+        _ pending: PendingPacket, from encoding: IncomingEncoding, to subscriber: OutgoingTrack,
+        over sender: SRTPSender, on path: Path, now: MediaTime
+    ) {
+        guard pending.codec < subscriber.codecMap.count else { return }
         let codec = subscriber.codecMap[pending.codec]
         guard codec.isDecodable else { return subscriber.refuse() }
         if subscriber.encoding === encoding, subscriber.rewriting.isOutOfReach(pending.sequence) {
@@ -182,7 +211,7 @@ extension Router {
                 layerZero: pending.layerZero, now: now
             )
         else { return }
-        guard let length = write(pending, as: codec, numbers, to: subscriber, over: transport) else {
+        guard let length = write(pending, as: codec, numbers, to: subscriber, over: sender) else {
             counters.packetsDropped &+= 1
             return
         }
@@ -208,7 +237,7 @@ extension Router {
 
     private func write(
         _ pending: PendingPacket, as codec: MappedCodec, _ numbers: Rewriting.Numbers, to subscriber: OutgoingTrack,
-        over transport: PeerTransport
+        over sender: SRTPSender
     ) -> Int? {
         let memory = sink.prepare(pending.bytes.count + Self.mostGrowth)
         var header = RTPHeaderWriter(
@@ -216,17 +245,18 @@ extension Router {
             sequenceNumber: UInt16(truncatingIfNeeded: numbers.sequence), timestamp: numbers.timestamp,
             ssrc: subscriber.ssrc, twoByteExtensions: pending.packet.extensionProfile & 0xfff0 == 0x1000
         )
-        copyExtensions(of: pending.packet, pending.bytes, to: &header, subscriber)
+        if pending.hasExtensions { copyExtensions(of: pending.packet, pending.bytes, to: &header, subscriber) }
         let headerLength = header.finish()
         guard headerLength > 0 else { return nil }
-        var payload = UnsafeRawBufferPointer(rebasing: pending.bytes[pending.packet.payloadRange])
+        pending.renumber(numbers)
+        var payload = pending.payload
         if codec.isUnwrapped {
             guard let plain = RedundantAudio.primary(payload) else { return nil }
             payload = plain
         }
-        return withDescriptor(of: pending, numbers, payload) { prefix, rest in
-            transport.protect(memory, headerLength: headerLength, prefix: prefix, payload: rest)
-        }
+        return sender.protect(
+            memory, headerLength: headerLength, prefix: UnsafeRawBufferPointer(start: nil, count: 0), payload: payload
+        )
     }
 
     /// Our header may have longer extensions than the publisher's, a repeat names its original, and encryption adds its
@@ -242,26 +272,6 @@ extension Router {
             let ours = subscriber.extensionMap[Int(id)]
             guard ours != 0 else { return }
             header.addExtension(id: ours, bytes: UnsafeRawBufferPointer(rebasing: bytes[range]))
-        }
-    }
-
-    /// Calls `body` with the payload in two parts: its descriptor with the subscriber's numbers, if it has one, and the
-    /// rest.
-    func withDescriptor<Result>(
-        of pending: PendingPacket, _ numbers: Rewriting.Numbers, _ payload: UnsafeRawBufferPointer,
-        _ body: (UnsafeRawBufferPointer, UnsafeRawBufferPointer) -> Result
-    ) -> Result {
-        guard pending.picture != nil || pending.layerZero != nil, let descriptor = VP8Descriptor(payload) else {
-            return body(UnsafeRawBufferPointer(start: nil, count: 0), payload)
-        }
-        return withUnsafeTemporaryAllocation(byteCount: VP8Descriptor.mostLength, alignment: 2) { memory in
-            let length = descriptor.rewrite(
-                into: memory, pictureID: numbers.picture, temporalLayerZeroIndex: numbers.layerZero
-            )
-            return body(
-                UnsafeRawBufferPointer(rebasing: memory[..<length]),
-                UnsafeRawBufferPointer(rebasing: payload[length...])
-            )
         }
     }
 }

@@ -11,6 +11,8 @@ final class IncomingTrack {
     private var codecByPayloadType = [Int8](repeating: -1, count: 128)
     private var repairedByPayloadType = [UInt8](repeating: 255, count: 128)
     var extensions: [HeaderExtension: UInt8] = [:]
+    /// A bit for each id of those that subscribers get, for ids below 64.
+    private(set) var passesOn: UInt64 = 0
     var audioLevelID: UInt8 = 0
     /// Whether lost packets can be asked for (RFC 4585), and keyframes by PLI rather than FIR.
     private(set) var repairs = false
@@ -45,6 +47,8 @@ final class IncomingTrack {
             }
         }
         extensions = media.extensions
+        passesOn = 0
+        for (name, id) in extensions where name.isPassedOn { passesOn |= 1 << UInt64(min(id, 63)) }
         audioLevelID = media.extensions[.audioLevel] ?? 0
         repairs = codecs.contains(where: \.nack)
         takesPLI = codecs.contains(where: \.pli)
@@ -54,6 +58,9 @@ final class IncomingTrack {
         let index = codecByPayloadType[Int(payloadType & 127)]
         return index < 0 ? nil : Int(index)
     }
+
+    /// Whether subscribers get this header extension. Of the highest ids all do as soon as one does, which costs only time.
+    func passes(_ extensionID: UInt8) -> Bool { passesOn >> UInt64(min(extensionID, 63)) & 1 == 1 }
 
     /// The payload type that packets of this one are repeats of (RFC 4588 §8.1).
     func repaired(_ payloadType: UInt8) -> UInt8? {
@@ -152,9 +159,25 @@ struct PendingPacket {
     var isLayerSync = false
     /// The first packet of a picture.
     var startsPicture = false
+    /// Of VP8, if it has numbers that each subscriber gets others of.
+    var descriptor: VP8Descriptor?
+    /// Some of its header extensions are passed on.
+    var hasExtensions = false
 
     /// Of a packet that names no temporal layer.
     static let noLayer: UInt8 = 255
+
+    var payload: UnsafeRawBufferPointer { UnsafeRawBufferPointer(rebasing: bytes[packet.payloadRange]) }
+
+    /// Writes a subscriber's numbers into the payload, over those of whoever was before: the buffer is ours, and a payload in
+    /// one piece is encrypted at once.
+    func renumber(_ numbers: Rewriting.Numbers) {
+        guard let descriptor else { return }
+        _ = descriptor.rewrite(
+            into: UnsafeMutableRawBufferPointer(mutating: payload), pictureID: numbers.picture,
+            temporalLayerZeroIndex: numbers.layerZero
+        )
+    }
 }
 
 /// A sender report of a publisher (RFC 3550 §6.4.1): how its media clock and its wall clock go together.

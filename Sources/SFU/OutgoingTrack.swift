@@ -3,10 +3,29 @@ import RTC
 /// One transceiver of a client that receives: one RTP stream for as long as the connection lives, whoever is seen in
 /// it.
 final class OutgoingTrack {
+    // What each packet needs stands together: of many subscribers little is still in the processor's cache.
+    let ssrc: UInt32
+    /// The subscriber is too slow for it.
+    var isPaused = false
+    var thinning = Thinning()
+    var packets: UInt32 = 0
+    var octets: UInt32 = 0
+    /// The peer's, without the way over the peer.
+    let transport: PeerTransport
+    /// The encoding whose packets are forwarded; another takes over at its next keyframe.
+    private(set) var encoding: IncomingEncoding?
+    /// The one that is to take over.
+    var target: IncomingEncoding?
+    /// By the source's codec index: how it is called here.
+    private(set) var codecMap: [MappedCodec] = []
+    /// By the source's header extension id: ours, 0 for those not passed on. The array is for ids 0 to 255.
+    private(set) var extensionMap = [UInt8](repeating: 0, count: 256)
+    var budget = RetransmissionBudget()
+    var rewriting: Rewriting
+
     unowned let peer: Peer
     let mid: String
     let kind: MediaKind
-    let ssrc: UInt32
     let repairSSRC: UInt32?
     private(set) var codecs: [Codec] = []
     private(set) var extensions: [HeaderExtension: UInt8] = [:]
@@ -14,33 +33,18 @@ final class OutgoingTrack {
     /// What is sent here now.
     private(set) weak var source: IncomingTrack?
     weak var subscription: Subscription?
-    /// The encoding whose packets are forwarded; another takes over at its next keyframe.
-    private(set) var encoding: IncomingEncoding?
-    /// The one that is to take over.
-    var target: IncomingEncoding?
     var preference = VideoPreference() {
         didSet { if preference != oldValue { source?.needsSelection = true } }
     }
-    var thinning = Thinning()
-    /// By the source's codec index: how it is called here.
-    private(set) var codecMap: [MappedCodec] = []
-    /// By the source's header extension id: ours, 0 for those not passed on. The array is for ids 0 to 255.
-    private(set) var extensionMap = [UInt8](repeating: 0, count: 256)
-    var rewriting: Rewriting
     /// What the client's description says: false while the transceiver does not receive.
     private(set) var isWanted = true
-    /// The subscriber is too slow for it.
-    var isPaused = false
     /// The subscriber cannot decode it.
     private(set) var isRefused = false
     /// Why no video is sent, as the subscriber is to know it.
     var pause: PauseReason? { isPaused ? .slow : isRefused ? .codec : nil }
     /// From the first report of a loss.
     var repeats: RepeatTimes?
-    var budget = RetransmissionBudget()
     var repairSequence: UInt16
-    var packets: UInt32 = 0
-    var octets: UInt32 = 0
     var reportedAt: MediaTime?
 
     init(
@@ -48,7 +52,14 @@ final class OutgoingTrack {
         repair: UInt16
     ) {
         (self.peer, self.mid, self.kind, self.ssrc) = (peer, mid, kind, ssrc)
+        transport = peer.transport
         (self.repairSSRC, self.rewriting, self.repairSequence) = (repairSSRC, rewriting, repair)
+    }
+
+    /// See `Router.warm`: a field of each cache line that a packet needs.
+    @inline(__always)
+    func warm() -> UInt64 {
+        UInt64(ssrc) &+ UInt64(bitPattern: rewriting.firstSequence) &+ rewriting.warm() &+ (encoding == nil ? 0 : 1)
     }
 
     func update(_ media: NegotiatedMedia) {

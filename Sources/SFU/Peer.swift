@@ -24,8 +24,8 @@ final class Peer {
     var arrivals: TransportFeedback?
     var feedbackAt: MediaTime?
     var reportsAt: MediaTime?
-    /// When the router last looked after a subscriber.
-    var attendedAt: MediaTime?
+    /// Until when nothing has to be done for a subscriber, whatever the time.
+    var restsUntil = MediaTime(nanoseconds: .min)
     /// What the client's wall clock has to be added to make it ours.
     var clockOffset: MediaInterval?
     /// The subscriber's queue is too long.

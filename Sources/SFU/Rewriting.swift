@@ -31,6 +31,10 @@ struct Rewriting: Sendable {
         lastTimestamp = timestamp
     }
 
+    /// See `Router.warm`.
+    @inline(__always)
+    func warm() -> UInt64 { UInt64(lastTimestamp) &+ UInt64(bitPattern: leftOut.last) }
+
     /// What comes next is from another source, or from this one after a pause.
     /// - Parameters:
     ///   - sequence: the extended sequence number of its first packet.

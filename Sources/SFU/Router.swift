@@ -26,6 +26,8 @@ public final class Router {
     var publications: [Key: Publication] = [:]
     var speakers: [String: Speakers] = [:]
     var speakersAt: MediaTime?
+    /// Of no meaning: what `warm` has read must seem to be of use.
+    var warmth: UInt64 = 0
     var touched: [IncomingEncoding] = []
     /// To whose video somebody has just subscribed, and waits for a keyframe.
     var urgent: [Peer] = []
@@ -104,6 +106,7 @@ public final class Router {
 
     /// Remembers where a peer is, and tells when it can be reached, when it cannot, and of its failure, once each.
     private func note(_ peer: Peer, _ path: Path?) {
+        peer.restsUntil = MediaTime(nanoseconds: .min)
         if let path, peersByPath[path] !== peer, peer.transport.isValidated(path), !isHeld(path) {
             peersByPath[path] = peer
             peer.paths.removeAll { $0 == path }
@@ -144,6 +147,7 @@ public final class Router {
     public func pathClosed(_ path: Path) {
         guard let peer = peersByPath.removeValue(forKey: path) else { return }
         peer.paths.removeAll { $0 == path }
+        peer.restsUntil = MediaTime(nanoseconds: .min)
         if path.isTCP { peer.closedSockets.append(path.socket) }
     }
 
@@ -161,6 +165,7 @@ public final class Router {
     static let attentionInterval = MediaInterval.milliseconds(100)
 
     private func tick(_ peer: Peer, now: MediaTime) {
+        guard peer.restsUntil <= now else { return }
         while let socket = peer.closedSockets.popLast() {
             peer.transport.remove(socket: socket, now: now)
             note(peer, nil)
@@ -173,13 +178,13 @@ public final class Router {
         switch peer.side {
         case .send: sendFeedback(to: peer, now: now)
         case .receive:
-            // Only a TCP connection has a queue that grows.
-            let hasQueue = peer.transport.selectedPath?.isTCP ?? false
-            guard hasQueue || peer.attendedAt.map({ now - $0 >= Self.attentionInterval }) ?? true else { return }
-            peer.attendedAt = now
             judgeQueue(of: peer, now: now)
             tellPauses(of: peer, now: now)
             sendReports(to: peer, now: now)
+            // Only a TCP connection has a queue that grows.
+            guard peer.transport.selectedPath?.isTCP == false else { return }
+            let rest = now + Self.attentionInterval
+            peer.restsUntil = peer.transport.nextTimeout.map { min($0, rest) } ?? rest
         }
     }
 }

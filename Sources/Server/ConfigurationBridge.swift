@@ -34,6 +34,35 @@ extension Rules {
         resourcesPerToken = configuration.whip.resourcesPerToken
         resourceAnswer = configuration.whip.answerTimeout
         resourceConnect = configuration.whip.connectTimeout
+        set(configuration.presence, configuration.nearby)
+        set(configuration.call)
+    }
+
+    private mutating func set(_ presence: ConfabConfiguration.Presence, _ nearby: ConfabConfiguration.Nearby) {
+        devicesPerPerson = presence.devices
+        maxContacts = presence.maxContacts
+        linkCodeLifetime = presence.linkLifetime
+        linkGuesses = .perMinute(presence.linkGuessesPerMinute)
+        fastestKilometresPerHour = nearby.topSpeed
+        nearbyInterval = nearby.updateInterval
+        nearbyRefreshesPerSecond = nearby.refreshesPerSecond
+    }
+
+    private mutating func set(_ call: ConfabConfiguration.Call) {
+        ringTimeout = call.ringTimeout
+        joinTimeout = call.joinTimeout
+        callsPlaced = .perMinute(call.placedPerMinute)
+        ringsReceived = .perMinute(call.ringsPerMinute)
+        callsInVain = call.inVain
+        callsInVainPeriod = call.inVainPeriod
+        callMediaMode = call.mediaMode == .routed ? .routed : .relayed
+    }
+}
+
+extension Budget.Rate {
+    /// So many a minute, and as many at once.
+    fileprivate static func perMinute(_ count: Int) -> Self {
+        Self(perSecond: Double(count) / 60, burst: Double(count))
     }
 }
 

@@ -46,7 +46,9 @@ public struct ConfabServer: Sendable {
         self.storage =
             try storage
             ?? SQLiteStorage(
-                directory: configuration.dataDirectory, blocksPerOwner: configuration.roulette.maxBlocks
+                directory: configuration.dataDirectory,
+                bounds: StorageBounds(
+                    blocks: configuration.roulette.maxBlocks, contacts: configuration.presence.maxContacts)
             )
         self.logger = logger
         self.prometheus = prometheus
@@ -62,13 +64,16 @@ public struct ConfabServer: Sendable {
         let clock = ServerClock()
         let media = configuration.media.isEnabled ? try startMedia(on: group.next()) : nil
         defer { media?.plane.stop() }
-        let gateway = try await makeGateway(on: group.next(), clock: clock, media: media?.plane)
+        let pushes = try makePushes(clock: clock)
+        let gateway = try await makeGateway(on: group.next(), clock: clock, media: media?.plane, pushes)
         media?.deliver(to: gateway)
+        try await restoreCalls(to: gateway)
         let lan = configuration.lan ? try LocalNetwork(configuration) : nil
         let application = try application(gateway, lan, group)
         var services: [any Service] = [
             application, BanWatch(gateway: gateway, storage: storage, configuration: configuration, logger: logger),
-            ReportRetention(storage: storage, clock: clock, configuration: configuration, logger: logger),
+            Retention(storage: storage, clock: clock, configuration: configuration, logger: logger),
+            ReturnedMemory(gateway: gateway), pushes,
         ]
         if let prometheus, configuration.metrics.isEnabled {
             services.append(
@@ -113,21 +118,31 @@ public struct ConfabServer: Sendable {
         return media
     }
 
+    /// What wakes sleeping devices; says what the operator should hear about its keys.
+    private func makePushes(clock: ServerClock) throws -> PushSender {
+        let keys = try PushKeys.open(configuration)
+        for warning in keys.warnings { logger.warning("\(warning)") }
+        let directory = StoredPushDirectory(storage: storage, logger: logger)
+        return PushSender(configuration, keys: keys, directory: directory, logger: logger) { clock.now }
+    }
+
     private func makeGateway(
-        on eventLoop: any EventLoop, clock: ServerClock, media: MediaPlane?
+        on eventLoop: any EventLoop, clock: ServerClock, media: MediaPlane?, _ pushes: PushSender
     ) async throws -> NIOLoopBound<Gateway> {
         guard let keys = Project(apiKey: project.apiKey, secret: project.apiSecret.revealed) else {
             throw DataDirectoryError("The API key must be numeric and the secret at least 32 bytes long.")
         }
         let surroundings = Surroundings(
-            rules: Rules(configuration), project: keys, ice: ICEProvision(configuration.ice), version: Self.version
+            rules: Rules(configuration), project: keys, ice: ICEProvision(configuration.ice), version: Self.version,
+            vapidKey: pushes.vapidKey
         )
+        let waking = PushWaking(sender: pushes)
         let (storage, logger, settings) = (storage, logger, Gateway.Settings(configuration))
         return try await eventLoop.submit {
             let metrics = GatewayMetrics()
             let runner = HubRunner(
-                surroundings: surroundings, storage: storage, media: media, clock: clock, logger: logger,
-                metrics: metrics, eventLoop: eventLoop
+                surroundings: surroundings, storage: storage, media: media, waking: waking, clock: clock,
+                logger: logger, metrics: metrics, eventLoop: eventLoop
             )
             let gateway = Gateway(
                 runner: runner, reception: Reception(project: keys), storage: storage, settings: settings,
@@ -136,6 +151,23 @@ public struct ConfabServer: Sendable {
             gateway.startBeating()
             return NIOLoopBound(gateway, eventLoop: eventLoop)
         }.get()
+    }
+
+    /// The calls that went on when the server stopped, before anybody is let in who may be in one.
+    private func restoreCalls(to gateway: NIOLoopBound<Gateway>) async throws {
+        let calls = try await storage.openCalls()
+        guard !calls.isEmpty else { return }
+        let now = try await gateway.eventLoop.submit { gateway.value.runner.now }.get()
+        var inputs: [Input] = []
+        for call in calls {
+            let (caller, callee) = (
+                try await storage.person(call.caller, at: now), try await storage.person(call.callee, at: now)
+            )
+            inputs.append(.restored(call, caller: caller, callee: callee))
+        }
+        let restored = inputs
+        try await gateway.eventLoop.submit { for input in restored { gateway.value.runner.submit(input) } }.get()
+        logger.info("Calls go on", metadata: ["count": "\(calls.count)"])
     }
 
     private func application(
@@ -223,5 +255,7 @@ extension ConfabServer.Ready {
 
 extension ConfabServer {
     /// Help texts for the metrics' exposition.
-    public static var metricsHelp: [String: String] { GatewayMetrics.help }
+    public static var metricsHelp: [String: String] {
+        GatewayMetrics.help.merging(PushMetrics.help) { first, _ in first }
+    }
 }

@@ -61,8 +61,8 @@ struct BanWatch: Service {
     }
 }
 
-/// Deletes reports after thirty days.
-struct ReportRetention: Service {
+/// Deletes reports after thirty days, and calls of the logs after a year.
+struct Retention: Service {
     let storage: any Storage
     let clock: ServerClock
     let configuration: ConfabConfiguration
@@ -71,15 +71,24 @@ struct ReportRetention: Service {
     func run() async throws {
         await cancelWhenGracefulShutdown {
             while !Task.isCancelled {
-                do {
-                    let limit = clock.now - configuration.roulette.reportRetention
-                    let count = try await storage.deleteReports(olderThan: limit)
-                    if count > 0 { logger.info("Old reports deleted", metadata: ["count": "\(count)"]) }
-                } catch {
-                    logger.error("Old reports could not be deleted", metadata: ["error": "\(error)"])
+                let now = clock.now
+                await delete("reports") {
+                    try await storage.deleteReports(olderThan: now - configuration.roulette.reportRetention)
+                }
+                await delete("calls") {
+                    try await storage.deleteCalls(olderThan: now - configuration.call.logRetention)
                 }
                 try? await Task.sleep(for: .seconds(3600))
             }
+        }
+    }
+
+    private func delete(_ what: String, _ body: () async throws -> Int) async {
+        do {
+            let count = try await body()
+            if count > 0 { logger.info("Old \(what) deleted", metadata: ["count": "\(count)"]) }
+        } catch {
+            logger.error("Old \(what) could not be deleted", metadata: ["error": "\(error)"])
         }
     }
 }

@@ -19,6 +19,10 @@ public enum Effect: Equatable, Sendable {
     case reply(SocketID, ResourceReply)
     /// Sends the close frame; whatever was transmitted before goes out first.
     case close(SocketID, CloseCode, String)
+    /// To storage, or to whoever else can tell; answered by `Input.answered`.
+    case inquire(Question)
+    /// To this person's sleeping devices.
+    case push(IdentityID, PushNotice)
 }
 
 /// An event with its address.
@@ -28,6 +32,13 @@ public enum Letter: Equatable, Sendable {
     case session(SessionID, SessionEvent)
     case pool(PoolEvent)
     case match(MatchID, MatchEvent)
+    case call(CallID, CallEvent)
+    /// A call to be made: the hub gives it an id.
+    case newCall(CallAttempt)
+    case directory(DirectoryEvent)
+    case links(LinksEvent)
+    /// Who is known by this id? Brought back to the one who asks as `PersonEvent.introduced`.
+    case introduce(PersonID, Introduction)
     /// Somebody at the door who needs a new client connection, because he is new or could not resume.
     case reception(Arrival)
     /// To the media plane, after whatever the letters before this one cause.
@@ -45,13 +56,16 @@ public struct Arrival: Equatable, Sendable {
     /// The remote address in canonical text, for the limits per address.
     public var address: String
     public var name: String?
+    /// Whose secret it came with: the person's own, or a linked device's.
+    public var device: IdentityID
 
     public init(
         socket: SocketID, identity: Identity, newIdentitySecret: String? = nil, record: PersonRecord = PersonRecord(),
-        resume: Hello.Resume? = nil, address: String, name: String? = nil
+        resume: Hello.Resume? = nil, address: String, name: String? = nil, device: IdentityID? = nil
     ) {
         self.socket = socket
         self.identity = identity
+        self.device = device ?? identity.id
         self.newIdentitySecret = newIdentitySecret
         self.record = record
         self.resume = resume
@@ -66,12 +80,18 @@ public struct Surroundings: Sendable {
     public var project: Project
     public var ice: ICEProvision
     public var version: String
+    /// For Web Push; `nil` where nobody can be woken.
+    public var vapidKey: String?
 
-    public init(rules: Rules, project: Project, ice: ICEProvision = ICEProvision(), version: String = "0") {
+    public init(
+        rules: Rules, project: Project, ice: ICEProvision = ICEProvision(), version: String = "0",
+        vapidKey: String? = nil
+    ) {
         self.rules = rules
         self.project = project
         self.ice = ice
         self.version = version
+        self.vapidKey = vapidKey
     }
 }
 

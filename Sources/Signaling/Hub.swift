@@ -20,6 +20,10 @@ public enum Input: Equatable, Sendable {
     case media(MediaEvent)
     /// An address was banned, or an operator wants this socket's client gone.
     case expel(SocketID, WireError, CloseCode)
+    /// What came of an inquiry.
+    case answered(Question, Finding)
+    /// At the start, before anybody arrives: a call that was going on when the server stopped, and its two people.
+    case restored(StoredCall, caller: PersonRecord, callee: PersonRecord)
 }
 
 /// Addresses the machines: takes what the shell saw, brings each letter to the machine it names, and returns what the
@@ -30,7 +34,7 @@ public enum Input: Equatable, Sendable {
 /// "elsewhere" for some, and no machine would notice. Invariant: letters are delivered in the order they were written,
 /// each wholly before the next, and a machine that is over is forgotten.
 public struct Hub<Generator: RandomNumberGenerator & Sendable>: Sendable {
-    private struct Slot<Machine: TimedMachine>: Sendable {
+    struct Slot<Machine: TimedMachine>: Sendable {
         var machine: Machine
         /// The earliest wake-up asked of the timer queue and not yet delivered.
         var scheduled: Timestamp?
@@ -43,14 +47,17 @@ public struct Hub<Generator: RandomNumberGenerator & Sendable>: Sendable {
         }
     }
 
-    private enum Address: Hashable, Sendable {
+    enum Address: Hashable, Sendable {
         case client(ConnectionID)
         case person(IdentityID)
         case session(SessionID)
+        case call(CallID)
         case pool
+        case directory
+        case links
     }
 
-    private struct Timer: Comparable, Sendable {
+    struct Timer: Comparable, Sendable {
         var at: Timestamp
         var order: UInt64
         var address: Address
@@ -59,23 +66,29 @@ public struct Hub<Generator: RandomNumberGenerator & Sendable>: Sendable {
     }
 
     public let surroundings: Surroundings
-    private var generator: Generator
-    private var sockets: [SocketID: ConnectionID] = [:]
-    private var clients: [ConnectionID: Slot<Client>] = [:]
-    private var originals: [ConnectionID: Slot<OriginalClient>] = [:]
-    private var resources: [ConnectionID: Slot<MediaResource>] = [:]
-    private var register = MediaResourceRegister()
-    private var people: [IdentityID: Slot<Person>] = [:]
-    private var sessions: [SessionID: Slot<Session>] = [:]
-    private var matches: [MatchID: Match] = [:]
-    private var pool: Slot<Pool>
-    private var timers = Heap<Timer>()
-    private var timerOrder: UInt64 = 0
+    var generator: Generator
+    var sockets: [SocketID: ConnectionID] = [:]
+    var clients: [ConnectionID: Slot<Client>] = [:]
+    var originals: [ConnectionID: Slot<OriginalClient>] = [:]
+    var resources: [ConnectionID: Slot<MediaResource>] = [:]
+    var register = MediaResourceRegister()
+    var people: [IdentityID: Slot<Person>] = [:]
+    var sessions: [SessionID: Slot<Session>] = [:]
+    var matches: [MatchID: Match] = [:]
+    var calls: [CallID: Slot<Call>] = [:]
+    /// People in memory, by the id that others know them by.
+    var publicIDs: [PersonID: IdentityID] = [:]
+    var pool: Slot<Pool>
+    var directory: Slot<Directory>
+    var links = Slot(machine: Links())
+    var timers = Heap<Timer>()
+    var timerOrder: UInt64 = 0
 
     public init(surroundings: Surroundings, generator: Generator) {
         self.surroundings = surroundings
         self.generator = generator
         pool = Slot(machine: Pool(rules: surroundings.rules))
+        directory = Slot(machine: Directory(rules: surroundings.rules, project: surroundings.project))
     }
 
     // MARK: Figures for metrics and tests
@@ -85,6 +98,13 @@ public struct Hub<Generator: RandomNumberGenerator & Sendable>: Sendable {
     public var personCount: Int { people.count }
     public var sessionCount: Int { sessions.count }
     public var matchCount: Int { matches.count }
+    public var callCount: Int { calls.count }
+    /// People who are there on some device.
+    public internal(set) var presentCount = 0
+    public var callFigures: (ringing: Int, active: Int) {
+        let ringing = calls.values.count { $0.machine.isRinging }
+        return (ringing, calls.count - ringing)
+    }
     public var waitingCount: Int { pool.machine.waitingCount }
 
     // MARK: Events
@@ -116,6 +136,9 @@ public struct Hub<Generator: RandomNumberGenerator & Sendable>: Sendable {
         case .expel(let socket, let error, let code):
             if let client = sockets[socket] { effects.tell(.client(client, .expel(error, code))) }
         case .media(let event): effects.tell(event.letter)
+        case .answered(let question, let finding): receive(finding, to: question, now: now, into: &effects)
+        case .restored(let call, let caller, let callee):
+            restore(call, caller, callee, now: now, into: &effects)
         }
         return deliver(effects, now: now)
     }
@@ -139,17 +162,20 @@ public struct Hub<Generator: RandomNumberGenerator & Sendable>: Sendable {
         var next = 0
         var done: [Effect] = []
         while next < mail.count {
-            if case .letter(let letter) = mail[next] {
-                deliver(letter, now: now, into: &mail)
-            } else {
-                done.append(mail[next])
+            switch mail[next] {
+            case .letter(let letter): deliver(letter, now: now, into: &mail)
+            case .inquire(var question):
+                let person = people[question.identity]?.machine
+                question.device = person?.devices[question.client]?.identity ?? question.identity
+                done.append(.inquire(question))
+            default: done.append(mail[next])
             }
             next += 1
         }
         return done
     }
 
-    private mutating func deliver(_ letter: Letter, now: Timestamp, into effects: inout [Effect]) {
+    mutating func deliver(_ letter: Letter, now: Timestamp, into effects: inout [Effect]) {
         switch letter {
         case .client(let id, let event): deliver(event, to: id, now: now, into: &effects)
         case .person(let id, let event): deliver(event, to: id, now: now, into: &effects)
@@ -158,229 +184,19 @@ public struct Hub<Generator: RandomNumberGenerator & Sendable>: Sendable {
             pool.machine.handle(event, now: now, online: clientCount, using: &generator, into: &effects)
             if let at = pool.wakeUp() { schedule(.pool, at) }
         case .match(let id, let event): deliver(event, to: id, now: now, into: &effects)
+        case .call(let id, let event): deliver(event, to: id, now: now, into: &effects)
+        case .newCall(let attempt):
+            deliver(.begin(attempt), to: CallID.random(using: &generator), now: now, into: &effects)
+        case .directory(let event):
+            directory.machine.handle(event, now: now, into: &effects)
+            if let at = directory.wakeUp() { schedule(.directory, at) }
+        case .links(let event):
+            let surroundings = surroundings
+            links.machine.handle(event, now: now, in: surroundings, using: &generator, into: &effects)
+            if let at = links.wakeUp() { schedule(.links, at) }
+        case .introduce(let person, let introduction): introduce(person, introduction, into: &effects)
         case .reception(let arrival): receive(arrival, now: now, into: &effects)
         case .media(let command): effects.append(.media(command))
-        }
-    }
-
-    // MARK: The door
-
-    /// A resume goes to the client it names; everybody else is new.
-    private mutating func receive(_ arrival: Arrival, into effects: inout [Effect]) {
-        guard let claim = arrival.resume else { return effects.tell(.reception(arrival)) }
-        guard let client = ResumeSecret.client(of: claim.secret), clients[client] != nil else {
-            return effects.tell(.reception(arrival.withoutResume(failed: true, into: &effects)))
-        }
-        sockets[arrival.socket] = client
-        effects.tell(.client(client, .resume(arrival)))
-    }
-
-    private mutating func receive(_ arrival: Arrival, now: Timestamp, into effects: inout [Effect]) {
-        let id = ConnectionID.random(using: &generator)
-        sockets[arrival.socket] = id
-        let secret = ResumeSecret.make(for: id, using: &generator)
-        let client = Client(
-            arrival, id: id, secret: secret, now: now, in: surroundings, into: &effects
-        )
-        clients[id] = Slot(machine: client)
-    }
-
-    /// Everybody is new on RouletteTok's wire, and gets a session of his own first.
-    private mutating func receive(_ arrival: OriginalArrival, now: Timestamp, into effects: inout [Effect]) {
-        let id = ConnectionID.random(using: &generator)
-        let identity = IdentityID.random(using: &generator)
-        sockets[arrival.socket] = id
-        let (project, rules) = (surroundings.project, surroundings.rules)
-        let session = project.makeSessionID(mediaMode: rules.matchMediaMode, now: now, using: &generator)
-        let token = project.makeSessionToken(
-            session: session, role: .publisher, now: now, lifetime: rules.matchTokenLifetime, using: &generator
-        )
-        let client = OriginalClient(
-            arrival, id: id, identity: identity, home: Admission(session: session, token: token), into: &effects
-        )
-        originals[id] = Slot(machine: client)
-    }
-
-    private mutating func receive(_ arrival: ResourceArrival, now: Timestamp, into effects: inout [Effect]) {
-        let rules = surroundings.rules
-        do throws(WireError) {
-            guard rules.routesMedia else { throw WireError(.mediaUnavailable, "This server routes no media.") }
-            try register.admit(arrival, rules)
-        } catch {
-            effects.append(.reply(arrival.socket, .refused(re: nil, error)))
-            return effects.append(.close(arrival.socket, .normal, ""))
-        }
-        let id = ConnectionID.random(using: &generator)
-        sockets[arrival.socket] = id
-        let identity = IdentityID.random(using: &generator)
-        let resource = MediaResource(arrival, id: id, identity: identity, now: now, rules, into: &effects)
-        resources[id] = Slot(machine: resource)
-        if let at = resources[id]?.wakeUp() { schedule(.client(id), at) }
-    }
-
-    // MARK: Delivering to one machine
-
-    private mutating func deliver(
-        _ event: ClientEvent, to id: ConnectionID, now: Timestamp, into effects: inout [Effect]
-    ) {
-        if originals[id] != nil {
-            originals[id]?.machine.handle(event, now: now, into: &effects)
-            return finish(original: id)
-        }
-        if resources[id] != nil {
-            let surroundings = surroundings
-            resources[id]?.machine.handle(event, now: now, in: surroundings, using: &generator, into: &effects)
-            return finish(resource: id)
-        }
-        guard clients[id] != nil else {
-            // It left while an answer was on the way.
-            if case .deliver(.joined(let joined)) = event {
-                effects.tell(.session(joined.session, .gone(id, .clientDisconnected)))
-            }
-            return
-        }
-        var next: String?
-        if case .resume = event { next = ResumeSecret.make(for: id, using: &generator) }
-        let surroundings = surroundings
-        clients[id]?.machine.handle(
-            event, now: now, in: surroundings, newSecret: { next ?? "" }, into: &effects
-        )
-        finish(client: id)
-    }
-
-    private mutating func finish(client id: ConnectionID) {
-        guard let isOver = clients[id]?.machine.isGone else { return }
-        if isOver {
-            clients[id] = nil
-        } else if let at = clients[id]?.wakeUp() {
-            schedule(.client(id), at)
-        }
-    }
-
-    private mutating func finish(original id: ConnectionID) {
-        guard let isOver = originals[id]?.machine.isGone else { return }
-        if isOver {
-            originals[id] = nil
-        } else if let at = originals[id]?.wakeUp() {
-            schedule(.client(id), at)
-        }
-    }
-
-    private mutating func finish(resource id: ConnectionID) {
-        guard let resource = resources[id]?.machine else { return }
-        if resource.isGone {
-            resources[id] = nil
-            sockets[resource.socket] = nil
-            register.release(address: resource.address, fingerprint: resource.grant.fingerprint)
-        } else if let at = resources[id]?.wakeUp() {
-            schedule(.client(id), at)
-        }
-    }
-
-    private mutating func deliver(
-        _ event: PersonEvent, to id: IdentityID, now: Timestamp, into effects: inout [Effect]
-    ) {
-        if people[id] == nil {
-            guard case .arrived(_, _, _, let record, _) = event else { return }
-            people[id] = Slot(machine: Person(id: id, record: record, rules: surroundings.rules))
-        }
-        let surroundings = surroundings
-        people[id]?.machine.handle(event, now: now, in: surroundings, into: &effects)
-        finish(person: id)
-    }
-
-    private mutating func finish(person id: IdentityID) {
-        guard let isOver = people[id]?.machine.isForgettable else { return }
-        if isOver {
-            people[id] = nil
-        } else if let at = people[id]?.wakeUp() {
-            schedule(.person(id), at)
-        }
-    }
-
-    private mutating func deliver(
-        _ event: SessionEvent, to id: SessionID, now: Timestamp, into effects: inout [Effect]
-    ) {
-        if sessions[id] == nil {
-            switch event {
-            case .join, .matchOpened: sessions[id] = Slot(machine: Session(id: id))
-            case .report(let report, let client, let re):
-                // Its chat is forgotten, the complaint is not.
-                effects.append(.persist(.report(report)))
-                return effects.send(.ok(Answer(re: re)), to: client)
-            case .verb(let client, let re, _):
-                return effects.fail(WireError(.notJoined, "Join this session first."), re: re, to: client)
-            case .dropped, .returned, .gone, .matchClosed, .videoPaused, .layersWanted, .speaking: return
-            }
-        }
-        let rules = surroundings.rules
-        sessions[id]?.machine.handle(
-            event, now: now, rules: rules, using: &generator, into: &effects
-        )
-        finish(session: id)
-    }
-
-    private mutating func finish(session id: SessionID) {
-        guard let isOver = sessions[id]?.machine.isEmpty else { return }
-        if isOver {
-            sessions[id] = nil
-        } else if let at = sessions[id]?.wakeUp() {
-            schedule(.session(id), at)
-        }
-    }
-
-    private mutating func deliver(
-        _ event: MatchEvent, to id: MatchID, now: Timestamp, into effects: inout [Effect]
-    ) {
-        if matches[id] == nil {
-            guard case .begin = event else { return }
-            matches[id] = Match(id: id)
-        }
-        let surroundings = surroundings
-        matches[id]?.handle(event, now: now, in: surroundings, using: &generator, into: &effects)
-        if matches[id]?.isOver ?? false { matches[id] = nil }
-    }
-
-    // MARK: Timers
-
-    private mutating func schedule(_ address: Address, _ at: Timestamp) {
-        timerOrder += 1
-        timers.insert(Timer(at: at, order: timerOrder, address: address))
-    }
-
-    private mutating func wake(_ timer: Timer, now: Timestamp, into effects: inout [Effect]) {
-        switch timer.address {
-        case .client(let id) where originals[id] != nil:
-            guard originals[id]?.scheduled == timer.at else { return }
-            originals[id]?.scheduled = nil
-            originals[id]?.machine.handleTimeout(now: now, into: &effects)
-            finish(original: id)
-        case .client(let id) where resources[id] != nil:
-            guard resources[id]?.scheduled == timer.at else { return }
-            resources[id]?.scheduled = nil
-            resources[id]?.machine.handleTimeout(now: now, into: &effects)
-            finish(resource: id)
-        case .client(let id):
-            guard clients[id]?.scheduled == timer.at else { return }
-            clients[id]?.scheduled = nil
-            clients[id]?.machine.handleTimeout(now: now, into: &effects)
-            finish(client: id)
-        case .person(let id):
-            guard people[id]?.scheduled == timer.at else { return }
-            people[id]?.scheduled = nil
-            let surroundings = surroundings
-            people[id]?.machine.handleTimeout(now: now, in: surroundings, into: &effects)
-            finish(person: id)
-        case .session(let id):
-            guard sessions[id]?.scheduled == timer.at else { return }
-            sessions[id]?.scheduled = nil
-            sessions[id]?.machine.handleTimeout(now: now, into: &effects)
-            finish(session: id)
-        case .pool:
-            guard pool.scheduled == timer.at else { return }
-            pool.scheduled = nil
-            pool.machine.handleTimeout(now: now, using: &generator, into: &effects)
-            if let at = pool.wakeUp() { schedule(.pool, at) }
         }
     }
 }
@@ -396,3 +212,6 @@ extension MediaResource: TimedMachine {}
 extension Person: TimedMachine {}
 extension Session: TimedMachine {}
 extension Pool: TimedMachine {}
+extension Call: TimedMachine {}
+extension Directory: TimedMachine {}
+extension Links: TimedMachine {}

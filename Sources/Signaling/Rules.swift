@@ -77,6 +77,34 @@ public struct Rules: Equatable, Sendable {
     /// How long an identity without a device is remembered in memory: past any skip penalty and report window.
     public var personIdle: Duration = .seconds(600)
 
+    // People nearby.
+    /// Devices of one person, and those it may stay in touch with.
+    public var devicesPerPerson = 10
+    public var maxContacts = 500
+    public var linkCodeLifetime: Duration = .seconds(300)
+    /// Codes that one address may try.
+    public var linkGuesses = Budget.Rate(perSecond: 10.0 / 60, burst: 10)
+    /// Faster than this nobody travels; above it a position is refused.
+    public var fastestKilometresPerHour = 1000
+    /// How often a page of people nearby is told what changed.
+    public var nearbyInterval: Duration = .seconds(1)
+    /// Pages that may be looked up anew in a second, all together: each takes a fraction of a millisecond.
+    public var nearbyRefreshesPerSecond = 500
+
+    // Calls.
+    public var ringTimeout: Duration = .seconds(45)
+    /// From accepting until both are in the session.
+    public var joinTimeout: Duration = .seconds(30)
+    public var callMediaMode = MediaMode.routed
+    /// What the sessions of calls are: only a server that routes media makes routed ones.
+    public var callSessionMode: MediaMode { routesMedia ? callMediaMode : .relayed }
+    /// Calls one person may place, and rings one person may get.
+    public var callsPlaced = Budget.Rate(perSecond: 6.0 / 60, burst: 6)
+    public var ringsReceived = Budget.Rate(perSecond: 20.0 / 60, burst: 20)
+    /// After so many calls in vain to one person within the period, the next waits as long.
+    public var callsInVain = 3
+    public var callsInVainPeriod: Duration = .seconds(600)
+
     public init() {}
 }
 

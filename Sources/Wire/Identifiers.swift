@@ -97,3 +97,20 @@ public struct MatchID: Identifier128 {
     public let low: UInt64
     public init(high: UInt64, low: UInt64) { (self.high, self.low) = (high, low) }
 }
+
+/// How others know a person: made from the identity under the project's key, so that it tells nothing about it.
+public struct PersonID: Identifier128 {
+    public let high: UInt64
+    public let low: UInt64
+    public init(high: UInt64, low: UInt64) { (self.high, self.low) = (high, low) }
+}
+
+/// One call.
+public struct CallID: Identifier128 {
+    public let high: UInt64
+    public let low: UInt64
+    public init(high: UInt64, low: UInt64) { (self.high, self.low) = (high, low) }
+
+    /// What the tokens of its session are bound to, as those of a match are to the match.
+    public var binding: MatchID { MatchID(high: high, low: low) }
+}

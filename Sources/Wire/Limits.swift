@@ -24,6 +24,14 @@ public enum Limits {
     public static let jsonDepth = 12
     /// Elements of a list that a client sends.
     public static let list = 64
+    /// Rows of one page of people nearby, and of one page of the call log.
+    public static let nearbyRows = 50
+    public static let callLogRows = 50
+    /// The address of a push service's subscription. Those of today's browsers are below 500 bytes.
+    public static let pushEndpoint = 2048
+    /// A person's name, in characters and in UTF-8 bytes.
+    public static let personName = 40
+    public static let personNameBytes = 160
     /// A free-text reason.
     public static let reason = 500
 }

@@ -45,6 +45,17 @@ public struct WireError: Error, Hashable, Sendable {
         public static let descriptionInvalid: Code = "description_invalid"
         public static let dtlsFailed: Code = "dtls_failed"
         public static let fingerprintMismatch: Code = "fingerprint_mismatch"
+        public static let invalidName: Code = "invalid_name"
+        public static let linkInvalid: Code = "link_invalid"
+        public static let positionInvalid: Code = "position_invalid"
+        public static let positionTooFast: Code = "position_too_fast"
+        public static let positionUnknown: Code = "position_unknown"
+        public static let notPresent: Code = "not_present"
+        public static let callSelf: Code = "call_self"
+        public static let callNotAllowed: Code = "call_not_allowed"
+        public static let callState: Code = "call_state"
+        public static let pushInvalid: Code = "push_invalid"
+        public static let pushNotAllowed: Code = "push_not_allowed"
         public static let internalError: Code = "internal"
 
         /// Whether a client that shows this must be closed with 4401.

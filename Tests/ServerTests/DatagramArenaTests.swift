@@ -7,7 +7,7 @@ struct DatagramArenaTests {
     private let near = Path(socket: 0, remote: TransportAddress(v4: 0x7f00_0001, port: 1))
     private let far = Path(socket: 0, remote: TransportAddress(v4: 0x7f00_0001, port: 2))
 
-    private func put(_ sizes: [(Int, Path)], into arena: inout DatagramArena) {
+    private func put(_ sizes: [(Int, Path)], into arena: DatagramArena) {
         for (size, path) in sizes {
             guard let memory = arena.prepare(size + 40) else { continue }
             for index in 0..<size { memory[index] = UInt8(truncatingIfNeeded: size) }
@@ -17,8 +17,8 @@ struct DatagramArenaTests {
 
     @Test("neighbours of one length for one address become one message, of which the last may be shorter")
     func joins() {
-        var arena = DatagramArena(joins: true)
-        put([(1200, near), (1200, near), (700, near), (700, near), (1200, far), (1200, near)], into: &arena)
+        let arena = DatagramArena(joins: true)
+        put([(1200, near), (1200, near), (700, near), (700, near), (1200, far), (1200, near)], into: arena)
         let messages = arena.messages
         #expect(messages.map(\.count) == [3, 1, 1, 1])
         #expect(messages.map(\.length) == [3100, 700, 1200, 1200])
@@ -29,20 +29,20 @@ struct DatagramArenaTests {
 
     @Test("a longer one begins a new message")
     func longer() {
-        var arena = DatagramArena(joins: true)
-        put([(100, near), (200, near)], into: &arena)
+        let arena = DatagramArena(joins: true)
+        put([(100, near), (200, near)], into: arena)
         let messages = arena.messages
         #expect(messages.map(\.count) == [1, 1])
     }
 
     @Test("no message has more segments or bytes than the kernel cuts up")
     func limits() {
-        var arena = DatagramArena(joins: true)
-        put(Array(repeating: (100, near), count: 100), into: &arena)
+        let arena = DatagramArena(joins: true)
+        put(Array(repeating: (100, near), count: 100), into: arena)
         let short = arena.messages
         #expect(short.map(\.count) == [64, 36])
         arena.clear()
-        put(Array(repeating: (1400, near), count: 50), into: &arena)
+        put(Array(repeating: (1400, near), count: 50), into: arena)
         let long = arena.messages
         #expect(long.allSatisfy { $0.length <= DatagramArena.longestMessage })
         #expect(long.reduce(0) { $0 + $1.count } == 50)
@@ -50,15 +50,15 @@ struct DatagramArenaTests {
 
     @Test("where the kernel does not, each goes alone")
     func alone() {
-        var arena = DatagramArena(joins: false)
-        put([(100, near), (100, near)], into: &arena)
+        let arena = DatagramArena(joins: false)
+        put([(100, near), (100, near)], into: arena)
         let count = arena.messages.count
         #expect(count == 2)
     }
 
     @Test("there is no more memory than it began with")
     func full() {
-        var arena = DatagramArena(joins: true)
+        let arena = DatagramArena(joins: true)
         var count = 0
         while arena.prepare(1500) != nil, count < 10_000 {
             arena.commit(1200, on: near)
@@ -72,7 +72,7 @@ struct DatagramArenaTests {
 
     @Test("what was not prepared is not sent")
     func unprepared() {
-        var arena = DatagramArena(joins: true)
+        let arena = DatagramArena(joins: true)
         arena.commit(10, on: near)
         _ = arena.prepare(10)
         arena.commit(11, on: near)

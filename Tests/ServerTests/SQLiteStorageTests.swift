@@ -222,7 +222,7 @@ struct SQLiteStorageTests: StorageFixtures {
 struct GroupCommitWriterTests: StorageFixtures {
     @Test func `a locked file fails a group at once instead of once for each member`() async throws {
         let gate = StorageGate()
-        let writer = GroupCommitWriter { changes in
+        let writer = GroupCommitWriter<Change> { changes in
             await gate.enter(changes.count)
             if changes.count > 1 { throw StorageError(.busy, "locked") }
         }

@@ -68,13 +68,13 @@ enum StorageKind: StorageFixtures, CaseIterable {
     case memory, sqlite
 
     func withStorage(
-        blocksPerOwner: Int = StorageLimits.blocksPerOwner, _ body: (any Storage) async throws -> Void
+        _ bounds: StorageBounds = StorageBounds(), _ body: (any Storage) async throws -> Void
     ) async throws {
         switch self {
-        case .memory: try await body(MemoryStorage(blocksPerOwner: blocksPerOwner))
+        case .memory: try await body(MemoryStorage(bounds: bounds))
         case .sqlite:
             try await withDirectory { directory in
-                let storage = try SQLiteStorage(directory: directory, blocksPerOwner: blocksPerOwner)
+                let storage = try SQLiteStorage(directory: directory, bounds: bounds)
                 try await body(storage)
                 try await storage.close()
             }

@@ -25,7 +25,7 @@ struct StorageTests: StorageFixtures {
 
     @Test(arguments: StorageKind.allCases)
     func `the order of blocks does not follow a clock that was set back`(_ kind: StorageKind) async throws {
-        try await kind.withStorage(blocksPerOwner: 2) { storage in
+        try await kind.withStorage(StorageBounds(blocks: 2)) { storage in
             try await storage.commit([block(alice, person(1)), block(alice, person(2))])
             try await storage.commit([block(alice, person(3), at: now - .seconds(3600))])
             #expect(try await storage.person(alice, at: now).blocked == [person(2), person(3)])
@@ -210,6 +210,9 @@ struct StorageTests: StorageFixtures {
             try await storage.close()
             await expect(.closed) { try await storage.commit([block(alice, bob)]) }
             await expect(.closed) { _ = try await storage.person(alice, at: now) }
+            await expect(.closed) { _ = try await storage.visitor(alice, at: now) }
+            await expect(.closed) { _ = try await storage.openCalls() }
+            await expect(.closed) { try await storage.removePushEndpoint("x", of: alice) }
             await expect(.closed) { try await storage.removeBan(.identity(bob)) }
             await expect(.closed) { _ = try await storage.changeCounter() }
             try await storage.close()

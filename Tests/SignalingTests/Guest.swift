@@ -5,7 +5,10 @@ import Wire
 /// One client connection as a test plays it: it counts as real clients do, and keeps what it is told until asked for it.
 final class Guest: Hashable {
     private unowned let stage: Stage
-    let identity: IdentityID
+    /// What its secret proves; another once that is nobody's any more.
+    private(set) var identity: IdentityID
+    /// Whose device it is: its own unless it was linked.
+    private(set) var person: IdentityID
     let name: String?
     let address: String
 
@@ -33,6 +36,7 @@ final class Guest: Hashable {
 
     init(on stage: Stage, as identity: IdentityID, name: String? = nil, address: String = "") {
         (self.stage, self.identity, self.name, self.address) = (stage, identity, name, address)
+        person = identity
     }
 
     static func == (left: Guest, right: Guest) -> Bool { left === right }
@@ -43,16 +47,24 @@ final class Guest: Hashable {
     /// A name that a program's token vouches for, if any.
     var vouched: String?
 
-    func arrive(resume: Hello.Resume? = nil, record: PersonRecord = PersonRecord()) {
+    /// - `record`: what storage knows, if not what the stage's archive does.
+    func arrive(resume: Hello.Resume? = nil, record: PersonRecord? = nil) {
         closeCode = nil
         let socket = stage.connect(self)
         self.socket = socket
-        let identity = Identity(id: identity, name: vouched)
-        stage.handle(
-            .arrived(
-                Arrival(
-                    socket: socket, identity: identity, record: record, resume: resume, address: address, name: name))
+        switch stage.archive.resolve(identity) {
+        case .itself: person = identity
+        case .person(let other): person = other
+        case .retired:
+            identity = stage.identity()
+            person = identity
+        }
+        let arrival = Arrival(
+            socket: socket, identity: Identity(id: person, name: vouched),
+            record: record ?? stage.archive.record(of: person), resume: resume, address: address, name: name,
+            device: identity
         )
+        stage.handle(.arrived(arrival))
     }
 
     /// Comes back on a new socket, with the secret of the last welcome unless told otherwise, and sends again what the
@@ -71,6 +83,9 @@ final class Guest: Hashable {
 
     /// The tab is closed.
     func leave() { lose(leaving: true) }
+
+    /// The server is gone, and the line with it.
+    func lostServer() { socket = nil }
 
     private func lose(leaving: Bool) {
         guard let socket else { return }
@@ -221,11 +236,47 @@ extension ServerMessage {
         case .count(let count): count.re
         case .iceServers(let answer): answer.re
         case .mediaAnswer(let answer): answer.re
+        case .presence(let news): news.re
+        case .nearby(.list(let list)): list.re
+        case .call(let news): news.re
+        case .contact(.list(let list)): list.re
         default: nil
         }
     }
 
+    /// The news of people, for tests that are about these.
+    var presence: PresenceNews? { if case .presence(let news) = self { news } else { nil } }
+    var nearby: NearbyNews? { if case .nearby(let news) = self { news } else { nil } }
+    var call: CallNews? { if case .call(let news) = self { news } else { nil } }
+    var contact: ContactNews? { if case .contact(let news) = self { news } else { nil } }
+
     var errorCode: WireError.Code? {
         if case .error(let error) = self { error.error.code } else { nil }
+    }
+}
+
+extension PresenceNews {
+    var re: UInt64? {
+        switch self {
+        case .own(let own): own.re
+        case .person(let found): found.re
+        case .linkCode(let code): code.re
+        case .linked(let linked): linked.re
+        case .devices(let devices): devices.re
+        case .blocked(let list): list.re
+        case .unlinked, .deleted: nil
+        }
+    }
+}
+
+extension CallNews {
+    var re: UInt64? {
+        switch self {
+        case .placed(let placed): placed.re
+        case .incoming(let incoming): incoming.re
+        case .accepted(let accepted): accepted.re
+        case .log(let log): log.re
+        case .ringing, .changed, .partner, .ended: nil
+        }
     }
 }

@@ -174,6 +174,7 @@ final class ModelWorld {
                 if hasSent { fail("something was sent before \(change) was stored") }
                 if case .report = change { reportsStored += 1 }
             case .reply: fail("an answer to a request that nobody made")
+            case .inquire, .push: fail("something was asked or pushed that nobody of the model needs")
             case .media(let command): if let fault = ledger.note(command) { fail(fault) }
             case .transmit(let socket, let bytes):
                 hasSent = true

@@ -200,7 +200,7 @@ final class SimulatedNetwork {
                     continue
                 }
                 breakDown(socket)
-            case .persist, .letter, .media, .reply: break
+            case .persist, .letter, .media, .reply, .inquire, .push: break
             }
         }
     }

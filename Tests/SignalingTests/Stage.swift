@@ -20,6 +20,10 @@ final class Stage {
     var generator: SeededGenerator
     /// What was to be stored so far.
     private(set) var changes: [Change] = []
+    /// What storage made of them.
+    var archive = Archive()
+    /// What was to wake sleeping devices so far.
+    private(set) var pushes: [(identity: IdentityID, notice: PushNotice)] = []
     /// What the last event had the shell do, in order.
     private(set) var effects: [Effect] = []
     /// What the last event asked of the media plane, and what that has come to.
@@ -77,10 +81,15 @@ final class Stage {
     private func carryOut(_ effects: [Effect]) {
         self.effects = effects
         var closing: [(SocketID, CloseCode)] = []
+        var questions: [Question] = []
         for effect in effects {
             switch effect {
             case .letter(let letter): Issue.record("a letter left the hub: \(letter)")
-            case .persist(let change): changes.append(change)
+            case .persist(let change):
+                changes.append(change)
+                archive.apply(change)
+            case .inquire(let question): questions.append(question)
+            case .push(let identity, let notice): pushes.append((identity, notice))
             case .media(let command): note(command)
             case .reply(let socket, let reply): replies[socket, default: []].append(reply)
             case .transmit(let socket, let bytes):
@@ -96,6 +105,9 @@ final class Stage {
         for (socket, code) in closing
         where guests.removeValue(forKey: socket) != nil || originals.removeValue(forKey: socket) != nil {
             carryOutMore(hub.handle(.closed(socket, leaving: code.isLeaving), now: now))
+        }
+        for question in questions {
+            carryOutMore(hub.handle(.answered(question, archive.answer(question)), now: now))
         }
         for guest in Set(guests.values) where guest.owesAcknowledgement { guest.acknowledge() }
     }
@@ -138,12 +150,28 @@ final class Stage {
         handle(.closed(socket, leaving: leaving))
     }
 
+    /// The server dies with all it has in memory; whoever was connected finds the line broken, and another server begins
+    /// with what was stored, after a while.
+    func restart(after pause: Duration = .zero) {
+        now = now + pause
+        for guest in Set(guests.values) { guest.lostServer() }
+        (guests, originals) = ([:], [:])
+        hub = Hub(
+            surroundings: hub.surroundings,
+            generator: SeededGenerator(seed: UInt64.random(in: 0 ... .max, using: &generator))
+        )
+        (media, ledger) = ([], MediaLedger())
+        for call in archive.openCalls.values.sorted(by: { $0.id < $1.id }) {
+            handle(.restored(call, caller: archive.record(of: call.caller), callee: archive.record(of: call.callee)))
+        }
+    }
+
     // MARK: People and places
 
     func identity() -> IdentityID { .random(using: &generator) }
 
     func arrive(
-        _ identity: IdentityID? = nil, name: String? = nil, address: String = "", record: PersonRecord = PersonRecord()
+        _ identity: IdentityID? = nil, name: String? = nil, address: String = "", record: PersonRecord? = nil
     ) -> Guest {
         let guest = Guest(on: self, as: identity ?? self.identity(), name: name, address: address)
         guest.arrive(record: record)

@@ -49,6 +49,7 @@ import Wire
             case .welcome(let welcome):
                 seen.insert("state \(welcome.state.roulette.state)")
                 if let media = welcome.media { seen.insert("roulette \(media.roulette)") }
+                if let call = welcome.state.call { seen.insert("call \(call.state)") }
             case .subscriptionChanged(let changed): seen.insert("video \(changed.videoPaused) \(changed.reason)")
             case .mediaClosed(let closed): seen.insert("closed \(closed.side)")
             default: break
@@ -61,9 +62,65 @@ import Wire
             "stream forceUnpublished", "stream clientDisconnected", "stream networkDisconnected",
             "stream forceDisconnected", "partner reconnecting", "partner connected", "state idle", "state waiting",
             "state matched", "roulette relayed", "roulette routed", "video true slow", "video false slow",
-            "video true codec", "closed send", "closed receive",
+            "video true codec", "closed send", "closed receive", "call ringing", "call active",
         ]
         #expect(seen == expected)
+    }
+
+    @Test func everyChoiceAboutPeopleHasAnExample() throws {
+        var seen: Set<String> = []
+        for golden in GoldenMessage.all {
+            if golden.isFromClient {
+                seen.formUnion(try Envelope<ClientMessage>.decode(golden.bytes).message.choices)
+            } else {
+                seen.formUnion(try Envelope<ServerMessage>.decode(golden.bytes).message.choices)
+            }
+        }
+        var expected = Set(CallOutcome.allCases.map { "ended \($0)" })
+        expected.formUnion(CallDirection.allCases.map { "ended \($0)" })
+        expected.formUnion(CallDirection.allCases.map { "logged \($0)" })
+        for side in ["client", "server"] {
+            expected.formUnion(Ringable.allCases.map { "\(side) ringable \($0)" })
+            expected.formUnion(DistanceUnit.allCases.map { "\(side) unit \($0)" })
+        }
+        expected.formUnion(PushKind.allCases.map { "push \($0)" })
+        expected.formUnion(["partner reconnecting", "partner connected", "accepted routed", "accepted relayed"])
+        expected.formUnion(["keep match", "keep call", "asked match", "asked call", "added match", "added call"])
+        #expect(seen == expected)
+    }
+}
+
+extension OfMeeting {
+    fileprivate var kind: String { match != nil ? "match" : "call" }
+}
+
+extension ClientMessage {
+    /// The values of the enumerations in a message about people.
+    fileprivate var choices: [String] {
+        switch self {
+        case .presence(.appear(let appearance)), .presence(.set(let appearance)):
+            appearance.ringable.map { ["client ringable \($0)"] } ?? []
+        case .nearby(.watch(let watch)): ["client unit \(watch.unit)"]
+        case .contact(.keep(let meeting)): ["keep \(meeting.kind)"]
+        case .push(.register(let registration)): ["push \(registration.kind)"]
+        default: []
+        }
+    }
+}
+
+extension ServerMessage {
+    fileprivate var choices: [String] {
+        switch self {
+        case .presence(.own(let own)): ["server ringable \(own.ringable)"]
+        case .nearby(.list(let list)): ["server unit \(list.unit)"]
+        case .call(.ended(let ended)): ["ended \(ended.reason)", "ended \(ended.direction)"]
+        case .call(.log(let log)): log.calls.map { "logged \($0.direction)" }
+        case .call(.partner(let partner)): ["partner \(partner.state)"]
+        case .call(.accepted(let accepted)): ["accepted \(accepted.mediaMode)"]
+        case .contact(.asked(let meeting)): ["asked \(meeting.kind)"]
+        case .contact(.added(let added)): ["added \(added.match != nil ? "match" : "call")"]
+        default: []
+        }
     }
 }
 
@@ -101,6 +158,12 @@ enum MessageTypes {
         "session.forceDisconnect", "session.forceUnpublish", "session.forceMute", "roulette.start", "roulette.next",
         "roulette.stop", "roulette.report", "roulette.block", "roulette.count", "ice.servers", "session.connected",
         "media.offer", "media.close",
+        "presence.appear", "presence.set", "presence.leave", "presence.find", "presence.link", "presence.useLink",
+        "presence.devices", "presence.unlink", "presence.delete", "presence.block", "presence.unblock",
+        "presence.blocked", "nearby.move", "nearby.forget", "nearby.watch", "nearby.unwatch", "call.start",
+        "call.accept", "call.decline", "call.cancel", "call.end", "call.update", "call.rejoin", "call.seen",
+        "call.log", "call.forget", "contact.keep", "contact.list", "contact.remove", "push.register",
+        "push.unregister",
     ]
     static let server: Set = [
         "welcome", "error", "ack", "pong", "ok", "session.joined", "session.left", "session.connectionCreated",
@@ -110,6 +173,10 @@ enum MessageTypes {
         "roulette.waiting", "roulette.matched", "roulette.partner", "roulette.ended", "roulette.count", "ice.servers",
         "session.mediaModeChanged", "session.subscriptionChanged", "session.layersWanted", "session.speaking",
         "media.answer", "media.closed",
+        "presence.self", "presence.person", "presence.linkCode", "presence.linked", "presence.unlinked",
+        "presence.deleted", "presence.devices", "presence.blocked", "nearby.list", "nearby.changed", "call.placed",
+        "call.ringing", "call.incoming", "call.accepted", "call.changed", "call.partner", "call.ended", "call.log",
+        "contact.asked", "contact.added", "contact.list", "contact.changed", "contact.removed",
     ]
 }
 

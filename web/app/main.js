@@ -67,6 +67,7 @@ const carryOut = {
   stop: () => server.stop(),
   say: ({ text }) => server.say(text),
   block: ({ matchId }) => server.block(matchId),
+  keep: ({ matchId }) => server.keep(matchId),
   report: ({ matchId, reason, alsoBlock }) => server.report(reason, matchId, alsoBlock),
   clearDraft: () => chat.clearDraft(),
   matched: () => {
@@ -100,6 +101,7 @@ onClick('stop', { type: 'stop' });
 onClick('mute', { type: 'mute' });
 onClick('camera-off', { type: 'cameraOff' });
 onClick('report', { type: 'ask', about: 'report' });
+onClick('keep', { type: 'keep' });
 onClick('block', { type: 'ask', about: 'block' });
 onClick('block-yes', { type: 'block' });
 onClick('block-no', { type: 'unask' });
@@ -124,6 +126,8 @@ window.setInterval(count, countEvery);
 document.addEventListener('visibilitychange', count);
 
 setUpForm(state.form, strings, dispatch);
+// A guest stays the same guest on the way to people nearby.
+if (guest) for (const id of ['to-strangers', 'to-nearby', 'keep-link']) /** @type {HTMLAnchorElement} */ (box(id)).search = '?guest=1';
 render();
 server.connect(state.form.name);
 if (state.form.mode === 'video' && pageIsSecure() && await allowedBefore() && state.media.is === 'off') dispatch({ type: 'openMedia' });

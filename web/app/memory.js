@@ -67,6 +67,19 @@ export function rememberDevices(devices) {
   lasting.set(keys.devices, JSON.stringify({ ...recallDevices(), ...devices }));
 }
 
+/**
+ * A place for another page's settings.
+ * @param {boolean} guest @param {string} key
+ */
+export function shelf(guest, key) {
+  const memory = guest ? ofThisTab : lasting;
+  return {
+    get: () => parsed(memory.get(key)),
+    /** @param {object | null} value */
+    set: (value) => memory.set(key, value === null ? null : JSON.stringify(value)),
+  };
+}
+
 /** @param {string | null} text @returns {Record<string, any>} */
 function parsed(text) {
   try {

@@ -2,23 +2,8 @@
 // browser from here; the publisher it makes is handed to the roulette, which sends it.
 import { OT } from '../lib/index.js';
 import { box, byId, setText, show } from './dom.js';
+import { mediaTrouble } from './media-trouble.js';
 import { recallDevices, rememberDevices } from './memory.js';
-
-/** @typedef {import('./types.js').MediaTrouble} MediaTrouble */
-
-/**
- * What the SDK's errors mean to a person.
- * @type {Record<string, MediaTrouble>}
- */
-const meanings = {
-  OT_USER_MEDIA_ACCESS_DENIED: 'refused',
-  OT_PERMISSION_DENIED: 'refused',
-  OT_NO_DEVICES_FOUND: 'missing',
-  OT_CONSTRAINTS_NOT_SATISFIED: 'missing',
-  OT_NO_VALID_CONSTRAINTS: 'missing',
-  OT_HARDWARE_UNAVAILABLE: 'busy',
-  OT_CHROME_MICROPHONE_ACQUISITION_ERROR: 'busy',
-};
 
 /** Without https browsers have no camera to offer, and no word for it either. */
 export const pageIsSecure = () => window.isSecureContext && !!navigator.mediaDevices?.getUserMedia;
@@ -124,7 +109,7 @@ export class Preview {
   /** @param {any} publisher @param {{name: string}} error */
   #failed(publisher, error) {
     publisher.destroy();
-    this.dispatch({ type: 'mediaFailed', why: meanings[error.name] ?? 'unknown' });
+    this.dispatch({ type: 'mediaFailed', why: mediaTrouble(error) });
   }
 
   close() {

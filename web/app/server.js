@@ -1,6 +1,6 @@
 // The page's side of the server: one client and its roulette. What they say becomes events of the machine, what the
 // machine wants becomes calls. Nothing is decided here but how to begin again after a bad identity.
-import { Client, OT, Roulette } from '../lib/index.js';
+import { Client, OT, People, Roulette } from '../lib/index.js';
 import { box } from './dom.js';
 
 /** @typedef {(event: import('./types.js').Event) => void} Dispatch */
@@ -11,6 +11,8 @@ export class Server {
   #client = null;
   /** @type {any} */
   #roulette = null;
+  /** @type {any} */
+  #people = null;
   /** @type {any} */
   #publisher = null;
   #forgotIdentity = false;
@@ -32,6 +34,7 @@ export class Server {
     this.#client = client;
     // Before our own listeners: when the client begins anew, the roulette has forgotten its match before we start again.
     this.#roulette = this.#makeRoulette(client);
+    this.#people = this.#makePeople(client);
     /** @param {string} event @param {(event: any) => void} listen to the present client only, never to one before it */
     const on = (event, listen) => client.on(event, (/** @type {any} */ detail) => {
       if (client === this.#client) listen(detail ?? {});
@@ -82,6 +85,17 @@ export class Server {
   }
 
   /**
+   * People who met here and would like to meet again; nothing else of them is of use on this page.
+   * @param {any} client
+   */
+  #makePeople(client) {
+    const tell = (/** @type {string} */ type) => (/** @type {any} */ { matchId }) => {
+      if (client === this.#client && matchId) this.dispatch({ type, matchId });
+    };
+    return new People(client).on({ contactAsked: tell('keepAsked'), contactAdded: tell('kept') });
+  }
+
+  /**
    * @param {any} subscriber the partner's stream: made, and not yet playing
    * @param {string | undefined} matchId
    */
@@ -127,6 +141,11 @@ export class Server {
   report(reason, matchId, alsoBlock) {
     const done = () => this.dispatch({ type: 'reported', matchId, alsoBlock });
     this.#wish('report', (roulette) => roulette.report(reason, matchId), done);
+  }
+
+  /** @param {string} matchId */
+  keep(matchId) {
+    this.#wish('keep', () => this.#people.keep({ matchId }));
   }
 
   /** @param {string} text */

@@ -4,6 +4,8 @@
 // Invariant: a match is on the screen only between its `matched` and the first thing that ends it. Whatever arrives late
 // from an earlier match finds another `chat` and changes nothing.
 
+import { changeKeeping, keepingOf } from './keep.js';
+
 /** @typedef {import('./types.js').State} State */
 /** @typedef {import('./types.js').Event} Event */
 /** @typedef {import('./types.js').Effect} Effect */
@@ -44,7 +46,7 @@ const passingTime = 5_000;
 export function initialState({ form, guest }) {
   return {
     link: { is: 'connecting' }, hidesAddress: null, media: { is: 'off' }, muted: false, cameraOff: false, form,
-    chat: { is: 'idle' }, last: null, lines: [], linesOf: null, lineCount: 0, question: null, reporting: null, trouble: null,
+    chat: { is: 'idle' }, last: null, lines: [], linesOf: null, lineCount: 0, keeping: [], question: null, reporting: null, trouble: null,
     passing: null, people: null, guest,
   };
 }
@@ -82,6 +84,7 @@ const handlers = {
   unask: (state) => [{ ...state, question: null, reporting: null }, []],
   block: (state, _, now) => block(state, now),
   report: (state, { reason, alsoBlock }) => report(state, reason, alsoBlock),
+  keep: (state) => keep(state),
   dismiss: (state) => [{ ...state, trouble: null, passing: null, last: null }, []],
 
   // Camera and microphone.
@@ -106,6 +109,8 @@ const handlers = {
   typing: (state, event) => inMatch(state, event, { typing: event.typing }),
   ended: (state, event, now) => ended(state, event, now),
   heard: (state, event) => heard(state, event),
+  keepAsked: (state, { matchId }) => [{ ...state, keeping: changeKeeping(state.keeping, matchId, { theirs: true }) }, []],
+  kept: (state, { matchId }) => [{ ...state, keeping: changeKeeping(state.keeping, matchId, { agreed: true }) }, []],
 
   // How wishes turned out.
   unsent: (state, { text }) => [{ ...state, lines: settle(state.lines, text, 'failed') }, []],
@@ -224,6 +229,13 @@ function block(state, now) {
   const present = state.chat.is === 'matched' && state.chat.matchId === matchId;
   const [searching, effects] = present ? searchOn(asked, 'blocked', now) : unchanged(asked);
   return [searching, [{ do: 'block', matchId }, ...effects]];
+}
+
+/** @param {State} state @returns {Step} */
+function keep(state) {
+  const matchId = (state.chat.is === 'matched' ? state.chat : state.last)?.matchId;
+  if (!matchId || keepingOf(state.keeping, matchId).mine) return unchanged(state);
+  return [{ ...state, keeping: changeKeeping(state.keeping, matchId, { mine: true }) }, [{ do: 'keep', matchId }]];
 }
 
 /** @param {State} state @param {string} reason @param {boolean} alsoBlock @returns {Step} */

@@ -143,6 +143,17 @@ const en = {
   noPicture: 'No picture',
   lastPerson: /** @param {string} name */ (name) => `You left the chat with ${whom(name)}.`,
 
+  // Keeping in touch: after a chat, and in a call
+  keep: 'Keep in touch',
+  keepPromise: /** @param {string} name */ (name) => `${Who(name)} is told. Say it both, and you can call each other later.`,
+  keepTold: /** @param {string} name */ (name) => `${Who(name)} was told. If they say it too, you can call each other later.`,
+  keepAsked: /** @param {string} name */ (name) => `${Who(name)} would like to keep in touch. Press it too, and you can call each other later.`,
+  keepAgreed: /** @param {string} name */ (name) => `You and ${whom(name)} keep in touch: call each other on the page of people nearby.`,
+  keepLink: 'Contacts',
+  waysIn: 'Ways to meet',
+  strangers: 'Strangers',
+  peopleNearby: 'People nearby',
+
   // The report
   reportTitle: /** @param {string} name */ (name) => `Report ${whom(name)}`,
   reportWhat: 'What happened?',

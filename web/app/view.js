@@ -1,5 +1,6 @@
 // A state on the screen. `render` may be called as often as anything changes: it writes only what is different.
 import { box, button, enable, input, moveInto, setAttribute, setText, show, showWays, byId } from './dom.js';
+import { keepingOf, keepWords } from './keep.js';
 import { mediaWays, noticeOf, secondsUntil, startReason, statusOf } from './status.js';
 
 /** @typedef {import('./types.js').State} State */
@@ -108,7 +109,7 @@ export class View {
   }
 
   /** @param {State} state */
-  #renderAbout({ chat, last, question }) {
+  #renderAbout({ chat, last, question, keeping: all }) {
     const { strings } = this;
     const matched = chat.is === 'matched' ? chat : null;
     const someone = matched ?? last;
@@ -116,6 +117,16 @@ export class View {
     setText(box('initial'), someone ? [...(someone.name || '?')][0].toUpperCase() : '');
     const shared = matched && matched.interests.length ? strings.inCommon(matched.interests) : '';
     setText(box('shared'), matched || !last ? shared : strings.gone);
+    const keeping = keepingOf(all, someone?.matchId);
+    const words = keepWords(keeping);
+    enable(button('keep'), someone !== null);
+    show(button('keep'), !keeping.agreed);
+    setAttribute(button('keep'), 'aria-pressed', String(keeping.mine));
+    setAttribute(box('keep-words'), 'data-is', words);
+    setText(box('keep-words'), someone ? strings[words](someone.name) : '');
+    // Room for a sentence is only where something happened; what pressing it does is told on the way to it.
+    setAttribute(button('keep'), 'title', someone && words === 'keepPromise' ? strings[words](someone.name) : null);
+    show(box('keep-link'), someone !== null && keeping.agreed);
     enable(button('report'), someone !== null);
     enable(button('block'), someone !== null);
     const asking = question?.is === 'block';

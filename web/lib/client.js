@@ -1,8 +1,10 @@
 // `Client`: one person's line to the server. It outlives sockets: what is asked while the network is away is asked when it is
 // back, in order and once. Its one invariant: every request is answered, or rejected with an error that says what happened.
 
+import { defaultURL, httpURL } from './address.js';
 import { Backoff } from './backoff.js';
 import { systemClock, Timers } from './clock.js';
+import { deferred } from './deferred.js';
 import { closedBy, ConfabError, unusable } from './errors.js';
 import { Emitter } from './events.js';
 import { IceServers } from './ice.js';
@@ -105,6 +107,16 @@ export class Client extends Emitter {
     return this.#welcome;
   }
 
+  /** What proves who we are: the token, or the anonymous identity's secret. */
+  get credential() {
+    return this.#options.token ?? this.#identity;
+  }
+
+  /** @param {string} path on the server, by HTTP @returns {string} */
+  urlOf(path) {
+    return httpURL(this.#options.url ?? defaultURL(), path);
+  }
+
   /** @returns {Promise<Welcome>} rejects with `connect_failed`, or with why the server refuses us */
   connect() {
     if (this.#opening) return this.#opening.promise;
@@ -204,7 +216,8 @@ export class Client extends Emitter {
     // The server knew us no longer, or the whole answer to a resume is another connection.
     if (this.#secret !== null && !welcome.resumed) this.#expire();
     const missing = this.#link.replay(welcome.received);
-    if (missing === null) return this.#startOver();
+    // What it lacks we no longer have.
+    if (missing === null) return this.startOver();
     this.#welcome = welcome;
     this.#lastError = null;
     this.#secret = welcome.resume.secret;
@@ -226,8 +239,9 @@ export class Client extends Emitter {
     if (restarted) this.emit('restarted', { state: welcome.state });
   }
 
-  /** What the server lacks we no longer have: leave that place and take a new one. */
-  #startOver() {
+  /** Leaves its place and takes a new one, as if the server had forgotten us. */
+  startOver() {
+    if (this.#state === 'idle' || this.#state === 'closed') return;
     this.#socket?.send({ type: 'bye' });
     this.#socket?.close(1000);
     this.#socket = null;
@@ -375,22 +389,4 @@ export class Client extends Emitter {
     this.emit('message', message);
     this.emit(`message:${message.type}`, message);
   }
-}
-
-/** The server this module came from. */
-function defaultURL() {
-  const url = new URL('/v1/socket', import.meta.url);
-  if (!url.protocol.startsWith('http')) {
-    throw new ConfabError({ code: 'no_url', message: 'Give the Client a `url`: this module was not loaded from a server.' });
-  }
-  url.protocol = url.protocol.replace('http', 'ws');
-  return url.href;
-}
-
-/** @returns {{promise: Promise<any>, resolve: (value: any) => void, reject: (error: unknown) => void}} */
-function deferred() {
-  /** @type {any} */
-  const made = {};
-  made.promise = new Promise((resolve, reject) => Object.assign(made, { resolve, reject }));
-  return made;
 }

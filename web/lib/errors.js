@@ -32,6 +32,14 @@ export class ConfabError extends Error {
   }
 }
 
+/**
+ * @param {unknown} error
+ * @returns {boolean} whether the line began anew before the answer came; nobody knows whether the server heard the question
+ */
+export function isRestart(error) {
+  return error instanceof ConfabError && error.code === 'connection_restarted';
+}
+
 /** @param {string} name @param {number} code @param {string} message @param {unknown} [cause] */
 export function otFailure(name, code, message, cause) {
   return new ConfabError({ name, code, message, cause });

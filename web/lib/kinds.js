@@ -27,6 +27,9 @@ export const boolean = (value, path) => (typeof value === 'boolean' ? value : re
 /** @type {Kind} */
 export const integer = (value, path) => (Number.isSafeInteger(value) ? value : refuse(path, 'an integer below 2^53'));
 
+/** @type {Kind} */
+export const number = (value, path) => (Number.isFinite(value) ? value : refuse(path, 'a number'));
+
 /** @param {string[]} choices @returns {Kind} */
 export const oneOf = (...choices) => (value, path) => (choices.includes(value) ? value : refuse(path, `one of ${choices.join(', ')}`));
 

@@ -100,6 +100,11 @@ export class MediaLink {
     return this.#sides.receive.state;
   }
 
+  /** Whether any session's media goes this way. */
+  get isUsed() {
+    return this.#users.size > 0;
+  }
+
   /** @param {LinkUser} user */
   attach(user) {
     this.#users.add(user);

@@ -2,6 +2,7 @@
 // decoded and re-encoded through this table, and what the server sends is checked against it before anybody acts on it.
 
 import { boolean, dictionary, integer, list, nullable, object, oneOf, optional, string } from './kinds.js';
+import { callState, clientAboutPeople, serverAboutPeople } from './people-messages.js';
 
 /** @typedef {import('./kinds.js').Members} Members */
 /** @typedef {{connectionId: string, createdAt: number, data: string}} ConnectionInfo */
@@ -10,12 +11,15 @@ import { boolean, dictionary, integer, list, nullable, object, oneOf, optional, 
  *   videoType?: 'camera' | 'screen' | 'custom' | null, width?: number | null, height?: number | null}} StreamInfo
  */
 /** @typedef {{servers: RTCIceServer[], relayOnly: boolean, expiresAt?: number | null}} IceInfo */
-/** @typedef {{sessions: string[], roulette: {state: 'idle' | 'waiting' | 'matched', matchId?: string}}} Snapshot */
+/**
+ * @typedef {{sessions: string[], roulette: {state: 'idle' | 'waiting' | 'matched', matchId?: string},
+ *   call?: {callId: string, state: 'ringing' | 'active'}}} Snapshot
+ */
 /**
  * @typedef {{type: 'welcome', version: number, server: string, connectionId: string, identity?: string, resumed: boolean,
  *   received: number, resume: {secret: string, graceMs: number}, pingMs: number, ice: IceInfo,
  *   limits: {message: number, description: number, interests: number, signal: number, streamTimeoutMs?: number}, state: Snapshot,
- *   media?: {roulette: 'relayed' | 'routed'}}} Welcome
+ *   media?: {roulette: 'relayed' | 'routed'}, push?: {vapidKey: string}}} Welcome
  */
 /** @typedef {{sessionId: string, token: string}} Admission */
 /**
@@ -100,6 +104,7 @@ const numberedClient = {
   'ice.servers': {},
   'media.offer': { side, sdp: string },
   'media.close': { side },
+  ...clientAboutPeople,
 };
 
 /** @type {Record<string, Members>} */
@@ -108,8 +113,8 @@ const unnumberedServer = {
     version: integer, server: string, connectionId: string, identity: optional(string), resumed: boolean, received: integer,
     resume: object({ secret: string, graceMs: integer }), pingMs: integer, ice,
     limits: object({ message: integer, description: integer, interests: integer, signal: integer, streamTimeoutMs: optional(integer) }),
-    state: object({ sessions: list(string), roulette: rouletteState }),
-    media: optional(object({ roulette: mediaMode })),
+    state: object({ sessions: list(string), roulette: rouletteState, call: optional(callState) }),
+    media: optional(object({ roulette: mediaMode })), push: optional(object({ vapidKey: string })),
   },
   ack: {}, pong: {},
 };
@@ -158,6 +163,7 @@ const numberedServer = {
   'ice.servers': { re: integer, ice },
   'media.answer': { re: integer, side, sdp: string },
   'media.closed': { side, code: string, message: string },
+  ...serverAboutPeople,
 };
 
 /** @param {Record<string, Members>} unnumbered @param {Record<string, Members>} numbered */

@@ -1,7 +1,7 @@
 // `Roulette`: strangers meet. It asks the server for partners and makes a `Match` of each answer. Its one invariant: there is
 // at most one match, the server's present one, and the publisher given to it outlives them all.
 
-import { ConfabError } from './errors.js';
+import { ConfabError, isRestart } from './errors.js';
 import { Emitter } from './events.js';
 import { Match } from './match.js';
 
@@ -242,8 +242,3 @@ export class Roulette extends Emitter {
 
 /** @param {Search} search */
 const members = ({ mode, interests, name }) => ({ mode, interests, name });
-
-/** @param {unknown} error */
-function isRestart(error) {
-  return error instanceof ConfabError && error.code === 'connection_restarted';
-}

@@ -22,14 +22,18 @@ enum Main {
         let numbers = arguments.dropFirst().compactMap { Int($0) }
         switch (arguments.first, numbers.count) {
         case ("pairing", 2): pairing(waiting: numbers[0], pairings: numbers[1])
+        case ("nearby", 1): try nearby(people: numbers[0])
         case ("relay", 7): try relay(numbers)
         case ("next", 4): try next(numbers)
         case ("connect", 3): try connect(arguments[1], numbers)
+        case ("calls", 4): try calls(numbers)
         default:
             print("usage: Bench pairing WAITING PAIRINGS")
+            print("       Bench nearby PEOPLE")
             print("       Bench relay PORT PID PEERPORT PEERPID CONNECTIONS ROUNDS RELAYS")
             print("       Bench next PORT PID OTHERS ROUNDS")
             print("       Bench connect TRANSPORT PORT PID CONNECTIONS")
+            print("       Bench calls PORT PID PAIRS RINGS")
             exit(64)
         }
     }
@@ -44,6 +48,19 @@ enum Main {
         row("a pairing, \(waiting) waiting", "\((figures.perPairing / 1000).text(2)) µs", "under 2 µs")
         if let bytes = figures.bytesPerEntry {
             row("memory of each of \(waiting) waiting", "\(bytes.text(0)) bytes", "")
+        }
+    }
+
+    private static func nearby(people: Int) throws {
+        for crowd in NearbyBenchmark.Crowd.allCases {
+            var benchmark = NearbyBenchmark(count: people, crowd: crowd, project: try project())
+            let figures = benchmark.run(pages: 2000, moves: 50_000)
+            let what = "\(people) people, \(crowd.rawValue)"
+            row("a page of 50, \(what)", "\((figures.perPage / 1000).text(1)) µs", "under 1000 µs")
+            row("the dearest of 50 batches of them", "\((figures.dearestPage / 1000).text(1)) µs", "")
+            row("a move, \(what)", "\((figures.perMove / 1000).text(2)) µs", "the same for all numbers")
+            guard let bytes = figures.bytesPerPerson, crowd == .globe else { continue }
+            row("memory of each of \(people) listed", "\(bytes.text(0)) bytes", "")
         }
     }
 
@@ -106,6 +123,24 @@ enum Main {
             "memory of each of \(numbers[2]) idle connections, \(name)", "\((figures.bytesPerIdle / 1000).text(1)) kB",
             transport == .native && !isPeer ? "at most 12 kB" : ""
         )
+    }
+
+    private static func calls(_ numbers: [Int]) throws {
+        let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+        let crowd = Crowd(server: ServerProcess(name: "Confab", port: numbers[0], id: numbers[1]), loop: group.next())
+        let (pairs, rings) = (numbers[2], numbers[3])
+        let benchmark = CallBenchmark(crowd: crowd)
+        try benchmark.open(pairs: pairs)
+        // What is compiled or allocated at first use is not what a ring costs.
+        _ = try benchmark.ring(rings / 10, pairs: pairs)
+        let rates = try (0..<5).map { _ in try benchmark.rate(rings, pairs: pairs) }
+        let each = "\((1e6 / rates.median).text(0)) µs each"
+        row("rings for each second of processor, \(pairs) at a time", "\(rates.median.text(0)) (\(each))", "")
+        let alone = try benchmark.ring(max(100, rings / 10), pairs: 1)
+        let what = "`call.start` → `call.incoming`, one at a time"
+        row("\(what), median of \(alone.count)", "\((alone.median * 1000).text(2)) ms", "")
+        row("\(what), 99 of 100 within", "\((alone.quantile(0.99) * 1000).text(2)) ms", "")
+        try crowd.close()
     }
 
     private static func next(_ numbers: [Int]) throws {

@@ -184,10 +184,12 @@ struct Crowd {
 
     private mutating func carryOut(_ effects: [Effect]) throws(BrokenProperty) {
         var closing: [(SocketID, CloseCode)] = []
+        var questions: [Question] = []
         for effect in effects {
             switch effect {
             case .letter(let letter): throw BrokenProperty(description: "a letter left the hub: \(letter)")
-            case .persist, .media, .reply: break
+            case .persist, .media, .reply, .push: break
+            case .inquire(let question): questions.append(question)
             case .transmit(let socket, let bytes):
                 try require(!closing.contains { $0.0 == socket }, "something is sent after the close")
                 if let seat = seats.firstIndex(where: { $0.socket == socket }) { try hear(bytes, at: seat) }
@@ -198,6 +200,19 @@ struct Crowd {
             guard let seat = seats.firstIndex(where: { $0.socket == socket }) else { continue }
             seats[seat].socket = nil
             try carryOut(hub.handle(.closed(socket, leaving: code.isLeaving), now: now))
+        }
+        for question in questions { try carryOut(hub.handle(.answered(question, finding(for: question)), now: now)) }
+    }
+
+    /// A storage that knows everybody who may come, and nothing of them.
+    private func finding(for question: Question) -> Finding {
+        switch question.inquiry {
+        case .person(let person, _):
+            let known = (0..<6).map { Hearsay.identity($0) }.first { FuzzProject.project.personID(of: $0) == person }
+            return .person(known.map { FoundRecord(identity: $0, record: PersonRecord(profile: Profile())) })
+        case .callLog: return .callLog([], next: nil)
+        case .register: return .push(isReachable: true)
+        case .unregister: return .push(isReachable: false)
         }
     }
 
@@ -251,8 +266,10 @@ struct Crowd {
         for seat in seats.indices { try leave(seat, leaving: seat % 2 == 0) }
         try ring(until: now + .seconds(7 * 24 * 3600))
         try require(hub.nextTimeout == nil, "a timer is left for \(String(describing: hub.nextTimeout))")
-        let left = [hub.clientCount, hub.personCount, hub.sessionCount, hub.matchCount, hub.waitingCount]
+        let left = [
+            hub.clientCount, hub.personCount, hub.sessionCount, hub.matchCount, hub.waitingCount, hub.callCount,
+        ]
         try require(
-            left.allSatisfy { $0 == 0 }, "clients, people, sessions, matches and waiting are left: \(left)")
+            left.allSatisfy { $0 == 0 }, "clients, people, sessions, matches, waiting and calls are left: \(left)")
     }
 }

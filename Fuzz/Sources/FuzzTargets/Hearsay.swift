@@ -12,6 +12,11 @@ struct Hearsay {
     private var streams = [StreamID(high: 0, low: 0)]
     private var connections = [ConnectionID(high: 0, low: 0)]
     private var matches = [MatchID(high: 0, low: 0)]
+    var calls = [CallID(high: 0, low: 0)]
+    var codes = ["ABCD-EFGH"]
+    var pages: [String] = []
+    /// Everybody who may come, and somebody who never does.
+    static let people = (0..<7).map { FuzzProject.project.personID(of: IdentityID(high: 7, low: $0)) }
 
     /// Made once: signing takes longer than all the rest of an input.
     private static let (rooms, keys): ([SessionID], [Admission]) = {
@@ -33,6 +38,13 @@ struct Hearsay {
         case .welcome(let welcome): Self.keep(welcome.connection, in: &connections)
         case .connectionCreated(let created): Self.keep(created.connection.id, in: &connections)
         case .published(let published): Self.keep(published.stream.id, in: &streams)
+        case .call(.placed(let placed)): Self.keep(placed.call, in: &calls)
+        case .call(.incoming(let incoming)): Self.keep(incoming.call, in: &calls)
+        case .call(.accepted(let accepted)):
+            Self.keep(accepted.admission.session, in: &sessions)
+            tokens = tokens.suffix(Self.most) + [accepted.admission]
+        case .presence(.linkCode(let code)): Self.keep(code.code, in: &codes)
+        case .nearby(.list(let list)): if let next = list.next { Self.keep(next, in: &pages) }
         case .matched(let matched):
             Self.keep(matched.match, in: &matches)
             for admission in [matched.publish, matched.subscribe] {
@@ -90,7 +102,7 @@ struct Hearsay {
     private func session(from input: inout InputReader) -> SessionID { input.pick(sessions) ?? .unset }
 
     func message(from input: inout InputReader) -> ClientMessage {
-        switch input.byte() % 26 {
+        switch input.byte() % 34 {
         case 0, 1: return .start(start(from: &input))
         case 2, 3: return .next(OfMatch(match: match(from: &input)))
         case 4: return .stop
@@ -104,11 +116,12 @@ struct Hearsay {
         case 14: return .ping
         case 15: return .bye
         case 16: return .hello(Hello())
-        default: return sessionVerb(from: &input)
+        case 17...25: return sessionVerb(from: &input)
+        default: return peopleVerb(from: &input)
         }
     }
 
-    private func match(from input: inout InputReader) -> MatchID? {
+    func match(from input: inout InputReader) -> MatchID? {
         input.byte() & 1 == 0 ? nil : input.pick(Array(matches.reversed()))
     }
 

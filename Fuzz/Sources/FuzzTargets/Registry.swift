@@ -32,6 +32,9 @@ extension FuzzTarget {
         .ivf,
         .ogg,
         .recordings,
+        .positions,
+        .pushEndpoints,
+        .pushAnswers,
         .link,
         .hub,
     ]

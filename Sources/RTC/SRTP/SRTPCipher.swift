@@ -1,8 +1,9 @@
 import COpenSSL
 
 /// One set of session keys at work: encrypts and authenticates, or checks and decrypts, packets whose index is known.
-/// Checks no lengths: the sender and the receiver have done that.
-final class SRTPCipher {
+/// Checks no lengths: the sender and the receiver have done that. It lies within its owner: what one packet needs of a
+/// subscriber comes from memory that nobody has touched for a while, and each object more is one wait more.
+struct SRTPCipher: ~Copyable {
     enum Direction {
         case sealing
         case opening
@@ -22,20 +23,27 @@ final class SRTPCipher {
         guard keys.encryptionKey.count == profile.keyLength, keys.salt.count == profile.saltLength else { return nil }
         let block = keys.salt + [UInt8](repeating: 0, count: 16 - profile.saltLength)
         func word(_ bytes: ArraySlice<UInt8>) -> UInt64 { bytes.reduce(0) { $0 << 8 | UInt64($1) } }
-        salt = (word(block[..<8]), word(block[8...]))
+        let made: OpaquePointer
+        var memory: UnsafeMutablePointer<confab_srtp_mac>?
         switch profile {
         case .aeadAES128GCM:
-            guard let made = confab_aes_gcm_new(keys.encryptionKey, direction == .sealing ? 1 : 0) else { return nil }
-            (context, mac) = (made, nil)
+            guard let context = confab_aes_gcm_new(keys.encryptionKey, direction == .sealing ? 1 : 0) else {
+                return nil
+            }
+            made = context
         case .aes128CMSHA1:
-            guard let made = confab_aes_ctr_new(keys.encryptionKey) else { return nil }
-            let memory = UnsafeMutablePointer<confab_srtp_mac>.allocate(capacity: 1)
-            memory.initialize(to: confab_srtp_mac())
-            // From here on `deinit` frees both, whatever is returned.
-            (context, mac) = (made, memory)
+            var state = confab_srtp_mac()
+            defer { OPENSSL_cleanse(&state, MemoryLayout<confab_srtp_mac>.size) }
             let key = keys.authenticationKey
-            guard confab_srtp_mac_init(memory, key, key.count) == 1 else { return nil }
+            guard confab_srtp_mac_init(&state, key, key.count) == 1,
+                let context = confab_aes_ctr_new(keys.encryptionKey)
+            else { return nil }
+            made = context
+            memory = .allocate(capacity: 1)
+            memory?.initialize(to: state)
         }
+        (context, mac) = (made, memory)
+        salt = (word(block[..<8]), word(block[8...]))
     }
 
     deinit {

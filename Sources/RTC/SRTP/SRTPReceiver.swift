@@ -28,8 +28,8 @@ public final class SRTPReceiver {
     private let profile: SRTPProfile
     private let media: SRTPCipher
     private let control: SRTPCipher
-    private let sources = SRTPSources(most: mostSources)
-    private let controlSources = SRTPSources(most: mostSources)
+    private var sources = SRTPSources(most: mostSources)
+    private var controlSources = SRTPSources(most: mostSources)
 
     /// - Parameters:
     ///   - key: the master key of this direction, `profile.keyLength` bytes.
@@ -49,7 +49,9 @@ public final class SRTPReceiver {
             let media = SRTPCipher(profile: profile, keys: media, direction: .opening),
             let control = SRTPCipher(profile: profile, keys: control, direction: .opening)
         else { return nil }
-        (self.profile, self.media, self.control) = (profile, media, control)
+        self.profile = profile
+        self.media = media
+        self.control = control
     }
 
     /// Checks and decrypts one SRTP packet in place.

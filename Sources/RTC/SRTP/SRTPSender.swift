@@ -13,7 +13,7 @@ public final class SRTPSender {
     private let profile: SRTPProfile
     private let media: SRTPCipher
     private let control: SRTPCipher
-    private let sources = SRTPSources(most: mostSources)
+    private var sources = SRTPSources(most: mostSources)
     /// One count for all our SSRCs: an index then never repeats for any of them.
     private var nextControlIndex: UInt32 = 0
 
@@ -35,9 +35,15 @@ public final class SRTPSender {
             let media = SRTPCipher(profile: profile, keys: media, direction: .sealing),
             let control = SRTPCipher(profile: profile, keys: control, direction: .sealing)
         else { return nil }
-        (self.profile, self.media, self.control) = (profile, media, control)
+        self.profile = profile
+        self.media = media
+        self.control = control
         self.nextControlIndex = nextControlIndex
     }
+
+    /// See `PeerTransport.warm`.
+    @inline(__always)
+    func warm(_ ssrc: UInt32) -> UInt64 { sources.warm(ssrc) }
 
     /// Encrypts one RTP packet: the copy that every subscriber needs anyway is the encryption itself.
     ///

@@ -15,6 +15,10 @@ struct ReplayWindow {
 
     var highest: UInt64 { words[0] }
 
+    /// The bits among which the next index has its own, most of the time.
+    @inline(__always)
+    var newestWord: UInt64 { words[Self.place(highest).word] }
+
     /// The index that a sequence number most probably has (RFC 3711 §3.3.1), below zero when it is from before the
     /// first rollover that can be. nil when the key is used up.
     func estimate(_ sequence: UInt16) -> Int64? {
@@ -71,7 +75,7 @@ struct ReplayWindow {
 
 /// The windows of all sources under one key, found by SSRC. A hash table with open addressing in one piece of memory;
 /// a source is never forgotten, because its old packets could then be sent or replayed again under the same key.
-final class SRTPSources {
+struct SRTPSources: ~Copyable {
     /// A source takes a word for its SSRC, then its window.
     private static let stride = 1 + ReplayWindow.wordCount
 
@@ -113,6 +117,10 @@ final class SRTPSources {
         }
     }
 
+    /// See `PeerTransport.warm`.
+    @inline(__always)
+    func warm(_ ssrc: UInt32) -> UInt64 { window(ssrc)?.newestWord ?? 0 }
+
     func window(_ ssrc: UInt32) -> ReplayWindow? {
         let place = place(ssrc)
         return place[0] == 0 ? nil : ReplayWindow(place + 1)
@@ -121,7 +129,7 @@ final class SRTPSources {
     /// Adds a source that is not there yet, with the index of its first packet.
     ///
     /// - Returns: false when there is no room.
-    func add(_ ssrc: UInt32, first index: UInt64) -> Bool {
+    mutating func add(_ ssrc: UInt32, first index: UInt64) -> Bool {
         guard !isFull else { return false }
         if 2 * (count + 1) >= capacity { grow() }
         let place = place(ssrc)
@@ -131,7 +139,7 @@ final class SRTPSources {
         return true
     }
 
-    private func grow() {
+    private mutating func grow() {
         let (old, oldCapacity) = (words, capacity)
         capacity *= 2
         words = Self.memory(capacity)

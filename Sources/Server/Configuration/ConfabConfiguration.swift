@@ -34,6 +34,10 @@ public struct ConfabConfiguration: Sendable, Equatable {
     public var connection = Connection()
     public var socketIO = SocketIO()
     public var roulette = Roulette()
+    public var presence = Presence()
+    public var nearby = Nearby()
+    public var call = Call()
+    public var push = Push()
     public var storage = Storage()
     public var shutdown = Shutdown()
 

@@ -16,6 +16,7 @@ extension ConfabConfiguration {
 extension Setting {
     static let all: [Setting] =
         server + operations + media + whip + limits + connection + socketIO + pairing + moderation
+        + people + push
 
     private static let port = Format<Int>.integer(0...65535)
     /// Waits that tests set to nothing at all.

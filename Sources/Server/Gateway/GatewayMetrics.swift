@@ -2,6 +2,7 @@ import CoreMetrics
 import Metrics
 import SFU
 import Signaling
+import Wire
 
 /// What the gateway counts. Names follow Prometheus's conventions.
 struct GatewayMetrics {
@@ -11,6 +12,15 @@ struct GatewayMetrics {
     let sessions = Gauge(label: "confab_sessions")
     let matches = Gauge(label: "confab_roulette_matches")
     let waiting = Gauge(label: "confab_roulette_waiting")
+    let present = Gauge(label: "confab_people_present")
+    let ringing = Gauge(label: "confab_calls_ringing")
+    let active = Gauge(label: "confab_calls_active")
+    let rings = Counter(label: "confab_calls_placed_total")
+    /// One for each way a call can end, as its caller is told.
+    let endings = [CallOutcome: Counter](
+        uniqueKeysWithValues: CallOutcome.allCases.map {
+            ($0, Counter(label: "confab_calls_ended_total", dimensions: [("outcome", $0.rawValue)]))
+        })
     let received = Counter(label: "confab_messages_received_total")
     let sent = Counter(label: "confab_messages_sent_total")
     let malformed = Counter(label: "confab_messages_malformed_total")
@@ -37,6 +47,11 @@ struct GatewayMetrics {
         "confab_sockets": "Open sockets: WebSockets, and clients of Socket.IO by any transport.",
         "confab_client_connections": "Client connections, those waiting to be resumed included.",
         "confab_people": "Identities in memory.",
+        "confab_people_present": "People who are there on some device.",
+        "confab_calls_ringing": "Calls that ring.",
+        "confab_calls_active": "Calls that were accepted and go on.",
+        "confab_calls_placed_total": "Calls that began to ring.",
+        "confab_calls_ended_total": "Calls that are over, by how their caller was told they ended.",
         "confab_sessions": "Sessions somebody is in.",
         "confab_roulette_matches": "Pairs chatting.",
         "confab_roulette_waiting": "People in the queue.",
@@ -63,5 +78,18 @@ struct GatewayMetrics {
         sessions.record(hub.sessionCount)
         matches.record(hub.matchCount)
         waiting.record(hub.waitingCount)
+        present.record(hub.presentCount)
+        let calls = hub.callFigures
+        ringing.record(calls.ringing)
+        active.record(calls.active)
+    }
+
+    /// What is told to storage is what happened.
+    func count(_ change: Change) {
+        switch change {
+        case .callPlaced: rings.increment()
+        case .callLogged(let record, of: _) where record.direction == .outgoing: endings[record.outcome]?.increment()
+        default: break
+        }
     }
 }

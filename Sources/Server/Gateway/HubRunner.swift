@@ -31,6 +31,8 @@ protocol PausedReader: AnyObject {
 final class HubRunner {
     private var hub: Hub<SystemRandomNumberGenerator>
     private let storage: any Storage
+    private let inquiries: Inquiries
+    private let waking: (any Waking)?
     private let clock: ServerClock
     private let logger: Logger
     private let metrics: GatewayMetrics
@@ -46,14 +48,21 @@ final class HubRunner {
     private var paused: [any PausedReader] = []
     /// Some thousand inputs are handled in milliseconds; more than that need not be read before the disk is done.
     private static let mostWaitingInputs = 4096
+    /// Whose device a secret proves may change while somebody asks storage about it.
+    private(set) var identityChanges = IdentityChanges()
+    private var inquiriesUnderWay = 0
+    /// A reader takes a fraction of a millisecond, and there are a few: more than this is a flood.
+    private static let mostInquiries = 2048
     private var timer: Scheduled<Void>?
     private var timerAt: Timestamp?
 
     init(
-        surroundings: Surroundings, storage: any Storage, media: MediaPlane?, clock: ServerClock, logger: Logger,
-        metrics: GatewayMetrics, eventLoop: any EventLoop
+        surroundings: Surroundings, storage: any Storage, media: MediaPlane?, waking: (any Waking)? = nil,
+        clock: ServerClock, logger: Logger, metrics: GatewayMetrics, eventLoop: any EventLoop
     ) {
         self.media = media
+        self.waking = waking
+        inquiries = Inquiries(storage: storage, waking: waking, logger: logger)
         hub = Hub(surroundings: surroundings, generator: SystemRandomNumberGenerator())
         self.storage = storage
         self.clock = clock
@@ -85,6 +94,9 @@ final class HubRunner {
     func forgetSockets() { sockets = [:] }
 
     var socketCount: Int { sockets.count }
+
+    /// Of all that ever came.
+    var arrivals: UInt64 { lastSocket }
 
     /// Runs `body` for every socket, with its number.
     func forEachSocket(_ body: (SocketID, any RunnerSocket) -> Void) {
@@ -135,6 +147,8 @@ final class HubRunner {
         for effect in effects {
             if case .persist(let change) = effect {
                 changes.append(change)
+                identityChanges.begin(change)
+                metrics.count(change)
             } else if changes.isEmpty {
                 carryOut(effect)
             } else {
@@ -154,7 +168,28 @@ final class HubRunner {
             sockets[id]?.close(code, reason)
         case .reply(let id, let reply): sockets[id]?.reply(reply)
         case .media(let command): media?.perform(command)
+        case .inquire(let question): inquire(question)
+        case .push(let identity, let notice): waking?.wake(identity, notice)
         case .letter, .persist: assertionFailure("the hub delivers letters; persists are collected")
+        }
+    }
+
+    /// Asked when all that was persisted before is committed, so that the answer knows it.
+    private func inquire(_ question: Question) {
+        guard inquiriesUnderWay < Self.mostInquiries else {
+            let error = WireError(
+                .rateLimited, "The server is busy; try again soon.", retryable: true, retryAfter: .seconds(1))
+            return inputs.append(.answered(question, .refused(error)))
+        }
+        inquiriesUnderWay += 1
+        let runner = NIOLoopBound(self, eventLoop: eventLoop)
+        let (inquiries, now, eventLoop) = (inquiries, clock.now, eventLoop)
+        Task {
+            let finding = await inquiries.finding(for: question, now: now)
+            eventLoop.execute {
+                runner.value.inquiriesUnderWay -= 1
+                runner.value.submit(.answered(question, finding))
+            }
         }
     }
 
@@ -181,6 +216,7 @@ final class HubRunner {
 
     private func committed(_ held: [Effect]) {
         isCommitting = false
+        identityChanges.settle()
         // Whatever closes meanwhile only queues: nothing may overtake what was held.
         isPumping = true
         for effect in held { carryOut(effect) }

@@ -139,13 +139,18 @@ final class NativeSocket: GatewayConnection, RunnerSocket, WebSocketUser {
             return fail(error, error.code.isToken ? .token : .malformed)
         }
         state = .admitting(early: [])
-        guard guest.newSecret == nil else { return admit(guest, PersonRecord()) }
+        if guest.newSecret == nil { lookUp(guest) } else { admit(guest, PersonRecord()) }
+    }
+
+    /// Asks storage who comes with this secret.
+    private func lookUp(_ guest: Reception.Guest) {
         let socket = NIOLoopBound(self, eventLoop: gateway.eventLoop)
         let (storage, now, eventLoop, logger) = (gateway.storage, gateway.runner.now, gateway.eventLoop, logger)
+        let asked = gateway.runner.identityChanges.number
         Task {
             do {
-                let record = try await storage.person(guest.identity.id, at: now)
-                eventLoop.execute { socket.value.admit(guest, record) }
+                let found = try await storage.visitor(guest.device, at: now)
+                eventLoop.execute { socket.value.lookedUp(guest, found, asked: asked) }
             } catch {
                 logger.error("A person could not be loaded", metadata: ["error": "\(error)"])
                 let sorry = WireError(.internalError, "The server has a problem; try again soon.", retryable: true)
@@ -154,9 +159,23 @@ final class NativeSocket: GatewayConnection, RunnerSocket, WebSocketUser {
         }
     }
 
+    private func lookedUp(_ guest: Reception.Guest, _ found: FoundRecord?, asked: UInt64) {
+        guard case .admitting = state else { return }
+        let concerned = [guest.device] + (found.map { [$0.identity] } ?? [])
+        if gateway.runner.identityChanges.concern(concerned, since: asked) { return lookUp(guest) }
+        guard let found else {
+            var generator = SystemRandomNumberGenerator()
+            return admit(gateway.reception.newcomer(guest.hello, using: &generator), PersonRecord())
+        }
+        var guest = guest
+        guest.identity = Identity(id: found.identity, name: guest.identity.name)
+        admit(guest, found.record)
+    }
+
     private func admit(_ guest: Reception.Guest, _ record: PersonRecord) {
         guard case .admitting(let early) = state, isWelcome() else { return }
-        if let ban = record.ban ?? gateway.ban(of: guest.identity.id), ban.isActive(at: gateway.runner.now) {
+        let ban = record.ban ?? gateway.ban(of: guest.identity.id) ?? gateway.ban(of: guest.device)
+        if let ban, ban.isActive(at: gateway.runner.now) {
             gateway.metrics.refusedHellos.increment()
             return fail(.banned(ban, now: gateway.runner.now), .forbidden)
         }
@@ -167,7 +186,8 @@ final class NativeSocket: GatewayConnection, RunnerSocket, WebSocketUser {
             .arrived(
                 Arrival(
                     socket: id, identity: guest.identity, newIdentitySecret: guest.newSecret, record: record,
-                    resume: guest.hello.resume, address: gateway.limitingText(address), name: guest.hello.name
+                    resume: guest.hello.resume, address: gateway.limitingText(address), name: guest.hello.name,
+                    device: guest.device
                 )
             )
         )

@@ -6,9 +6,17 @@ import Wire
 struct Reception: Sendable {
     /// A verified hello that only storage has yet to say something about.
     struct Guest: Sendable {
+        /// Whose person it is; until storage has said so, the device's own.
         var identity: Identity
+        /// Whose secret it came with.
+        let device: IdentityID
         var newSecret: String?
         var hello: Hello
+
+        init(identity: Identity, newSecret: String? = nil, hello: Hello) {
+            (self.identity, self.newSecret, self.hello) = (identity, newSecret, hello)
+            device = identity.id
+        }
     }
 
     static let protocolVersion = 1
@@ -49,12 +57,22 @@ struct Reception: Sendable {
         }
     }
 
+    /// Whose secret or user token this is, outside a hello.
+    func identity(_ text: String, now: Timestamp) throws(WireError) -> Identity {
+        do throws(WireError) {
+            return try project.verifyIdentitySecret(text)
+        } catch  where error.code == .tokenMalformed {
+            return try project.verifyUserToken(text, now: now)
+        }
+    }
+
     /// As the server of 2012 made them: 15 random bytes in 20 characters, none of them a colon.
     func socketIOID(using generator: inout some RandomNumberGenerator) -> String {
         project.randomText(bytes: 15, using: &generator)
     }
 
-    private func newcomer(_ hello: Hello, using generator: inout some RandomNumberGenerator) -> Guest {
+    /// Somebody without an identity, or with one that proves nobody any more.
+    func newcomer(_ hello: Hello, using generator: inout some RandomNumberGenerator) -> Guest {
         let id = IdentityID.random(using: &generator)
         return Guest(identity: Identity(id: id), newSecret: project.secret(of: id), hello: hello)
     }

@@ -9,11 +9,14 @@ struct Routes: Sendable {
     let configuration: ConfabConfiguration
     let lan: LocalNetwork?
 
-    func router() -> Router<BasicRequestContext> {
-        let router = Router(options: .autoGenerateHeadEndpoints)
+    func router() -> Router<PersonExport.Context> {
+        let router = Router(context: PersonExport.Context.self, options: .autoGenerateHeadEndpoints)
+        let export = PersonExport(gateway: gateway, settings: Gateway.Settings(configuration))
         let files = WebFiles(directory: configuration.webDirectory)
         router.get("/health") { _, _ in try await health() }
         router.get("/v1/socket") { request, _ in upgradeRequired(request) }
+        router.get(PersonExport.path) { request, context in try await export.get(request, context) }
+        router.on(PersonExport.path, method: .options) { request, context in export.options(request, context) }
         if let lan {
             router.get("/ca.crt") { _, _ in
                 Response(

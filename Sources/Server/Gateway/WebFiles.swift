@@ -49,6 +49,9 @@ struct WebFiles: Sendable {
         switch path {
         case "/": "app/index.html"
         case "/try": "app/try.html"
+        case "/nearby": "app/nearby.html"
+        // At the root, so that it may open every page.
+        case "/sw.js": "app/sw.js"
         case "/favicon.ico", "/favicon.svg": "app/favicon.svg"
         default: folders.contains { path.hasPrefix("/\($0)/") } ? String(path.dropFirst()) : nil
         }
@@ -92,7 +95,9 @@ struct WebFiles: Sendable {
             .contentSecurityPolicy: Self.contentSecurityPolicy, .xContentTypeOptions: "nosniff",
         ]
         headers[HTTPField.Name("Referrer-Policy")!] = "no-referrer"
-        headers[HTTPField.Name("Permissions-Policy")!] = "camera=(self), microphone=(self), geolocation=()"
+        // Only one page has a use for where somebody is.
+        let geolocation = request.uri.path == "/nearby" ? "geolocation=(self)" : "geolocation=()"
+        headers[HTTPField.Name("Permissions-Policy")!] = "camera=(self), microphone=(self), \(geolocation)"
         // Pages of other origins may use the SDK: who is let in is decided at the socket.
         if request.uri.path.hasPrefix("/lib/") { headers[.accessControlAllowOrigin] = "*" }
         if request.headers[.ifNoneMatch] == file.tag { return Response(status: .notModified, headers: headers) }

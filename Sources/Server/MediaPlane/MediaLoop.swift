@@ -22,6 +22,9 @@ final class MediaLoop: MediaSink {
     static let mostStrangersOfAll = 1000
     /// How long requests may keep packets waiting in one go: a description of the largest kind takes 4 ms, most 0.1.
     private static let requestTime = MediaInterval.milliseconds(2)
+    /// How much later than asked for the router may be told the time, if until then no packet wakes the loop anyway: waking up
+    /// costs more than all that is done then.
+    private static let patience = MediaInterval.milliseconds(10)
     /// Tags below are sockets of ours; connections are numbered from here.
     private static let firstConnection: UInt32 = 1 << 16
     private static let wakeTag: UInt32 = .max
@@ -39,9 +42,8 @@ final class MediaLoop: MediaSink {
     private var requests: Deque<MediaInbox.Request> = []
     /// Listeners that are not watched until the next tick, because the process has no descriptor left.
     private var resting: [Int] = []
-    private var arena: DatagramArena
+    private let arena: DatagramArena
     private let scratch = UnsafeMutableRawBufferPointer.allocate(byteCount: 4096, alignment: 16)
-    private var isScratch = false
     private var router: Router?
     private var now = MediaTime.monotonic
     private var tickAt: MediaTime?
@@ -94,7 +96,7 @@ final class MediaLoop: MediaSink {
         self.router = nil
     }
 
-    /// Until the next tick, or for ever when nobody is there.
+    /// Until the next tick can wait no longer, or for ever when nobody is there.
     private func timeout(_ router: Router) -> Int32 {
         if !requests.isEmpty { return 0 }
         if router.isIdle, connections.isEmpty, resting.isEmpty {
@@ -103,7 +105,7 @@ final class MediaLoop: MediaSink {
         }
         let at = tickAt ?? now + Router.interval
         tickAt = at
-        let wait = at - MediaTime.monotonic
+        let wait = at + Self.patience - MediaTime.monotonic
         return wait <= .zero ? 0 : Int32(clamping: (wait.nanoseconds + 999_999) / 1_000_000)
     }
 
@@ -233,19 +235,17 @@ final class MediaLoop: MediaSink {
     // MARK: Sending (MediaSink)
 
     func prepare(_ capacity: Int) -> UnsafeMutableRawBufferPointer {
-        isScratch = false
         if let memory = arena.prepare(capacity) { return memory }
         sendDatagrams()
         if let memory = arena.prepare(capacity) { return memory }
-        // Nothing of ours is so long.
-        isScratch = true
+        // Nothing of ours is so long: what is written there goes nowhere.
         return scratch
     }
 
     func send(_ count: Int, on path: Path) {
-        guard !isScratch else { return }
         guard path.isTCP else { return arena.commit(count, on: path) }
-        guard let connection = connections[path.socket], let memory = arena.prepare(count) else { return }
+        guard count <= arena.prepared, let connection = connections[path.socket], let memory = arena.prepare(count)
+        else { return }
         if !connection.send(UnsafeRawBufferPointer(memory), now: now) { lost &+= 1 }
         dirty.insert(path.socket)
     }

@@ -1,17 +1,15 @@
-import Signaling
-
 /// Joins commits that arrive while a transaction is running into the next one.
 ///
 /// A durable transaction waits for the disk, some milliseconds, whatever it holds; one for each commit would bound a
 /// server to a few hundred blocks and reports a second. There is one writer, so commits also keep the order they
 /// arrived in.
-actor GroupCommitWriter {
+actor GroupCommitWriter<Change: Sendable> {
     /// Commits in one transaction. Past this the wait for the disk is long paid for, and a larger one would only keep
     /// the first of the group waiting for the last.
-    static let maximumGroup = 256
+    static var maximumGroup: Int { 256 }
     /// Commits that wait. At a slow disk's 100 transactions a second these are done in under a second; when there are
     /// more, the disk has stopped, and memory must not fill up behind it.
-    static let maximumWaiting = 16_384
+    static var maximumWaiting: Int { 16_384 }
 
     private struct Waiting {
         var changes: [Change]

@@ -3,9 +3,10 @@ public import Wire
 
 /// Storage that a restart empties: for tests, and for trying the server out without a data directory.
 public actor MemoryStorage: Storage {
-    private let blocksPerOwner: Int
+    private let bounds: StorageBounds
     /// Oldest first.
-    private var blocks: [IdentityID: [IdentityID]] = [:]
+    private var blocks: [IdentityID: [HeldData.Block]] = [:]
+    private var people: MemoryPeople
     /// Oldest first, one for a subject.
     private var bans: [Ban] = []
     /// By ascending id.
@@ -14,14 +15,24 @@ public actor MemoryStorage: Storage {
     private var banChanges: Int64 = 0
     private var isClosed = false
 
-    public init(blocksPerOwner: Int = StorageLimits.blocksPerOwner) {
-        self.blocksPerOwner = max(0, blocksPerOwner)
+    public init(bounds: StorageBounds = StorageBounds()) {
+        self.bounds = bounds
+        people = MemoryPeople(bounds)
     }
 
     public func person(_ id: IdentityID, at now: Timestamp) throws -> PersonRecord {
         try checkOpen()
-        let ban = bans.first { $0.subject == .identity(id) && $0.isActive(at: now) }
-        return PersonRecord(blocked: blocks[id] ?? [], ban: ban)
+        return record(id, at: now)
+    }
+
+    private func record(_ id: IdentityID, at now: Timestamp) -> PersonRecord {
+        var record = PersonRecord(blocked: (blocks[id] ?? []).map(\.person), ban: ban(of: id, at: now))
+        people.fill(&record, of: id)
+        return record
+    }
+
+    private func ban(of id: IdentityID, at now: Timestamp) -> Ban? {
+        bans.first { $0.subject == .identity(id) && $0.isActive(at: now) }
     }
 
     public func commit(_ changes: [Change]) throws {
@@ -31,18 +42,36 @@ public actor MemoryStorage: Storage {
 
     private func apply(_ change: Change) {
         switch change {
-        case .block(let owner, let blocked, _):
-            var list = blocks[owner] ?? []
-            guard !list.contains(blocked) else { return }
-            list.append(blocked)
-            blocks[owner] = list.suffix(blocksPerOwner)
+        case .block(let owner, let blocked, let at): block(HeldData.Block(person: blocked, at: at), by: owner)
         case .unblock(let owner, let blocked):
-            blocks[owner]?.removeAll { $0 == blocked }
+            blocks[owner]?.removeAll { $0.person == blocked }
             if blocks[owner]?.isEmpty == true { blocks[owner] = nil }
         case .report(let report):
             lastReportID += 1
             reports.append(StoredReport(id: lastReportID, report: report.withoutNUL))
+        case .profile(let id, let person, let profile): people.setProfile(profile, of: id, knownAs: person)
+        case .linked(let device, let person):
+            people.link(device, to: person)
+            for row in blocks[device.identity] ?? [] where row.person != person { block(row, by: person) }
+        case .unlinked(let device): people.unlink(device)
+        case .retired(let device): people.retire(device)
+        case .deleted(let person): for id in people.delete(person) { blocks[id] = nil }
+        case .keptInTouch(let first, let second, let names, let at): people.join(first, second, names: names, at: at)
+        case .lostTouch(let first, let second): people.separate(first, second)
+        case .callPlaced(let call): people.place(call)
+        case .callAccepted(let call, let at): people.accept(call, at: at)
+        case .callOver(let call): people.end(call)
+        case .callLogged(let record, let owner): people.logCall(record, of: owner)
+        case .callSeen(let call, let owner): people.seeCall(call, by: owner)
+        case .callsForgotten(let call, let owner): people.forgetCalls(call, by: owner)
         }
+    }
+
+    private func block(_ block: HeldData.Block, by owner: IdentityID) {
+        var list = blocks[owner] ?? []
+        guard !list.contains(where: { $0.person == block.person }) else { return }
+        list.append(block)
+        blocks[owner] = list.suffix(bounds.blocks)
     }
 
     public func bans(at now: Timestamp) throws -> [Ban] {
@@ -114,5 +143,71 @@ public actor MemoryStorage: Storage {
 
     private func checkOpen() throws {
         if isClosed { throw StorageError.closed }
+    }
+}
+
+// MARK: - People
+
+extension MemoryStorage {
+    public func resolve(_ device: IdentityID) throws -> DeviceOwner {
+        try checkOpen()
+        return people.resolve(device)
+    }
+
+    public func visitor(_ device: IdentityID, at now: Timestamp) throws -> FoundRecord? {
+        try checkOpen()
+        guard let id = people.resolve(device).identity(of: device) else { return nil }
+        return FoundRecord(identity: id, record: record(id, at: now))
+    }
+
+    public func person(_ id: PersonID, at now: Timestamp) throws -> FoundRecord? {
+        try checkOpen()
+        return people.identity(of: id).map { FoundRecord(identity: $0, record: record($0, at: now)) }
+    }
+
+    public func everything(of id: IdentityID, at now: Timestamp) throws -> HeldData {
+        try checkOpen()
+        var held = HeldData()
+        people.fill(&held, of: id)
+        held.blocks = blocks[id] ?? []
+        held.ban = ban(of: id, at: now)
+        held.reports = reports.filter { $0.report.by == id }.map {
+            HeldData.KeptReport(match: $0.report.match, reason: $0.report.reason, at: $0.report.createdAt)
+        }
+        return held
+    }
+
+    public func callLog(of owner: IdentityID, before: CallLogCursor?, limit: Int) throws -> CallPage {
+        try checkOpen()
+        return people.page(of: owner, before: before, limit: limit)
+    }
+
+    public func openCalls() throws -> [StoredCall] {
+        try checkOpen()
+        return people.openCalls
+    }
+
+    @discardableResult
+    public func deleteCalls(olderThan limit: Timestamp) throws -> Int {
+        try checkOpen()
+        return people.deleteCalls(olderThan: limit)
+    }
+
+    public func pushEndpoints(of id: IdentityID) throws -> [PushRegistration] {
+        try checkOpen()
+        return people.pushEndpoints(of: id)
+    }
+
+    public func addPushEndpoint(
+        _ endpoint: PushRegistration, of id: IdentityID, device: IdentityID, at now: Timestamp
+    ) throws {
+        try checkOpen()
+        people.keep(HeldData.KeptEndpoint(device: device, registration: endpoint, at: now), of: id)
+    }
+
+    @discardableResult
+    public func removePushEndpoint(_ endpoint: String, of id: IdentityID) throws -> Bool {
+        try checkOpen()
+        return people.removeEndpoint(endpoint, of: id)
     }
 }

@@ -10,6 +10,9 @@ enum Migrations {
         migrator.registerMigration("v1 blocks, bans and reports") { db in
             try db.execute(sql: version1)
         }
+        migrator.registerMigration("v2 people and calls") { db in
+            try db.execute(sql: version2)
+        }
         return migrator
     }
 
@@ -75,5 +78,84 @@ enum Migrations {
             at INTEGER NOT NULL,
             PRIMARY KEY (report, position)
         ) WITHOUT ROWID;
+        """
+
+    /// A row of `device` without a person is a secret that proves nobody any more; it stays for ever, as the secret does.
+    ///
+    /// `contact.id` gives the order, as `block.id` does. A log is read by time and, within the same millisecond, by the
+    /// call's id, so that a page's end can be told without a number that counts the calls of everybody.
+    private static let version2 = """
+        CREATE TABLE profile (
+            identity BLOB NOT NULL PRIMARY KEY CHECK (length(identity) = 16),
+            person BLOB NOT NULL UNIQUE CHECK (length(person) = 16),
+            name TEXT NOT NULL,
+            isVisible INTEGER NOT NULL,
+            doNotDisturb INTEGER NOT NULL,
+            ringable TEXT NOT NULL
+        ) WITHOUT ROWID;
+
+        CREATE TABLE device (
+            identity BLOB NOT NULL PRIMARY KEY CHECK (length(identity) = 16),
+            person BLOB CHECK (length(person) = 16),
+            label TEXT NOT NULL,
+            linkedAt INTEGER,
+            CHECK ((person IS NULL) = (linkedAt IS NULL))
+        ) WITHOUT ROWID;
+        CREATE INDEX deviceByPerson ON device (person) WHERE person IS NOT NULL;
+
+        CREATE TABLE contact (
+            id INTEGER PRIMARY KEY,
+            owner BLOB NOT NULL CHECK (length(owner) = 16),
+            other BLOB NOT NULL CHECK (length(other) = 16),
+            name TEXT NOT NULL,
+            since INTEGER NOT NULL,
+            UNIQUE (owner, other)
+        );
+        CREATE INDEX contactByOther ON contact (other);
+
+        CREATE TABLE openCall (
+            call BLOB NOT NULL PRIMARY KEY CHECK (length(call) = 16),
+            session TEXT NOT NULL,
+            caller BLOB NOT NULL CHECK (length(caller) = 16),
+            callee BLOB NOT NULL CHECK (length(callee) = 16),
+            callerName TEXT NOT NULL,
+            calleeName TEXT NOT NULL,
+            video INTEGER NOT NULL,
+            placedAt INTEGER NOT NULL,
+            ringsUntil INTEGER NOT NULL,
+            acceptedAt INTEGER
+        ) WITHOUT ROWID;
+
+        CREATE TABLE callLog (
+            owner BLOB NOT NULL CHECK (length(owner) = 16),
+            call BLOB NOT NULL CHECK (length(call) = 16),
+            other BLOB NOT NULL CHECK (length(other) = 16),
+            otherName TEXT NOT NULL,
+            direction TEXT NOT NULL,
+            outcome TEXT NOT NULL,
+            video INTEGER NOT NULL,
+            at INTEGER NOT NULL,
+            durationMs INTEGER,
+            isSeen INTEGER NOT NULL,
+            PRIMARY KEY (owner, call)
+        ) WITHOUT ROWID;
+        CREATE INDEX callLogByOwner ON callLog (owner, at, call);
+        CREATE INDEX callLogUnseen ON callLog (owner, at, call) WHERE NOT isSeen;
+        CREATE INDEX callLogByOther ON callLog (other);
+        CREATE INDEX callLogByTime ON callLog (at);
+
+        CREATE TABLE pushEndpoint (
+            id INTEGER PRIMARY KEY,
+            identity BLOB NOT NULL CHECK (length(identity) = 16),
+            device BLOB NOT NULL CHECK (length(device) = 16),
+            kind TEXT NOT NULL,
+            endpoint TEXT NOT NULL,
+            p256dh TEXT,
+            auth TEXT,
+            sandbox INTEGER,
+            createdAt INTEGER NOT NULL,
+            UNIQUE (identity, endpoint)
+        );
+        CREATE INDEX pushEndpointByDevice ON pushEndpoint (device);
         """
 }

@@ -6,19 +6,29 @@ import Wire
 /// The statements behind `SQLiteStorage`. Each runs inside a transaction that its caller began.
 
 extension Database {
-    /// Through the statement cache: compiling one takes longer than running it.
-    private func run(_ sql: String, _ arguments: StatementArguments) throws {
-        try cachedStatement(sql: sql).execute(arguments: arguments)
-    }
-
-    func apply(_ change: Change, blocksPerOwner: Int) throws {
+    func apply(_ change: Change, _ bounds: StorageBounds) throws {
         switch change {
         case .block(let owner, let blocked, let at):
-            try block(owner: owner, blocked: blocked, at: at, limit: blocksPerOwner)
+            try block(owner: owner, blocked: blocked, at: at, limit: bounds.blocks)
         case .unblock(let owner, let blocked):
             try run("DELETE FROM block WHERE owner = ? AND blocked = ?", [owner.blob, blocked.blob])
-        case .report(let report):
-            try insert(report.withoutNUL)
+        case .report(let report): try insert(report.withoutNUL)
+        case .profile(let id, let person, let profile): try setProfile(profile.withoutNUL, of: id, knownAs: person)
+        case .linked(let device, let person): try link(device, to: person, bounds)
+        case .unlinked(let device): try unlink(device)
+        case .retired(let device): try retire(device)
+        case .deleted(let person): try delete(person)
+        case .keptInTouch(let first, let second, let names, let at):
+            try join(first, second, names: names, at: at, limit: bounds.contacts)
+        case .lostTouch(let first, let second): try separate(first, second)
+        case .callPlaced(let call): try place(call.withoutNUL)
+        case .callAccepted(let call, let at):
+            try run("UPDATE openCall SET acceptedAt = ? WHERE call = ?", [at.milliseconds, call.blob])
+        case .callOver(let call): try run("DELETE FROM openCall WHERE call = ?", [call.blob])
+        case .callLogged(let record, let owner): try logCall(record.withoutNUL, of: owner, limit: bounds.calls)
+        case .callSeen(let call, let owner):
+            try run("UPDATE callLog SET isSeen = TRUE WHERE owner = ? AND call = ?", [owner.blob, call.blob])
+        case .callsForgotten(let call, let owner): try forgetCalls(call, by: owner)
         }
     }
 
@@ -50,13 +60,44 @@ extension Database {
         }
     }
 
+    /// A device's person blocks whom the device blocked.
+    func mergeBlocks(of device: IdentityID, into person: IdentityID, limit: Int) throws {
+        let rows = try rows(
+            "SELECT blocked, createdAt FROM block WHERE owner = ? AND blocked <> ? ORDER BY id",
+            [device.blob, person.blob])
+        for row in rows {
+            try block(owner: person, blocked: try row.id("blocked"), at: try row.time("createdAt"), limit: limit)
+        }
+    }
+
     func person(_ id: IdentityID, at now: Timestamp) throws -> PersonRecord {
-        let blocked = try Row.fetchAll(
-            cachedStatement(sql: "SELECT blocked FROM block WHERE owner = ? ORDER BY id"), arguments: [id.blob])
-        let ban = try Row.fetchOne(
-            cachedStatement(sql: "SELECT * FROM ban WHERE identity = ? AND (expiresAt IS NULL OR expiresAt > ?)"),
-            arguments: [id.blob, now.milliseconds])
-        return PersonRecord(blocked: try blocked.map { try $0.id("blocked") }, ban: try ban.map { try Ban(row: $0) })
+        let blocked = try rows("SELECT blocked FROM block WHERE owner = ? ORDER BY id", [id.blob])
+        var record = PersonRecord(blocked: try blocked.map { try $0.id("blocked") }, ban: try ban(of: id, at: now))
+        try fill(&record, of: id)
+        return record
+    }
+
+    func everything(of id: IdentityID, at now: Timestamp) throws -> HeldData {
+        var held = HeldData()
+        held.ban = try ban(of: id, at: now)
+        held.blocks = try rows("SELECT blocked, createdAt FROM block WHERE owner = ? ORDER BY id", [id.blob])
+            .map { HeldData.Block(person: try $0.id("blocked"), at: try $0.time("createdAt")) }
+        // There are few reports, and none is older than a month: no index is worth its writes.
+        held.reports = try rows(
+            "SELECT match, reason, createdAt FROM report WHERE reporter = ? ORDER BY id", [id.blob]
+        ).map {
+            HeldData.KeptReport(
+                match: try $0.id("match"), reason: try $0.value("reason"), at: try $0.time("createdAt"))
+        }
+        try fill(&held, of: id)
+        return held
+    }
+
+    private func ban(of id: IdentityID, at now: Timestamp) throws -> Ban? {
+        try rows(
+            "SELECT * FROM ban WHERE identity = ? AND (expiresAt IS NULL OR expiresAt > ?)",
+            [id.blob, now.milliseconds]
+        ).first.map { try Ban(row: $0) }
     }
 }
 
@@ -147,38 +188,5 @@ extension Database {
             match: try row.id("match"), by: try row.id("reporter"), against: try row.id("against"),
             reason: try row.value("reason"), lines: lines, createdAt: try row.time("createdAt"))
         return StoredReport(id: id, report: report, closedAt: closedAt.map { Timestamp(milliseconds: $0) })
-    }
-}
-
-// MARK: - Values
-
-extension Identifier128 {
-    fileprivate var blob: Data { Data(bytes) }
-}
-
-extension Row {
-    /// GRDB's own subscript traps on a value of another type, and the file may have been edited by hand.
-    fileprivate func value<T: DatabaseValueConvertible>(_ column: String) throws -> T {
-        guard let value = T.fromDatabaseValue(self[column]) else { throw Self.unreadable(column) }
-        return value
-    }
-
-    fileprivate func optional<T: DatabaseValueConvertible>(_ column: String) throws -> T? {
-        let value: DatabaseValue = self[column]
-        return value.isNull ? nil : try self.value(column)
-    }
-
-    fileprivate func id<ID: Identifier128>(_ column: String) throws -> ID {
-        let blob: Data = try value(column)
-        guard let id = ID(bytes: blob) else { throw Self.unreadable(column) }
-        return id
-    }
-
-    fileprivate func time(_ column: String) throws -> Timestamp {
-        Timestamp(milliseconds: try value(column))
-    }
-
-    private static func unreadable(_ column: String) -> StorageError {
-        StorageError(.corrupt, "The database holds a value in column \(column) that is not what belongs there.")
     }
 }

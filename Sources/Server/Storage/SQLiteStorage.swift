@@ -8,7 +8,7 @@ public import Wire
 ///
 /// Several processes may have it open: operators' commands work while the server runs. Reads go on while something is
 /// written (WAL). An empty `confab.sqlite.opening` beside it is the lock under which it is opened. What the
-/// tables look like is in `Migrations.swift`, the statements are in `SQLiteStatements.swift`.
+/// tables look like is in `Migrations.swift`, the statements are in `SQLiteStatements.swift` and its neighbours.
 public final class SQLiteStorage: Storage {
     /// The file's name in the data directory.
     public static let fileName = "confab.sqlite"
@@ -16,7 +16,7 @@ public final class SQLiteStorage: Storage {
     /// is somebody's open `sqlite3` shell.
     public static let defaultBusyTimeout: Duration = .seconds(5)
 
-    let writer: GroupCommitWriter
+    let writer: GroupCommitWriter<Write>
     private let pool: DatabasePool
 
     /// Opens the storage in `directory`, making it (mode 0700) and the file (mode 0600) when they are not there, and
@@ -24,17 +24,17 @@ public final class SQLiteStorage: Storage {
     ///
     /// - Throws: ``StorageError``: `.newerSchema`, `.notAccessible`, `.corrupt`, `.busy`.
     public convenience init(
-        directory: String, blocksPerOwner: Int = StorageLimits.blocksPerOwner,
+        directory: String, bounds: StorageBounds = StorageBounds(),
         busyTimeout: Duration = SQLiteStorage.defaultBusyTimeout
     ) throws {
         try self.init(
-            directory: directory, blocksPerOwner: blocksPerOwner, busyTimeout: busyTimeout, beforeTransaction: { _ in })
+            directory: directory, bounds: bounds, busyTimeout: busyTimeout, beforeTransaction: { _ in })
     }
 
     /// - Parameter beforeTransaction: for tests, told of each transaction of `commit` and how many changes it holds.
     ///   The transaction begins when it returns.
     init(
-        directory: String, blocksPerOwner: Int = StorageLimits.blocksPerOwner,
+        directory: String, bounds: StorageBounds = StorageBounds(),
         busyTimeout: Duration = SQLiteStorage.defaultBusyTimeout,
         beforeTransaction: @escaping @Sendable (Int) async -> Void
     ) throws {
@@ -44,7 +44,7 @@ public final class SQLiteStorage: Storage {
             await beforeTransaction(changes.count)
             try await StorageError.translating {
                 try await pool.write { db in
-                    for change in changes { try db.apply(change, blocksPerOwner: blocksPerOwner) }
+                    for change in changes { try db.apply(change, bounds) }
                 }
             }
         }
@@ -82,7 +82,7 @@ public final class SQLiteStorage: Storage {
         return configuration
     }
 
-    public func commit(_ changes: [Change]) async throws { try await writer.commit(changes) }
+    public func commit(_ changes: [Change]) async throws { try await writer.commit(changes.map { .change($0) }) }
 
     public func person(_ id: IdentityID, at now: Timestamp) async throws -> PersonRecord {
         try await read { try $0.person(id, at: now) }
@@ -152,11 +152,11 @@ public final class SQLiteStorage: Storage {
         }
     }
 
-    private func read<T: Sendable>(_ body: @escaping @Sendable (Database) throws -> T) async throws -> T {
+    func read<T: Sendable>(_ body: @escaping @Sendable (Database) throws -> T) async throws -> T {
         try await StorageError.translating { try await pool.read(body) }
     }
 
-    private func write<T: Sendable>(_ body: @escaping @Sendable (Database) throws -> T) async throws -> T {
+    func write<T: Sendable>(_ body: @escaping @Sendable (Database) throws -> T) async throws -> T {
         try await StorageError.translating { try await pool.write(body) }
     }
 }

@@ -1,7 +1,8 @@
 public import Signaling
 public import Wire
 
-/// What outlives a restart: blocks, bans and reports.
+/// What outlives a restart: blocks, bans and reports; people with their devices, contacts and ways to be woken; calls
+/// that go on and those that were.
 ///
 /// Owns: keeping them, keeping them bounded, and saying when they are safe. Does not own: deciding anything; who may
 /// block or ban whom is settled in `Signaling`. Its one invariant: when `commit` returns, its changes survive a power
@@ -19,16 +20,71 @@ public import Wire
 public protocol Storage: Sendable {
     /// Everything known about an identity. Somebody unknown has an empty record.
     ///
-    /// - Returns: the blocks they made, oldest first, and the ban on this identity that is active at `now`. Bans of
+    /// - Returns: the blocks they made, oldest first, the ban on this identity that is active at `now`, and what is kept
+    ///   of them as a person. Of calls whose end they were not told of, the newest ``StorageLimits/unseenCalls``. Bans of
     ///   addresses do not show here: see `bans(at:)`.
     func person(_ id: IdentityID, at now: Timestamp) async throws -> PersonRecord
 
     /// Makes all of `changes` durable, in order, or none of them.
     ///
     /// Blocking somebody twice changes nothing, and keeps the first block's place. A block past the limit of an owner
-    /// drops that owner's oldest. Cancelling the calling task does not undo the commit: another call may share its
-    /// transaction.
+    /// drops that owner's oldest, as do a contact and a call of the log. Cancelling the calling task does not undo the
+    /// commit: another call may share its transaction.
+    ///
+    /// What `.deleted` leaves behind: blocks and reports that others made, the ban, and in others' call logs the fact of
+    /// a call, without the name.
     func commit(_ changes: [Change]) async throws
+
+    // MARK: People
+
+    /// Whose device the secret of this identity proves.
+    func resolve(_ device: IdentityID) async throws -> DeviceOwner
+
+    /// Both at once, and so of one moment: who comes in with the secret of this identity, and what is known of them.
+    ///
+    /// - Returns: `nil` when the secret proves nobody any more.
+    func visitor(_ device: IdentityID, at now: Timestamp) async throws -> FoundRecord?
+
+    /// Who is known by this id; `nil` when nobody is. A device that is somebody else's is not found by its own id.
+    func person(_ id: PersonID, at now: Timestamp) async throws -> FoundRecord?
+
+    /// Everything kept of somebody. Somebody unknown has nothing.
+    func everything(of id: IdentityID, at now: Timestamp) async throws -> HeldData
+
+    // MARK: Calls
+
+    /// One page of somebody's log, newest first.
+    ///
+    /// - Parameters:
+    ///   - before: where the page before ended; `nil` begins with the newest.
+    ///   - limit: at most ``Limits/callLogRows``; more is taken for that.
+    func callLog(of owner: IdentityID, before: CallLogCursor?, limit: Int) async throws -> CallPage
+
+    /// The calls that were not over when the server stopped, oldest first.
+    func openCalls() async throws -> [StoredCall]
+
+    /// Deletes the log's calls that were placed before `limit`.
+    ///
+    /// - Returns: how many entries there were.
+    @discardableResult
+    func deleteCalls(olderThan limit: Timestamp) async throws -> Int
+
+    // MARK: Ways to wake a device
+
+    /// Oldest first.
+    func pushEndpoints(of id: IdentityID) async throws -> [PushRegistration]
+
+    /// Keeps a way to wake `device`, in place of an earlier one with the same address; past the limit of a person the
+    /// oldest goes.
+    func addPushEndpoint(
+        _ endpoint: PushRegistration, of id: IdentityID, device: IdentityID, at now: Timestamp
+    ) async throws
+
+    /// - Returns: whether any is left.
+    @discardableResult
+    func removePushEndpoint(_ endpoint: String, of id: IdentityID) async throws -> Bool
+
+    // MARK: Moderation
 
     /// The bans that are active at `now`, of identities and of addresses, oldest first.
     func bans(at now: Timestamp) async throws -> [Ban]
@@ -93,10 +149,33 @@ public struct StoredReport: Hashable, Sendable {
     }
 }
 
+/// How many rows are kept for one person, past which the oldest go.
+public struct StorageBounds: Hashable, Sendable {
+    public var blocks = StorageLimits.blocksPerOwner
+    public var contacts = StorageLimits.contactsPerOwner
+    public var calls = StorageLimits.callsPerOwner
+    public var pushEndpoints = StorageLimits.pushEndpointsPerPerson
+
+    public init(blocks: Int = StorageLimits.blocksPerOwner, contacts: Int = StorageLimits.contactsPerOwner) {
+        (self.blocks, self.contacts) = (max(0, blocks), max(0, contacts))
+    }
+}
+
 /// How much is kept, and for how long.
 public enum StorageLimits {
     /// Blocks kept for one identity. Matching reads the whole list, and nobody meets more people than this by choice.
     public static let blocksPerOwner = 1000
+    /// Each is told when one of them comes and goes, so the list is in memory while its owner is.
+    public static let contactsPerOwner = 500
+    /// A year of three calls a day, which is as long as they are kept.
+    public static let callsPerOwner = 1000
+    /// Calls told again to whoever did not hear how they ended. All are told at once, and a client that drops meanwhile
+    /// is sent at most 256 messages again. The log has the others.
+    public static let unseenCalls = 100
+    /// Browsers and apps of one person. Each ring goes to all of them.
+    public static let pushEndpointsPerPerson = 20
+    /// A log is looked through for somebody called long ago, not read.
+    public static let callRetention: Duration = .seconds(365 * 24 * 60 * 60)
     /// Long enough for an operator's holiday; a chat between strangers should not lie around for longer.
     public static let reportRetention: Duration = .seconds(30 * 24 * 60 * 60)
 }

@@ -14,6 +14,8 @@ public enum ClientEvent: Equatable, Sendable {
     case joinRefused(re: UInt64, WireError, match: MatchID?)
     case leftSession(SessionID, GoneReason)
     case roulette(Snapshot.Roulette)
+    /// The call that this device holds now, if any.
+    case call(Snapshot.Call?)
     /// Whether media can flow over its connection with the server; of use to who cannot say so himself.
     case connected(Bool)
     /// Of a resource of WHIP or WHEP.
@@ -42,14 +44,12 @@ public struct Client: Equatable, Sendable {
     private var secret: String
     /// Good until the first message on the new socket: a welcome can be lost as well.
     private var previousSecret: String?
-    private var sessions: [SessionID] = []
+    var sessions: [SessionID] = []
     private var roulette = Snapshot.Roulette()
+    private var call: Snapshot.Call?
     /// Whether the media plane ever heard of this client.
     private var usesMedia = false
-    /// Matches whose end this client may not have heard of when it used their tokens, the newest last. More than one: when
-    /// a partner says Next and the next one is there at once, a join for the first match crosses both on the wire.
-    private var recentMatches: [MatchID] = []
-    private static let rememberedMatches = 8
+    var crossings = Crossings()
     private var verbs: Budget
     private var negotiations: Budget
     private var malformed: Budget
@@ -77,8 +77,7 @@ public struct Client: Equatable, Sendable {
         var welcome = welcome(now: now, surroundings)
         welcome.identity = arrival.newIdentitySecret
         effects.append(.transmit(arrival.socket, ServerMessage.welcome(welcome).encode()))
-        let name = arrival.identity.name.map(DeviceName.vouched) ?? arrival.name.map(DeviceName.chosen) ?? .none
-        effects.tell(.person(identity, .arrived(id, address: arrival.address, name, arrival.record)))
+        effects.tell(.person(identity, arrival.event(for: id)))
     }
 
     private static func malformedRate(_ rules: Rules) -> Budget.Rate {
@@ -99,7 +98,8 @@ public struct Client: Equatable, Sendable {
         welcome.limits.description = rules.descriptionSize
         welcome.limits.interests = rules.maxInterests
         welcome.limits.streamTimeout = rules.streamTimeout
-        welcome.state = Snapshot(sessions: sessions, roulette: roulette)
+        welcome.push = surroundings.vapidKey.map { Welcome.Push(vapidKey: $0) }
+        welcome.state = Snapshot(sessions: sessions, roulette: roulette, call: call)
         return welcome
     }
 
@@ -146,16 +146,13 @@ public struct Client: Equatable, Sendable {
             deliver(.left(Left(session: session, reason: reason)), into: &effects)
         case .roulette(let state):
             roulette = state
-            if let match = state.match { remember(match) }
+            if let match = state.match { crossings.remember(match) }
+        case .call(let state):
+            call = state
+            if let state { crossings.remember(state.id.binding) }
         case .expel(let error, let code):
             expel(error, code, into: &effects)
         }
-    }
-
-    private mutating func remember(_ match: MatchID) {
-        guard !recentMatches.contains(match) else { return }
-        recentMatches.append(match)
-        if recentMatches.count > Self.rememberedMatches { recentMatches.removeFirst() }
     }
 
     // MARK: Sending
@@ -167,12 +164,12 @@ public struct Client: Equatable, Sendable {
         if case .joined(let joined) = message, !sessions.contains(joined.session) { sessions.append(joined.session) }
     }
 
-    private mutating func fail(_ error: WireError, re: UInt64?, into effects: inout [Effect]) {
+    mutating func fail(_ error: WireError, re: UInt64?, into effects: inout [Effect]) {
         deliver(.error(ErrorMessage(error, re: re)), into: &effects)
     }
 
     /// Says why, unnumbered, closes, and is gone. The last request is answered even so.
-    private mutating func expel(
+    mutating func expel(
         _ error: WireError, _ code: CloseCode, re: UInt64? = nil, into effects: inout [Effect]
     ) {
         if case .live(let socket) = presence {
@@ -353,10 +350,12 @@ public struct Client: Equatable, Sendable {
         case .mediaClose(let close):
             if usesMedia { effects.append(.media(.close(id, close.side))) }
             deliver(.ok(Answer(re: re)), into: &effects)
-        case .start, .next, .stop, .report, .block:
+        case .start, .next, .stop, .report, .block, .presence, .nearby, .call, .contact:
             effects.tell(.person(identity, .verb(id, re: re, message)))
         case .count:
             effects.tell(.pool(.count(id, re: re)))
+        case .push(let verb):
+            effects.append(.inquire(Question(identity: identity, client: id, re: re, verb.inquiry)))
         default:
             guard let session = message.session, sessions.contains(session) else {
                 return notJoined(re, into: &effects)
@@ -367,34 +366,5 @@ public struct Client: Equatable, Sendable {
 
     private mutating func notJoined(_ re: UInt64, into effects: inout [Effect]) {
         fail(WireError(.notJoined, "Join this session first."), re: re, into: &effects)
-    }
-
-    private mutating func join(
-        _ join: Join, re: UInt64, now: Timestamp, _ surroundings: Surroundings, into effects: inout [Effect]
-    ) {
-        let grant: SessionGrant
-        do throws(WireError) {
-            grant = try surroundings.project.verifySessionToken(join.token, for: join.session, now: now)
-        } catch {
-            return refuseJoin(re: re, error, match: nil, into: &effects)
-        }
-        guard !sessions.contains(join.session) else {
-            return fail(WireError(.alreadyJoined, "This connection is in the session already."), re: re, into: &effects)
-        }
-        guard sessions.count < surroundings.rules.sessionsPerClient else {
-            let error = WireError(.sessionFull, "A connection may be in \(sessions.count) sessions at once; leave one.")
-            return fail(error, re: re, into: &effects)
-        }
-        effects.tell(.session(join.session, .join(id, identity, grant, re: re)))
-    }
-
-    /// A bad token costs the connection. A match that ended while its member's join was on the way does not.
-    private mutating func refuseJoin(re: UInt64, _ error: WireError, match: MatchID?, into effects: inout [Effect]) {
-        let crossed = error.code == .tokenMatchEnded && match.map(recentMatches.contains) ?? false
-        if error.code.isToken, !crossed {
-            expel(error, .token, re: re, into: &effects)
-        } else {
-            fail(error, re: re, into: &effects)
-        }
     }
 }

@@ -1,6 +1,12 @@
 import Wire
 
 extension Arrival {
+    /// What the person hears of it.
+    func event(for client: ConnectionID) -> PersonEvent {
+        let name = identity.name.map(DeviceName.vouched) ?? name.map(DeviceName.chosen) ?? .none
+        return .arrived(client, address: address, name, record, device: device)
+    }
+
     /// The same arrival as that of somebody new; says so first when a resume failed.
     func withoutResume(failed: Bool, into effects: inout [Effect]) -> Arrival {
         if failed {
@@ -36,6 +42,15 @@ extension ClientMessage {
         case .negotiate(let verb): verb.size
         case .mediaOffer(let offer): offer.sdp.utf8.count
         default: nil
+        }
+    }
+}
+
+extension PushVerb {
+    var inquiry: Inquiry {
+        switch self {
+        case .register(let registration): .register(registration)
+        case .unregister(let endpoint): .unregister(endpoint)
         }
     }
 }

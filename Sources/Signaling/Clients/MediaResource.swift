@@ -108,7 +108,7 @@ public struct MediaResource: Equatable, Sendable {
             if socket == self.socket { depart(.clientDisconnected, Self.slow, into: &effects) }
         case .expel(let error, _): depart(.forceDisconnected, error, into: &effects)
         // What only clients with sockets say or are told.
-        case .message, .unreadable, .asked, .resume, .roulette: return
+        case .message, .unreadable, .asked, .resume, .roulette, .call: return
         }
     }
 

@@ -5,7 +5,8 @@ public enum PersonEvent: Equatable, Sendable {
     /// With what storage knows, for a person not in memory.
     ///
     /// - `home`: the session that a client of RouletteTok's wire publishes in, whoever its partner is.
-    case arrived(ConnectionID, address: String, DeviceName, PersonRecord, home: SessionID? = nil)
+    case arrived(
+        ConnectionID, address: String, DeviceName, PersonRecord, home: SessionID? = nil, device: IdentityID? = nil)
     case dropped(ConnectionID)
     case returned(ConnectionID)
     case departed(ConnectionID)
@@ -23,6 +24,11 @@ public enum PersonEvent: Equatable, Sendable {
     // From the operator.
     case banned(Ban)
     case unbanned
+    /// To the request that named somebody by a public id: who that is, or that nobody is.
+    case introduced(Introduction, IdentityID?)
+    case presence(PersonPresenceEvent)
+    case call(PersonCallEvent)
+    case contact(PersonContactEvent)
 }
 
 /// What somebody goes by. A name that a program's token vouches for cannot be talked away.
@@ -75,10 +81,41 @@ public struct Person: Equatable, Sendable {
         var name: DeviceName
         /// Where it publishes in every match, on RouletteTok's wire.
         var home: SessionID?
+        /// Whose secret it came with.
+        var identity: IdentityID
         var isDropped = false
+        /// Whether it said `presence.appear`.
+        var isPresent = false
+        /// Whether it looks at a page of people nearby.
+        var isWatching = false
     }
 
     let id: IdentityID
+    /// How others know this person.
+    let publicID: PersonID
+    var profile: Profile
+    /// Whether storage has the profile, so that others find this person by its id.
+    var isKnown: Bool
+    var linkedDevices: [LinkedDevice]
+    var contacts: [Contact]
+    /// Those of them that are here, as others may know it.
+    var onlineContacts: Set<IdentityID> = []
+    var meetings = Meetings()
+    var calls = PersonCalls()
+    /// Calls whose end nobody was there to hear, oldest first.
+    var unseenCalls: [CallRecord]
+    /// Whether some device can be woken.
+    var hasPush: Bool
+    /// Where it is, as others may know it.
+    var cell: Cell?
+    /// Where it was, for the speed of what comes next; kept when the position is forgotten, and told to nobody.
+    var trail: Trail?
+    /// Whether the first device was unlinked.
+    var isRetired: Bool
+    /// Until then a code of this person may be typed on another device.
+    var codeUntil: Timestamp?
+    /// Everything held is to be forgotten: only the departure of the devices is waited for.
+    var isDeleted = false
     var devices: [ConnectionID: Device] = [:]
     var activity = Activity.idle
     /// Blocked by this person, oldest first, and the same as a set.
@@ -96,40 +133,66 @@ public struct Person: Equatable, Sendable {
     private var idleTime: Duration
     var reports: Budget?
 
-    init(id: IdentityID, record: PersonRecord, rules: Rules) {
+    init(id: IdentityID, record: PersonRecord, in surroundings: Surroundings) {
         self.id = id
+        publicID = surroundings.project.personID(of: id)
+        profile = record.profile ?? Profile()
+        isKnown = record.profile != nil
+        linkedDevices = record.devices
+        contacts = record.contacts
+        unseenCalls = record.unseenCalls
+        hasPush = record.hasPush
+        isRetired = record.isRetired
         blocked = record.blocked
         blockedSet = Set(record.blocked)
         ban = record.ban
-        idleTime = rules.personIdle
+        idleTime = surroundings.rules.personIdle
     }
 
-    var isForgettable: Bool { devices.isEmpty && emptySince == nil && activity == .idle }
+    var isForgettable: Bool {
+        if isDeleted { return devices.isEmpty }
+        return devices.isEmpty && emptySince == nil && codeUntil == nil && activity == .idle && calls.isEmpty
+    }
+
+    /// Whoever talked to this person may say later that it wants to keep in touch.
+    private var rememberedFor: Duration { meetings.isEmpty ? idleTime : max(idleTime, Meetings.period) }
+
+    /// Somebody asked for this person, who is not here: worth remembering for a while.
+    mutating func wasLookedUp(now: Timestamp) {
+        if devices.isEmpty { emptySince = now }
+    }
 
     var nextTimeout: Timestamp? {
-        var next = emptySince.map { $0 + idleTime }
+        var next = emptySince.map { $0 + rememberedFor }
         if case .penalised(_, let until) = activity { next = next.map { min($0, until) } ?? until }
+        if let codeUntil { next = next.map { min($0, codeUntil) } ?? codeUntil }
         return next
     }
 
     mutating func handleTimeout(now: Timestamp, in surroundings: Surroundings, into effects: inout [Effect]) {
-        if let since = emptySince, since + idleTime <= now, devices.isEmpty { emptySince = nil }
+        if let since = emptySince, since + rememberedFor <= now, devices.isEmpty { emptySince = nil }
+        if let until = codeUntil, until <= now { codeUntil = nil }
         if case .penalised(let search, let until) = activity, until <= now { enter(search, now: now, into: &effects) }
     }
 
     mutating func handle(
         _ event: PersonEvent, now: Timestamp, in surroundings: Surroundings, into effects: inout [Effect]
     ) {
-        let before = state
+        if isDeleted {
+            if case .departed(let client) = event { devices[client] = nil }
+            return
+        }
+        let (before, callBefore, outwardBefore) = (state, heldCall, outward)
         switch event {
-        case .arrived(let client, let address, let name, _, let home):
-            devices[client] = Device(address: address, name: name, home: home)
+        case .arrived(let client, let address, let name, _, let home, let device):
+            if devices.isEmpty { inquireAfterContacts(into: &effects) }
+            devices[client] = Device(address: address, name: name, home: home, identity: device ?? id)
             emptySince = nil
         case .dropped(let client): drop(client, into: &effects)
         case .returned(let client): returned(client, now: now, into: &effects)
         case .departed(let client): depart(client, now: now, surroundings.rules, into: &effects)
         case .verb(let client, let re, let message):
-            perform(message, by: client, re: re, now: now, surroundings.rules, into: &effects)
+            perform(message, by: client, re: re, now: now, surroundings, into: &effects)
         case .asked(let client, let request):
             perform(request, by: client, now: now, surroundings.rules, into: &effects)
         case .reserve(let match, let partner): reserve(match, with: partner, now: now, into: &effects)
@@ -140,8 +203,15 @@ public struct Person: Equatable, Sendable {
         case .partnerAway(let match, let isAway): partnerAway(match, isAway, into: &effects)
         case .unbanned: ban = nil
         case .banned(let ban): banned(ban, now: now, surroundings.rules, into: &effects)
+        case .introduced(let introduction, let other):
+            introduced(introduction, to: other, now: now, surroundings, into: &effects)
+        case .presence(let event): handle(event, now: now, in: surroundings, into: &effects)
+        case .call(let event): handle(event, now: now, in: surroundings, into: &effects)
+        case .contact(let event): handle(event, now: now, in: surroundings, into: &effects)
         }
         report(before, into: &effects)
+        reportCall(callBefore, into: &effects)
+        report(outwardBefore, into: &effects)
     }
 
     // MARK: What the device is told
@@ -178,6 +248,8 @@ public struct Person: Equatable, Sendable {
 
     private mutating func drop(_ client: ConnectionID, into effects: inout [Effect]) {
         devices[client]?.isDropped = true
+        if devices[client]?.isWatching ?? false { effects.tell(.directory(.viewerAway(client, true))) }
+        callDeviceDropped(client, into: &effects)
         guard let search, search.client == client else { return }
         switch activity {
         case .waiting, .reserved:
@@ -191,6 +263,8 @@ public struct Person: Equatable, Sendable {
 
     private mutating func returned(_ client: ConnectionID, now: Timestamp, into effects: inout [Effect]) {
         devices[client]?.isDropped = false
+        if devices[client]?.isWatching ?? false { effects.tell(.directory(.viewerAway(client, false))) }
+        callDeviceReturned(client, now: now, into: &effects)
         guard let search, search.client == client else { return }
         switch activity {
         case .away: resumeSearch(search, re: nil, now: now, into: &effects)
@@ -203,11 +277,14 @@ public struct Person: Equatable, Sendable {
         _ client: ConnectionID, now: Timestamp, _ rules: Rules, into effects: inout [Effect]
     ) {
         guard let device = devices.removeValue(forKey: client) else { return }
+        if device.isWatching { effects.tell(.directory(.unwatch(client))) }
+        callDeviceDeparted(client, wasDropped: device.isDropped, into: &effects)
         if search?.client == client { stopSearching(.partnerLeft, now: now, rules, into: &effects) }
         // Blocks are on disk; an identity that never met anybody leaves nothing behind, nor does one that cannot come back.
-        if devices.isEmpty, device.home == nil, !recentChats.isEmpty || !skips.isEmpty || lastPartner != nil {
-            emptySince = now
-        }
+        let isWorthIt =
+            !recentChats.isEmpty || !skips.isEmpty || lastPartner != nil || calls.isWorthRemembering || !meetings.isEmpty
+            || trail != nil
+        if devices.isEmpty, device.home == nil, isWorthIt { emptySince = now }
     }
 
     private mutating func banned(_ ban: Ban, now: Timestamp, _ rules: Rules, into effects: inout [Effect]) {
@@ -217,6 +294,7 @@ public struct Person: Equatable, Sendable {
             effects.send(.ended(Ended(match: chat.match, reason: .banned)), to: search.client)
         }
         stopSearching(.banned, now: now, rules, into: &effects)
+        endAllCalls(into: &effects)
         for client in devices.keys.sorted() { effects.tell(.client(client, .expel(error, .forbidden))) }
     }
 

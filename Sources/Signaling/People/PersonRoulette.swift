@@ -6,16 +6,22 @@ extension Person {
     private static let mostRecentChats = 8
 
     mutating func perform(
-        _ message: ClientMessage, by client: ConnectionID, re: UInt64, now: Timestamp, _ rules: Rules,
+        _ message: ClientMessage, by client: ConnectionID, re: UInt64, now: Timestamp, _ surroundings: Surroundings,
         into effects: inout [Effect]
     ) {
+        let rules = surroundings.rules
         switch message {
         case .start(let start): self.start(start, by: client, re: re, now: now, rules, into: &effects)
         case .next(let verb): next(verb, by: client, re: re, now: now, rules, into: &effects)
         case .stop: stop(by: client, re: re, now: now, rules, into: &effects)
         case .report(let report): self.report(report, by: client, re: re, now: now, rules, into: &effects)
         case .block(let block): self.block(block, by: client, re: re, now: now, rules, into: &effects)
-        default: effects.fail(WireError(.unknownType, "The roulette does not know this."), re: re, to: client)
+        case .presence(let verb):
+            perform(verb, by: client, re: re, now: now, in: surroundings, into: &effects)
+        case .nearby(let verb): perform(verb, by: client, re: re, now: now, in: surroundings, into: &effects)
+        case .call(let verb): perform(verb, by: client, re: re, now: now, in: surroundings, into: &effects)
+        case .contact(let verb): perform(verb, by: client, re: re, now: now, in: surroundings, into: &effects)
+        default: effects.fail(WireError(.unknownType, "A person does not know this."), re: re, to: client)
         }
     }
 
@@ -26,6 +32,10 @@ extension Person {
         into effects: inout [Effect]
     ) {
         if let error = banError(now: now) { return effects.fail(error, re: re, to: client) }
+        guard !calls.isBusy else {
+            let error = WireError(.elsewhere, "You are in a call; end it first.")
+            return effects.fail(error, re: re, to: client)
+        }
         guard let interests = Interests.normalised(start.interests ?? [], limit: rules.maxInterests) else {
             let error = WireError(
                 .invalidInterests,
@@ -219,7 +229,7 @@ extension Person {
     }
 
     /// The chat that a report or block is about: the one named, the present one, or the last one for a while.
-    private func chat(_ match: MatchID?, now: Timestamp, _ rules: Rules) -> Chat? {
+    func chat(_ match: MatchID?, now: Timestamp, _ rules: Rules) -> Chat? {
         var candidates: [Chat] = []
         if case .chatting(_, let chat) = activity { candidates.append(chat) }
         candidates += recentChats.reversed().filter { now - ($0.ended ?? now) <= rules.reportWindow }
@@ -272,14 +282,6 @@ extension Person {
         effects.send(.ok(Answer(re: re)), to: client)
         effects.send(.ended(Ended(match: current.match, reason: .blocked)), to: search.client)
         resumeSearch(search, re: nil, now: now, into: &effects)
-    }
-
-    private mutating func block(_ other: IdentityID, now: Timestamp, _ rules: Rules, into effects: inout [Effect]) {
-        guard blockedSet.insert(other).inserted else { return }
-        blocked.append(other)
-        if blocked.count > rules.maxBlocks { blockedSet.remove(blocked.removeFirst()) }
-        effects.append(.persist(.block(owner: id, blocked: other, at: now)))
-        effects.tell(.pool(.exclude(id, other)))
     }
 }
 

@@ -59,22 +59,3 @@ public struct Report: Hashable, Sendable {
         self.createdAt = createdAt
     }
 }
-
-/// What storage knows about one identity when it comes back.
-public struct PersonRecord: Equatable, Sendable {
-    /// Oldest first.
-    public var blocked: [IdentityID]
-    public var ban: Ban?
-
-    public init(blocked: [IdentityID] = [], ban: Ban? = nil) {
-        self.blocked = blocked
-        self.ban = ban
-    }
-}
-
-/// A durable change, committed before any later effect of the same event is sent.
-public enum Change: Hashable, Sendable {
-    case block(owner: IdentityID, blocked: IdentityID, at: Timestamp)
-    case unblock(owner: IdentityID, blocked: IdentityID)
-    case report(Report)
-}

@@ -7,8 +7,8 @@ public enum SessionEvent: Equatable, Sendable {
     case dropped(ConnectionID)
     case returned(ConnectionID)
     case gone(ConnectionID, GoneReason)
-    /// This session serves a match from now on; tokens bound to it let in so many.
-    case matchOpened(MatchID, places: Int)
+    /// This session serves a match from now on; tokens bound to it let in so many. A call is told who has come in.
+    case matchOpened(MatchID, places: Int, of: CallID? = nil)
     /// The match is over: its holders are put out and its tokens are dead.
     case matchClosed(MatchID)
     /// A complaint, to be stored with the chat that led to it.
@@ -68,6 +68,7 @@ public struct Session: Equatable, Sendable {
     /// Future publishers are muted too (OpenTok's `forceMuteAll`).
     var isMuted = false
     private var match: MatchID?
+    private var call: CallID?
     /// For holders of the match's tokens.
     private var places = 0
     private var lines: [ChatLine] = []
@@ -112,8 +113,8 @@ public struct Session: Equatable, Sendable {
             setDropped(false, client, into: &effects)
             renewWaits(of: client, now: now, rules)
         case .gone(let client, let reason): remove(client, reason, into: &effects)
-        case .matchOpened(let match, let places):
-            self.match = match
+        case .matchOpened(let match, let places, let call):
+            (self.match, self.call) = (match, call)
             self.places = places
             lines = []
         case .matchClosed(let match): close(match, until: now + rules.reportWindow, into: &effects)
@@ -177,6 +178,7 @@ public struct Session: Equatable, Sendable {
             connection: connection, identity: identity, capabilities: Capabilities(grant.role), match: grant.match,
             token: Token(fingerprint: grant.fingerprint, expiresAt: grant.expiresAt)
         )
+        if grant.match != nil, let call { effects.tell(.call(call, .joined(identity))) }
     }
 
     /// A member's token lets nobody in any more.
@@ -242,7 +244,7 @@ public struct Session: Equatable, Sendable {
 
     private mutating func close(_ match: MatchID, until: Timestamp, into effects: inout [Effect]) {
         guard self.match == match else { return }
-        self.match = nil
+        (self.match, call) = (nil, nil)
         transcriptUntil = until
         let holders = order.filter { members[$0]?.match == match }
         for client in holders { effects.tell(.client(client, .leftSession(id, .matchEnded))) }

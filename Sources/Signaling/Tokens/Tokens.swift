@@ -120,6 +120,13 @@ extension Project {
         return IdentityID(bytes: digest) ?? IdentityID(high: 0, low: 0)
     }
 
+    // MARK: Public ids
+
+    /// How others know a person: sixteen bytes that nobody can make or trace back without the project's secret.
+    public func personID(of identity: IdentityID) -> PersonID {
+        PersonID(bytes: authenticationCode(Array("confab person\n".utf8) + identity.bytes)) ?? PersonID(high: 0, low: 0)
+    }
+
     // MARK: Anonymous identities
 
     private static let identityPrefix = "a_"

@@ -26,6 +26,11 @@ public enum ClientMessage: Equatable, Sendable {
     case connected(PairConnected)
     case mediaOffer(MediaOffer)
     case mediaClose(OfSide)
+    case presence(PresenceVerb)
+    case nearby(NearbyVerb)
+    case call(CallVerb)
+    case contact(ContactVerb)
+    case push(PushVerb)
 
     /// The verb's name on the wire.
     public var type: String {
@@ -56,6 +61,11 @@ public enum ClientMessage: Equatable, Sendable {
         case .connected: "session.connected"
         case .mediaOffer: "media.offer"
         case .mediaClose: "media.close"
+        case .presence(let verb): verb.type
+        case .nearby(let verb): verb.type
+        case .call(let verb): verb.type
+        case .contact(let verb): verb.type
+        case .push(let verb): verb.type
         }
     }
 
@@ -87,9 +97,18 @@ public enum ClientMessage: Equatable, Sendable {
         case "session.connected": self = .connected(try PairConnected(members: members))
         case "media.offer": self = .mediaOffer(try MediaOffer(members: members))
         case "media.close": self = .mediaClose(try OfSide(members: members))
-        default:
-            throw WireError(.unknownType, "This server does not know the message \"\(type.prefix(64))\".")
+        default: self = try Self.peopleVerb(type, members)
         }
+    }
+
+    /// The verbs about people, each area in a file of its own.
+    private static func peopleVerb(_ type: String, _ members: JSONObject) throws(WireError) -> ClientMessage {
+        if let verb = try PresenceVerb(type: type, members: members) { return .presence(verb) }
+        if let verb = try NearbyVerb(type: type, members: members) { return .nearby(verb) }
+        if let verb = try CallVerb(type: type, members: members) { return .call(verb) }
+        if let verb = try ContactVerb(type: type, members: members) { return .contact(verb) }
+        if let verb = try PushVerb(type: type, members: members) { return .push(verb) }
+        throw WireError(.unknownType, "This server does not know the message \"\(type.prefix(64))\".")
     }
 
     func write(_ coder: inout FieldCoder) throws(WireError) {
@@ -113,6 +132,11 @@ public enum ClientMessage: Equatable, Sendable {
         case .connected(var payload): try payload.fields(&coder)
         case .mediaOffer(var payload): try payload.fields(&coder)
         case .mediaClose(var payload): try payload.fields(&coder)
+        case .presence(let verb): try verb.write(&coder)
+        case .nearby(let verb): try verb.write(&coder)
+        case .call(let verb): try verb.write(&coder)
+        case .contact(let verb): try verb.write(&coder)
+        case .push(let verb): try verb.write(&coder)
         }
     }
 

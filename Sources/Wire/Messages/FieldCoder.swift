@@ -152,6 +152,14 @@ public struct FieldCoder {
         value = Timestamp(milliseconds: milliseconds)
     }
 
+    public mutating func timestamp(_ name: String, _ value: inout Timestamp?) throws(WireError) {
+        if isReading, object[name] == nil { return value = nil }
+        if !isReading, value == nil { return }
+        var present = value ?? Timestamp(milliseconds: 0)
+        try timestamp(name, &present)
+        value = present
+    }
+
     public mutating func milliseconds(_ name: String, _ value: inout Duration?) throws(WireError) {
         var milliseconds = value?.wholeMilliseconds
         try integer(name, &milliseconds, in: 0...(1 << 53))

@@ -32,6 +32,10 @@ public enum ServerMessage: Equatable, Sendable {
     case speaking(Speaking)
     case mediaAnswer(MediaAnswer)
     case mediaClosed(MediaClosed)
+    case presence(PresenceNews)
+    case nearby(NearbyNews)
+    case call(CallNews)
+    case contact(ContactNews)
 
     /// The event's name on the wire.
     public var type: String {
@@ -68,6 +72,10 @@ public enum ServerMessage: Equatable, Sendable {
         case .speaking: "session.speaking"
         case .mediaAnswer: "media.answer"
         case .mediaClosed: "media.closed"
+        case .presence(let news): news.type
+        case .nearby(let news): news.type
+        case .call(let news): news.type
+        case .contact(let news): news.type
         }
     }
 
@@ -105,8 +113,17 @@ public enum ServerMessage: Equatable, Sendable {
         case "session.speaking": self = .speaking(try Speaking(members: members))
         case "media.answer": self = .mediaAnswer(try MediaAnswer(members: members))
         case "media.closed": self = .mediaClosed(try MediaClosed(members: members))
-        default: throw WireError(.unknownType, "This client does not know the message \"\(type.prefix(64))\".")
+        default: self = try Self.peopleNews(type, members)
         }
+    }
+
+    /// The events about people, each area in a file of its own.
+    private static func peopleNews(_ type: String, _ members: JSONObject) throws(WireError) -> ServerMessage {
+        if let news = try PresenceNews(type: type, members: members) { return .presence(news) }
+        if let news = try NearbyNews(type: type, members: members) { return .nearby(news) }
+        if let news = try CallNews(type: type, members: members) { return .call(news) }
+        if let news = try ContactNews(type: type, members: members) { return .contact(news) }
+        throw WireError(.unknownType, "This client does not know the message \"\(type.prefix(64))\".")
     }
 
     func write(_ coder: inout FieldCoder) throws(WireError) {
@@ -140,6 +157,10 @@ public enum ServerMessage: Equatable, Sendable {
         case .speaking(var payload): try payload.fields(&coder)
         case .mediaAnswer(var payload): try payload.fields(&coder)
         case .mediaClosed(var payload): try payload.fields(&coder)
+        case .presence(let news): try news.write(&coder)
+        case .nearby(let news): try news.write(&coder)
+        case .call(let news): try news.write(&coder)
+        case .contact(let news): try news.write(&coder)
         }
     }
 }
@@ -205,6 +226,17 @@ public struct Welcome: Payload {
         }
     }
 
+    /// That this server can wake browsers (RFC 8292).
+    public struct Push: Payload {
+        /// Its public key, as `PushManager.subscribe` takes it: 65 bytes in base64url.
+        public var vapidKey = ""
+        public init() {}
+        public init(vapidKey: String) { self.vapidKey = vapidKey }
+        public mutating func fields(_ coder: inout FieldCoder) throws(WireError) {
+            try coder.string("vapidKey", &vapidKey, max: Limits.name)
+        }
+    }
+
     public var version = 1
     public var server = ""
     public var connection = ConnectionID(high: 0, low: 0)
@@ -215,6 +247,7 @@ public struct Welcome: Payload {
     public var ping: Duration = .seconds(10)
     public var ice = ICEConfiguration()
     public var media: Media?
+    public var push: Push?
     public var limits = Bounds()
     public var state = Snapshot()
 
@@ -231,6 +264,7 @@ public struct Welcome: Payload {
         try coder.milliseconds("pingMs", &ping)
         try coder.nested("ice", &ice)
         try coder.nested("media", &media)
+        try coder.nested("push", &push)
         try coder.nested("limits", &limits)
         try coder.nested("state", &state)
     }
@@ -250,18 +284,34 @@ public struct Snapshot: Payload {
         }
     }
 
+    public enum CallState: String, Hashable, Sendable { case ringing, active }
+    /// The call that this device holds.
+    public struct Call: Payload {
+        public var id = CallID(high: 0, low: 0)
+        public var state = CallState.ringing
+        public init() {}
+        public init(id: CallID, state: CallState) { (self.id, self.state) = (id, state) }
+        public mutating func fields(_ coder: inout FieldCoder) throws(WireError) {
+            try coder.id("callId", &id)
+            try coder.choice("state", &state)
+        }
+    }
+
     public var sessions: [String]? = []
     public var roulette = Roulette()
+    public var call: Call?
 
     public init() {}
-    public init(sessions: [SessionID], roulette: Roulette) {
+    public init(sessions: [SessionID], roulette: Roulette, call: Call? = nil) {
         self.sessions = sessions.map(\.text)
         self.roulette = roulette
+        self.call = call
     }
 
     public mutating func fields(_ coder: inout FieldCoder) throws(WireError) {
         try coder.strings("sessions", &sessions, max: Limits.sessionID)
         try coder.nested("roulette", &roulette)
+        try coder.nested("call", &call)
     }
 }
 

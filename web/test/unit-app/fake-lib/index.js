@@ -4,6 +4,10 @@
 class Emitter {
   #listeners = new Map();
   on(names, listener) {
+    if (typeof names === 'object') {
+      for (const [name, each] of Object.entries(names)) this.on(name, each);
+      return this;
+    }
     for (const name of names.split(' ')) this.#listeners.set(name, [...(this.#listeners.get(name) ?? []), listener]);
     return this;
   }
@@ -36,6 +40,91 @@ export class Client extends Emitter {
     this.emit('connected', { resumed: false });
   }
 }
+
+export class People extends Emitter {
+  constructor() {
+    super();
+    fake.people = this;
+  }
+  async #answer(verb, answer, ...args) {
+    fake.calls.push([verb, ...args]);
+    if (fake.refuse[verb]) throw new ConfabError(fake.refuse[verb]);
+    return answer;
+  }
+  #self = { personId: 'e'.repeat(32), name: 'Gentle Otter', visible: true, doNotDisturb: false, ringable: 'everyone', hasPosition: false };
+  async appear({ name, ...as }) {
+    await this.#answer('appear', null, as);
+    return this.set({ ...as, name: name || this.#self.name });
+  }
+  async set(change) {
+    Object.assign(this.#self, change);
+    this.emit('self', { ...this.#self });
+  }
+  async watch(page) {
+    await this.#answer('watch', null, page);
+    this.emit('nearby', { people: fake.nearby ?? [], next: fake.nextPage });
+  }
+  move(fix) { return this.#answer('move', undefined, fix); }
+  find(personId) { return this.#answer('find', { personId, name: 'Ann', online: true }, personId); }
+  contacts() { return this.#answer('contacts', fake.contacts ?? []); }
+  devices() { return this.#answer('devices', fake.devices ?? []); }
+  blocked() { return this.#answer('blocked', fake.blocked ?? []); }
+  makeLinkCode() { return this.#answer('makeLinkCode', { code: 'ABCD-EFGH', expiresInMs: 300_000 }); }
+  keep(meeting) { return this.#answer('keep', undefined, meeting); }
+}
+for (const verb of ['leave', 'unwatch', 'forgetPosition', 'removeContact', 'useLink', 'unlink', 'block', 'unblock', 'deleteEverything']) {
+  People.prototype[verb] = async (...args) => { fake.calls.push([verb, ...args]); };
+}
+
+/** A call that does what it is told through `set`. */
+class FakeCall extends Emitter {
+  id = 'c1';
+  withVideo = false;
+  waiting = false;
+  devices = 0;
+  partnerState = 'connected';
+  isOver = false;
+  constructor(members) {
+    super();
+    Object.assign(this, members);
+  }
+  set(change) {
+    Object.assign(this, change);
+    this.emit('change', { call: this });
+  }
+  finish(outcome, durationMs) {
+    this.isOver = true;
+    this.emit('ended', { outcome, durationMs });
+  }
+  async accept() { this.set({ state: 'joining' }); }
+  async decline() { this.finish('declined'); }
+  async end() { this.finish(this.state === 'active' ? 'ended' : 'cancelled', this.state === 'active' ? 63_000 : undefined); }
+  async setVideo() {}
+}
+
+export class Calls extends Emitter {
+  constructor(client, people, options) {
+    super();
+    fake.callsOf = this;
+    this.options = options;
+  }
+  start(personId, { video }) {
+    return fake.call = new FakeCall({ direction: 'outgoing', state: 'placing', video, person: { personId, name: '', online: true } });
+  }
+  ring(members) {
+    const call = new FakeCall({ direction: 'incoming', state: 'incoming', video: true, id: `c${Math.random()}`, ...members });
+    this.emit('incoming', call);
+    return call;
+  }
+  async log() { return { calls: fake.log ?? [] }; }
+  async forget() {}
+  async seen() {}
+}
+fake.showOther = (name) => fake.callsOf.options.subscriberTarget.replaceChildren(element('subscriber', name, 20));
+
+export const pushState = async () => 'off';
+export const enablePush = async () => {};
+export const disablePush = async () => {};
 
 export class Roulette extends Emitter {
   constructor(client, options) {

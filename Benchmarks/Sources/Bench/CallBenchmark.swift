@@ -1,0 +1,92 @@
+import NIOCore
+
+/// How much processor a ring takes, and how long it is on its way, over real sockets.
+///
+/// People in pairs: one calls, the other's client hears it and declines, and when the caller hears that, it calls again. So a
+/// ring is everything from `call.start` to `call.ended`: two answers, three events, and what the server stores of it, which it
+/// has on disk before it lets it ring.
+///
+/// Unchecked: its state is touched on the loop alone.
+final class CallBenchmark: @unchecked Sendable {
+    private let crowd: Crowd
+    private var people: [String] = []
+    private var placed: [Int: ContinuousClock.Instant] = [:]
+    private var samples: [Double] = []
+    private var left = 0
+    private var ringing = 0
+
+    init(crowd: Crowd) { self.crowd = crowd }
+
+    /// Lets so many pairs in, each of whom appears.
+    func open(pairs: Int) throws {
+        try crowd.open(2 * pairs)
+        people = Array(repeating: "", count: crowd.clients.count)
+        try crowd.run { [self] done in
+            var missing = crowd.clients.count
+            for client in crowd.clients {
+                client.onMessage = { client, heard in
+                    if heard.type == "error" { return done.fail(LoadClient.Failure(description: "\(heard.text)")) }
+                    guard heard.type == "presence.self", let id = Self.id("personId", in: heard.text) else { return }
+                    self.people[client.tag] = id
+                    missing -= 1
+                    if missing == 0 { done.succeed() }
+                }
+                client.say("presence.appear")
+            }
+        }
+    }
+
+    /// Rings so often, with so many pairs at it at a time.
+    ///
+    /// - Returns: the seconds from `call.start` to `call.incoming` of each.
+    func ring(_ count: Int, pairs: Int) throws -> [Double] {
+        samples = []
+        left = count
+        try crowd.run { [self] done in
+            for client in crowd.clients { client.onMessage = { self.heard($1, by: $0, done) } }
+            for pair in 0..<pairs { place(by: crowd.clients[2 * pair]) }
+        }
+        return samples
+    }
+
+    /// The same, as rings for each second of the server's processor.
+    func rate(_ count: Int, pairs: Int) throws -> Double {
+        let before = crowd.server.processorSeconds()
+        _ = try ring(count, pairs: pairs)
+        return Double(count) / (crowd.server.processorSeconds() - before)
+    }
+
+    private func place(by caller: LoadClient) {
+        guard left > 0 else { return }
+        left -= 1
+        ringing += 1
+        placed[caller.tag] = .now
+        caller.say("call.start", "\"personId\":\"\(people[caller.tag + 1])\",\"video\":true")
+    }
+
+    private func heard(_ heard: LoadClient.Heard, by client: LoadClient, _ done: EventLoopPromise<Void>) {
+        switch heard.type {
+        case "call.incoming":
+            if let since = placed.removeValue(forKey: client.tag - 1) { samples.append(Self.seconds(since)) }
+            guard let call = Self.id("callId", in: heard.text) else { return }
+            client.say("call.decline", "\"callId\":\"\(call)\"")
+        case "call.ended" where client.tag.isMultiple(of: 2):
+            ringing -= 1
+            if left == 0, ringing == 0 { return done.succeed() }
+            // After what the server still has to say to the other: each ring begins from rest.
+            crowd.loop.execute { self.place(by: client) }
+        case "error": done.fail(LoadClient.Failure(description: "\(heard.text)"))
+        default: break
+        }
+    }
+
+    private static func id(_ name: String, in text: Substring) -> String? {
+        let parts = text.split(separator: "\"\(name)\":\"", maxSplits: 1)
+        return parts.count == 2 ? String(parts[1].prefix(32)) : nil
+    }
+
+    private static func seconds(_ since: ContinuousClock.Instant) -> Double {
+        let (seconds, attoseconds) = (ContinuousClock.now - since).components
+        return Double(seconds) + Double(attoseconds) / 1e18
+    }
+}

@@ -1,0 +1,155 @@
+import Signaling
+import Wire
+
+#if canImport(Glibc)
+import Glibc
+#endif
+
+/// What a page of people nearby costs the directory, and what one person's move, however many there are and wherever.
+struct NearbyBenchmark {
+    /// Where everybody is, but for whoever looks, in the middle.
+    enum Crowd: String, CaseIterable {
+        /// In one cell, that of the one who looks.
+        case oneCell = "all in one cell"
+        /// As many on each square mile, out to 200 miles.
+        case region = "over 200 miles"
+        /// Thirty within reach, and all others far away.
+        case few = "30 within reach"
+        /// Thirty around, and all others in a city where the last buckets meet.
+        case cityAtTheEdge = "a city at the edge"
+        /// As many on each square mile of the globe.
+        case globe = "over the globe"
+    }
+
+    struct Figures {
+        /// Medians of the batches' means, in nanoseconds of processor time.
+        var perPage: Double
+        var perMove: Double
+        /// The dearest batch.
+        var dearestPage: Double
+        /// Of the resident set, per person; `nil` where too few are listed to tell.
+        var bytesPerPerson: Double?
+    }
+
+    private static let now = Timestamp(milliseconds: 1_790_000_000_000)
+    /// Degrees of latitude in a mile.
+    private static let mile = 1 / 69.093
+    private static let middle = (latitude: 47.0, longitude: 11.0)
+
+    private let count: Int
+    private let crowd: Crowd
+    private var directory: Directory
+    private var generator = SplitMix64(state: 42)
+    private var listings: [Listing] = []
+    private var effects: [Effect] = []
+    private var cursors: [String] = []
+
+    init(count: Int, crowd: Crowd, project: Project) {
+        (self.count, self.crowd) = (count, crowd)
+        directory = Directory(rules: Rules(), project: project)
+    }
+
+    mutating func run(pages: Int, moves: Int) -> Figures {
+        let this = ServerProcess(name: "self", port: 0, id: Int(getpid()))
+        listings.reserveCapacity(count)
+        for index in 0..<count { listings.append(person(index)) }
+        let before = this.residentBytes()
+        for listing in listings { directory.handle(.show(listing), now: Self.now, into: &effects) }
+        precondition(effects.isEmpty && directory.listedCount == count, "not everybody is listed")
+        let after = this.residentBytes()
+        let moving = measure(batches: 50, of: moves / 50) { $0.move() }
+        let looking = measure(batches: 50, of: max(1, pages / 50)) { $0.look() }
+        return Figures(
+            perPage: looking.median, perMove: moving.median, dearestPage: looking.max() ?? 0,
+            bytesPerPerson: count < 10_000 ? nil : (after - before) / Double(count)
+        )
+    }
+
+    private mutating func measure(
+        batches: Int, of size: Int, _ body: (inout NearbyBenchmark) -> Void
+    ) -> [Double] {
+        (0..<batches).map { _ in
+            let start = processorSeconds()
+            for _ in 0..<size { body(&self) }
+            return (processorSeconds() - start) * 1e9 / Double(size)
+        }
+    }
+
+    // MARK: People
+
+    private mutating func person(_ index: Int) -> Listing {
+        Listing(
+            identity: .random(using: &generator), person: .random(using: &generator), name: "Gentle Otter",
+            isBusy: false, cell: cell(index)
+        )
+    }
+
+    private mutating func cell(_ index: Int) -> Cell {
+        let (latitude, longitude) = place(index)
+        guard let cell = Cell(latitude: latitude, longitude: longitude) else { preconditionFailure("off the globe") }
+        return cell
+    }
+
+    private mutating func place(_ index: Int) -> (Double, Double) {
+        switch crowd {
+        case .oneCell: Self.middle
+        case .region: around(Self.middle, miles: 200)
+        case .few: index < 30 ? around(Self.middle, miles: 200) : around((-30, -60), miles: 2000)
+        case .cityAtTheEdge:
+            index < 30
+                ? around(Self.middle, miles: 50)
+                : around((Self.middle.latitude + 100 * Self.mile, Self.middle.longitude), miles: 10)
+        case .globe: onTheGlobe()
+        }
+    }
+
+    private mutating func onTheGlobe() -> (Double, Double) {
+        // Equal areas by throwing away what falls where the globe is narrower.
+        while true {
+            let latitude = Double.random(in: -90...90, using: &generator)
+            if Double.random(in: 0..<1, using: &generator) < roughCosine(latitude) {
+                return (latitude, Double.random(in: -180...180, using: &generator))
+            }
+        }
+    }
+
+    private mutating func around(_ middle: (latitude: Double, longitude: Double), miles: Double) -> (Double, Double) {
+        while true {
+            let north = Double.random(in: -1...1, using: &generator)
+            let east = Double.random(in: -1...1, using: &generator)
+            guard north * north + east * east <= 1 else { continue }
+            let latitude = middle.latitude + north * miles * Self.mile
+            return (latitude, middle.longitude + east * miles * Self.mile / roughCosine(latitude))
+        }
+    }
+
+    /// Bhaskara's of the seventh century, good to a few thousandths.
+    private func roughCosine(_ degrees: Double) -> Double {
+        let square = degrees * degrees
+        return (32_400 - 4 * square) / (32_400 + square)
+    }
+
+    // MARK: What is measured
+
+    private mutating func move() {
+        let index = Int.random(in: listings.indices, using: &generator)
+        listings[index].cell = cell(index)
+        directory.handle(.show(listings[index]), now: Self.now, into: &effects)
+    }
+
+    /// One page, the first or one that follows another.
+    private mutating func look() {
+        guard let cell = Cell(latitude: Self.middle.latitude, longitude: Self.middle.longitude) else { return }
+        let client = ConnectionID(high: 0, low: 1)
+        let after = Bool.random(using: &generator) ? cursors.popLast() : nil
+        let watch = Watch(unit: .miles, radius: 200, after: after, limit: 50)
+        directory.handle(
+            .watch(client, re: 1, viewer: IdentityID(high: 0, low: 0), blocked: [], at: cell, watch), now: Self.now,
+            into: &effects)
+        guard case .letter(.client(_, .deliver(.nearby(.list(let list)))))? = effects.first else {
+            preconditionFailure("no page came")
+        }
+        effects.removeAll(keepingCapacity: true)
+        if let next = list.next, cursors.count < 100 { cursors.append(next) }
+    }
+}

@@ -1,0 +1,1 @@
+../../../../Sources/Server/Push/PushConfiguration.swift

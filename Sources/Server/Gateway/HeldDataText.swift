@@ -1,0 +1,130 @@
+import Signaling
+import Wire
+
+extension HeldData {
+    /// As its person reads it: others by the ids they are known by, times in milliseconds since 1970, and of a way to be
+    /// woken only whose service it is. The shape is in protocol/people.md.
+    func json(of identity: IdentityID, _ project: Project, at now: Timestamp) -> [UInt8] {
+        var writer = JSONWriter(capacity: 4096)
+        writer.beginObject()
+        writer.member("personId", "\(project.personID(of: identity))")
+        writer.member("exportedAt", now.milliseconds)
+        if let profile {
+            writer.name("profile")
+            writer.write(profile)
+        }
+        writer.list("devices", devices) { $0.write($1, project) }
+        writer.list("blocked", blocks) { writer, block in
+            writer.member("personId", "\(project.personID(of: block.person))")
+            writer.member("at", block.at.milliseconds)
+        }
+        writer.list("contacts", contacts) { writer, kept in
+            writer.member("personId", "\(project.personID(of: kept.contact.identity))")
+            writer.member("name", kept.contact.name)
+            writer.member("since", kept.since.milliseconds)
+        }
+        writer.list("calls", calls) { $0.write($1, project) }
+        writer.list("openCalls", openCalls) { $0.write($1, of: identity, project) }
+        writer.list("push", endpoints) { writer, endpoint in
+            writer.member("deviceId", "\(project.personID(of: endpoint.device))")
+            writer.member("kind", endpoint.registration.kind.rawValue)
+            if let host = endpoint.registration.host { writer.member("service", host) }
+            writer.member("at", endpoint.at.milliseconds)
+        }
+        writer.list("reports", reports) { writer, report in
+            writer.member("matchId", "\(report.match)")
+            writer.member("reason", report.reason)
+            writer.member("at", report.at.milliseconds)
+        }
+        if let ban {
+            writer.name("ban")
+            writer.write(ban)
+        }
+        writer.endObject()
+        return writer.bytes + [UInt8(ascii: "\n")]
+    }
+}
+
+extension PushRegistration {
+    /// Of a browser's service; the rest of the address is a secret.
+    fileprivate var host: String? {
+        guard kind == .web, let start = endpoint.firstRange(of: "://")?.upperBound else { return nil }
+        let host = endpoint[start...].prefix { $0 != "/" && $0 != "?" && $0 != "#" }
+        // A user's name and password would stand before it.
+        return host.isEmpty || host.contains("@") ? nil : String(host)
+    }
+}
+
+extension JSONWriter {
+    fileprivate mutating func member(_ name: String, _ value: String) {
+        self.name(name)
+        string(value)
+    }
+
+    fileprivate mutating func member(_ name: String, _ value: Int64) {
+        self.name(name)
+        integer(value)
+    }
+
+    fileprivate mutating func member(_ name: String, _ value: Bool) {
+        self.name(name)
+        bool(value)
+    }
+
+    fileprivate mutating func list<Row>(_ name: String, _ rows: [Row], _ members: (inout JSONWriter, Row) -> Void) {
+        self.name(name)
+        beginArray()
+        for row in rows {
+            beginObject()
+            members(&self, row)
+            endObject()
+        }
+        endArray()
+    }
+
+    fileprivate mutating func write(_ profile: Profile) {
+        beginObject()
+        member("name", profile.name)
+        member("visible", profile.isVisible)
+        member("doNotDisturb", profile.doNotDisturb)
+        member("ringable", profile.ringable.rawValue)
+        endObject()
+    }
+
+    fileprivate mutating func write(_ device: LinkedDevice, _ project: Project) {
+        member("deviceId", "\(project.personID(of: device.identity))")
+        member("label", device.label)
+        member("linkedAt", device.linkedAt.milliseconds)
+    }
+
+    fileprivate mutating func write(_ call: CallRecord, _ project: Project) {
+        member("callId", "\(call.call)")
+        member("direction", call.direction.rawValue)
+        member("outcome", call.outcome.rawValue)
+        member("personId", "\(project.personID(of: call.other))")
+        member("name", call.otherName)
+        member("video", call.video)
+        member("at", call.at.milliseconds)
+        if let duration = call.duration { member("durationMs", duration.wholeMilliseconds) }
+        member("seen", call.isSeen)
+    }
+
+    fileprivate mutating func write(_ call: StoredCall, of identity: IdentityID, _ project: Project) {
+        let isOutgoing = call.caller == identity
+        member("callId", "\(call.id)")
+        member("direction", (isOutgoing ? CallDirection.outgoing : .incoming).rawValue)
+        member("personId", "\(project.personID(of: isOutgoing ? call.callee : call.caller))")
+        member("name", isOutgoing ? call.calleeName : call.callerName)
+        member("video", call.video)
+        member("at", call.placedAt.milliseconds)
+        if let acceptedAt = call.acceptedAt { member("acceptedAt", acceptedAt.milliseconds) }
+    }
+
+    fileprivate mutating func write(_ ban: Ban) {
+        beginObject()
+        member("reason", ban.reason)
+        member("at", ban.createdAt.milliseconds)
+        if let end = ban.expiresAt { member("until", end.milliseconds) }
+        endObject()
+    }
+}

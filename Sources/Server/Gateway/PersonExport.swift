@@ -1,0 +1,124 @@
+import HTTPTypes
+import Hummingbird
+import Logging
+import NIOCore
+import NIOHTTP1
+import NIOHTTPTypesHTTP1
+import Signaling
+import Wire
+
+/// `GET /v1/person`: everything held of whoever shows its secret, as a file to keep.
+///
+/// It owns who may ask, how often, and from which pages; what is held storage tells. Positions are not in it: they are
+/// never stored.
+struct PersonExport: Sendable {
+    static let path: RouterPath = "/v1/person"
+
+    /// Of a request, with the address that its line comes from.
+    struct Context: RequestContext {
+        var coreContext: CoreRequestContextStorage
+        let peer: SocketAddress?
+
+        init(source: ApplicationRequestContextSource) {
+            coreContext = CoreRequestContextStorage(source: source)
+            peer = source.channel.remoteAddress
+        }
+    }
+
+    let gateway: NIOLoopBound<Gateway>
+    let settings: Gateway.Settings
+
+    func get(_ request: Request, _ context: Context) async throws -> Response {
+        let headers = HTTPHeaders(request.headers)
+        var answer: WHIPAnswer
+        do throws(WireError) {
+            guard isAllowed(headers) else {
+                throw WireError(.forbiddenOrigin, "This page may not use this server.")
+            }
+            answer = WHIPAnswer(status: 200, contentType: "application/json", body: try await export(headers, context))
+            answer.headers.add(name: "Content-Disposition", value: "attachment; filename=\"confab-person.json\"")
+        } catch {
+            answer = WHIPAnswer(error)
+        }
+        return response(answer, to: headers)
+    }
+
+    /// A browser asks before it sends the secret across origins (CORS).
+    func options(_ request: Request, _ context: Context) -> Response {
+        var answer = WHIPAnswer(status: 204)
+        answer.headers.add(name: "Access-Control-Allow-Methods", value: "GET")
+        answer.headers.add(name: "Access-Control-Allow-Headers", value: "Authorization")
+        answer.headers.add(name: "Access-Control-Max-Age", value: "86400")
+        return response(answer, to: HTTPHeaders(request.headers))
+    }
+
+    private func export(_ headers: HTTPHeaders, _ context: Context) async throws(WireError) -> [UInt8] {
+        let door = try await door(headers, context)
+        guard let token = headers.bearerToken else {
+            throw WireError(.tokenMalformed, "Send your identity's secret: Authorization: Bearer <secret>.")
+        }
+        let project = door.reception.project
+        let device = try door.reception.identity(token, now: door.now)
+        do {
+            guard let visitor = try await door.storage.visitor(device.id, at: door.now) else {
+                throw WireError(.tokenSignature, "This identity was deleted or its device unlinked; nothing is held.")
+            }
+            let held = try await door.storage.everything(of: visitor.identity, at: door.now)
+            return held.json(of: visitor.identity, project, at: door.now)
+        } catch let error as WireError {
+            throw error
+        } catch {
+            context.logger.error("A person could not be exported", metadata: ["error": "\(error)"])
+            throw WireError(.internalError, "The server has a problem; try again soon.", retryable: true)
+        }
+    }
+
+    /// What the gateway's loop has to say: whether this address may ask now, and with what it is answered.
+    private func door(
+        _ headers: HTTPHeaders, _ context: Context
+    ) async throws(WireError) -> (reception: Reception, storage: any Storage, now: Timestamp) {
+        let address = ForwardedAddress.client(
+            peer: context.peer?.ipAddress.flatMap { IPAddress($0) } ?? .unknown, headers: headers,
+            trusted: settings.trustedProxies
+        ).address
+        let gateway = gateway
+        let answer = try? await gateway.eventLoop.submit {
+            let gateway = gateway.value
+            return (gateway.isGreetingTooOften(address), gateway.reception, gateway.storage, gateway.runner.now)
+        }.get()
+        guard let answer else { throw WireError(.internalError, "The server is stopping.", retryable: true) }
+        if let wait = answer.0 {
+            throw WireError(
+                .rateLimited, "Too many requests from your network; wait a little.", retryable: true, retryAfter: wait)
+        }
+        return (answer.1, answer.2, answer.3)
+    }
+
+    // MARK: Pages of other origins
+
+    /// A browser names the page's origin, but not for a page of this server; programs name none.
+    private func isAllowed(_ headers: HTTPHeaders) -> Bool {
+        guard !settings.allowedOrigins.isEmpty, headers.contains(name: "Origin") else { return true }
+        return headers.onlyOrigin.map { settings.allowedOrigins.contains($0.lowercased()) } ?? false
+    }
+
+    /// There is no ambient authority: the secret is all that counts.
+    private func response(_ answer: WHIPAnswer, to request: HTTPHeaders) -> Response {
+        var headers = answer.headers
+        headers.add(name: "Cache-Control", value: "no-store")
+        headers.add(name: "X-Content-Type-Options", value: "nosniff")
+        if let type = answer.contentType { headers.add(name: "Content-Type", value: type) }
+        if settings.allowedOrigins.isEmpty {
+            headers.add(name: "Access-Control-Allow-Origin", value: "*")
+        } else {
+            headers.add(name: "Vary", value: "Origin")
+            if let origin = request.onlyOrigin, isAllowed(request) {
+                headers.add(name: "Access-Control-Allow-Origin", value: origin)
+            }
+        }
+        return Response(
+            status: HTTPResponse.Status(code: answer.status), headers: HTTPFields(headers, splitCookie: false),
+            body: .init(byteBuffer: ByteBuffer(bytes: answer.body))
+        )
+    }
+}

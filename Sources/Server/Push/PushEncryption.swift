@@ -1,0 +1,64 @@
+import Crypto
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// Makes a message that only one browser can read (RFC 8291), as one record of the content coding `aes128gcm` (RFC
+/// 8188).
+enum PushEncryption {
+    /// Larger than any message of ours: the body is one record, as RFC 8291 §4 demands.
+    static let recordSize: UInt32 = 4096
+    /// Every message is padded to this, so that the service cannot tell a call from its end by their lengths.
+    static let paddedSize = 128
+    static let saltSize = 16
+    /// Header, 65 bytes of key, delimiter and tag, subtracted from the 4096 bytes that any service takes (RFC 8030
+    /// §7.2).
+    static let largestMessage = 4096 - (saltSize + 4 + 1 + 65) - 1 - 16
+
+    /// The body to send.
+    ///
+    /// - Parameters:
+    ///   - key, authentication: the subscription's.
+    ///   - sender, salt: fresh for every message; the same twice would give both messages away.
+    ///   - padding: zeros to append, beyond the delimiter.
+    static func seal(
+        _ message: [UInt8], for key: [UInt8], authentication: [UInt8], sender: P256.KeyAgreement.PrivateKey,
+        salt: [UInt8], padding: Int
+    ) throws -> [UInt8] {
+        guard message.count + padding <= largestMessage, salt.count == saltSize else {
+            throw PushFailure.cannotMake("the message is too long")
+        }
+        let receiver = try P256.KeyAgreement.PublicKey(x963Representation: key)
+        let ownKey = Array(sender.publicKey.x963Representation)
+        // RFC 8291 §3.4: the secret of the two keys, the subscription's own secret, and both public keys.
+        let input = try sender.sharedSecretFromKeyAgreement(with: receiver).hkdfDerivedSymmetricKey(
+            using: SHA256.self, salt: Data(authentication), sharedInfo: Data(info("WebPush: info") + key + ownKey),
+            outputByteCount: 32)
+        let contentKey = derive(input, salt, "Content-Encoding: aes128gcm", 16)
+        let nonce = derive(input, salt, "Content-Encoding: nonce", 12).withUnsafeBytes { Array($0) }
+        // 2 marks the last record; what follows it is padding (RFC 8188 §2).
+        let sealed = try AES.GCM.seal(
+            Data(message + [2] + [UInt8](repeating: 0, count: max(padding, 0))), using: contentKey,
+            nonce: AES.GCM.Nonce(data: nonce))
+        let size = withUnsafeBytes(of: recordSize.bigEndian) { Array($0) }
+        return salt + size + [UInt8(ownKey.count)] + ownKey + Array(sealed.ciphertext) + Array(sealed.tag)
+    }
+
+    /// The same with fresh keys and the usual padding.
+    static func seal(_ message: [UInt8], for key: [UInt8], authentication: [UInt8]) throws -> [UInt8] {
+        var random = SystemRandomNumberGenerator()
+        return try seal(
+            message, for: key, authentication: authentication, sender: P256.KeyAgreement.PrivateKey(),
+            salt: (0..<saltSize).map { _ in UInt8.random(in: 0...255, using: &random) },
+            padding: max(paddedSize - message.count, 0))
+    }
+
+    private static func derive(_ input: SymmetricKey, _ salt: [UInt8], _ name: String, _ size: Int) -> SymmetricKey {
+        HKDF<SHA256>.deriveKey(inputKeyMaterial: input, salt: Data(salt), info: Data(info(name)), outputByteCount: size)
+    }
+
+    private static func info(_ name: String) -> [UInt8] { Array(name.utf8) + [0] }
+}

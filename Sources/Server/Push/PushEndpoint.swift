@@ -1,0 +1,171 @@
+import Crypto
+import Wire
+
+/// Where one sleeping device is woken: a browser's subscription, or an app at Apple's service.
+///
+/// A value of this type has the right form; whether its service may be sent to is for ``PushServices`` to say, at
+/// registration and again at each sending, because the configuration may have changed between them. Its address is a
+/// capability: whoever knows it can wake the device. So it is never logged, and ``description`` leaves it out.
+public struct PushEndpoint: Hashable, Sendable {
+    /// What the client calls `endpoint`: the subscription's URL, or the device token in lower case.
+    public let address: String
+    let kind: Kind
+
+    enum Kind: Hashable, Sendable {
+        /// The browser's public key, 65 bytes, and its authentication secret, 16 bytes (RFC 8291 §2).
+        case web(WebPushURL, publicKey: [UInt8], authentication: [UInt8])
+        case apns(isSandbox: Bool)
+    }
+
+    /// Reads what a client registered, or what storage kept of it. Says nothing about whether it is allowed.
+    ///
+    /// - Throws: `push_invalid`, with what is wrong, and `push_not_allowed` for a URL that could never be.
+    public init(_ registration: PushRegistration) throws(WireError) {
+        switch registration.kind {
+        case .web: try self.init(web: registration)
+        case .apns: try self.init(apns: registration)
+        }
+    }
+
+    /// What storage keeps, and ``init(_:)`` reads back.
+    public var registration: PushRegistration {
+        switch kind {
+        case .web(_, let publicKey, let authentication):
+            PushRegistration(
+                kind: .web, endpoint: address, p256dh: Base64URL.encode(publicKey),
+                auth: Base64URL.encode(authentication))
+        case .apns(let isSandbox):
+            PushRegistration(kind: .apns, endpoint: address, sandbox: isSandbox)
+        }
+    }
+
+    private init(web registration: PushRegistration) throws(WireError) {
+        let url = try WebPushURL(registration.endpoint)
+        guard let text = registration.p256dh, let publicKey = Base64URL.decode(text.utf8), publicKey.count == 65,
+            // Refuses what is not a point of the curve, by which a secret could be drawn out.
+            (try? P256.KeyAgreement.PublicKey(x963Representation: publicKey)) != nil
+        else {
+            throw WireError(.pushInvalid, "Give p256dh as the subscription has it: 65 bytes in base64url.")
+        }
+        guard let text = registration.auth, let secret = Base64URL.decode(text.utf8), secret.count == 16 else {
+            throw WireError(.pushInvalid, "Give auth as the subscription has it: 16 bytes in base64url.")
+        }
+        address = registration.endpoint
+        kind = .web(url, publicKey: publicKey, authentication: secret)
+    }
+
+    /// Tokens have 32 bytes today; Apple asks not to rely on their length.
+    private static let tokenDigits = 64...200
+
+    private init(apns registration: PushRegistration) throws(WireError) {
+        let token = registration.endpoint.lowercased()
+        guard Self.tokenDigits.contains(token.utf8.count), token.utf8.count.isMultiple(of: 2),
+            token.utf8.allSatisfy({ (0x30...0x39).contains($0) || (0x61...0x66).contains($0) })
+        else {
+            throw WireError(.pushInvalid, "Give the device token in hexadecimal digits, 64 to 200 of them.")
+        }
+        address = token
+        kind = .apns(isSandbox: registration.sandbox ?? false)
+    }
+}
+
+extension PushEndpoint: CustomStringConvertible, CustomReflectable {
+    public var description: String {
+        switch kind {
+        case .web(let url, _, _): "a browser at \(url.service)"
+        case .apns(let isSandbox): isSandbox ? "an app at Apple's sandbox" : "an app at Apple"
+        }
+    }
+
+    public var customMirror: Mirror { Mirror(self, children: [], displayStyle: .struct) }
+}
+
+/// The URL of a subscription, read strictly: it is an address that a stranger gave us to connect to. No two readers can
+/// disagree about what is left, so what was checked is what is connected to.
+struct WebPushURL: Hashable, Sendable {
+    /// In lower case.
+    let host: String
+    let port: Int
+    /// With its query.
+    let path: String
+
+    static let defaultPort = 443
+
+    /// The host, with the port where it is not the usual one.
+    var service: String { port == Self.defaultPort ? host : "\(host):\(port)" }
+    /// What the token of RFC 8292 §2 is for.
+    var origin: String { "https://" + service }
+
+    init(_ text: String) throws(WireError) {
+        let scheme = "https://"
+        guard text.utf8.count <= Wire.Limits.pushEndpoint, text.utf8.allSatisfy({ (0x21...0x7e).contains($0) }) else {
+            throw WireError(.pushInvalid, "Give the endpoint as the subscription has it.")
+        }
+        guard text.prefix(scheme.count).lowercased() == scheme else {
+            throw WireError(.pushNotAllowed, "A push endpoint begins with https://.")
+        }
+        let rest = text.dropFirst(scheme.count)
+        let authority = rest.prefix { !"/?#\\".contains($0) }
+        let path = String(rest[authority.endIndex...])
+        guard !authority.contains("@") else {
+            throw WireError(.pushNotAllowed, "A push endpoint has no user name.")
+        }
+        let name = authority.prefix { $0 != ":" }.lowercased()
+        let port = authority.dropFirst(name.utf8.count)
+        guard Self.isHostName(name) else {
+            throw WireError(.pushNotAllowed, "A push endpoint is at a push service's name, not at an address.")
+        }
+        guard port.isEmpty || Self.number(port) != nil, Self.isPath(path) else {
+            throw WireError(.pushInvalid, "Give the endpoint as the subscription has it.")
+        }
+        host = name
+        self.port = Self.number(port) ?? Self.defaultPort
+        self.path = path
+    }
+
+    private static func number(_ text: Substring) -> Int? {
+        let digits = text.dropFirst()
+        guard text.first == ":", digits.utf8.allSatisfy({ (0x30...0x39).contains($0) }), let port = UInt16(digits),
+            port > 0
+        else { return nil }
+        return Int(port)
+    }
+
+    /// Labels of letters, digits and hyphens (RFC 1123 §2.1), not ending in a number: resolvers read `2130706433`,
+    /// `0x7f.1` and `127.1` as addresses.
+    static func isHostName(_ text: String) -> Bool {
+        let labels = text.split(separator: ".", omittingEmptySubsequences: false)
+        guard text.utf8.count <= 253, let last = labels.last, last.utf8.contains(where: { $0 >= 0x61 && $0 <= 0x7a }),
+            !last.hasPrefix("0x")
+        else { return false }
+        return labels.allSatisfy { label in
+            (1...63).contains(label.utf8.count) && !label.hasPrefix("-") && !label.hasSuffix("-")
+                && label.utf8.allSatisfy { byte in
+                    byte == UInt8(ascii: "-") || (0x30...0x39).contains(byte) || (0x61...0x7a).contains(byte)
+                }
+        }
+    }
+
+    /// Path and query of RFC 3986 §3.3 and §3.4, percent signs only before two hexadecimal digits, no fragment.
+    private static func isPath(_ text: String) -> Bool {
+        let bytes = Array(text.utf8)
+        guard bytes.first == UInt8(ascii: "/") else { return false }
+        for (index, byte) in bytes.enumerated() {
+            switch byte {
+            case 0x30...0x39, 0x41...0x5a, 0x61...0x7a: continue
+            case UInt8(ascii: "%"):
+                guard index + 2 < bytes.count, isHex(bytes[index + 1]), isHex(bytes[index + 2]) else { return false }
+            default:
+                guard "-._~!$&'()*+,;=:@/?".utf8.contains(byte) else { return false }
+            }
+        }
+        return true
+    }
+
+    private static func isHex(_ byte: UInt8) -> Bool {
+        switch byte {
+        case 0x30...0x39, 0x41...0x46, 0x61...0x66: true
+        default: false
+        }
+    }
+}

@@ -1,0 +1,196 @@
+import Signaling
+import Wire
+
+/// What `MemoryStorage` keeps of people and their calls.
+struct MemoryPeople {
+    private struct Device {
+        /// `nil`: its secret proves nobody any more.
+        var person: IdentityID?
+        var label = ""
+        var linkedAt = Timestamp(milliseconds: 0)
+    }
+
+    private let bounds: StorageBounds
+    private var profiles: [IdentityID: Profile] = [:]
+    private var identities: [PersonID: IdentityID] = [:]
+    private var devices: [IdentityID: Device] = [:]
+    /// Oldest first.
+    private var contacts: [IdentityID: [HeldData.KeptContact]] = [:]
+    private var open: [CallID: StoredCall] = [:]
+    private var log: [IdentityID: [CallID: CallRecord]] = [:]
+    /// Oldest first.
+    private var endpoints: [IdentityID: [HeldData.KeptEndpoint]] = [:]
+
+    init(_ bounds: StorageBounds) { self.bounds = bounds }
+
+    // MARK: Changes
+
+    mutating func setProfile(_ profile: Profile, of id: IdentityID, knownAs person: PersonID) {
+        profiles[id] = profile.withoutNUL
+        identities[person] = id
+        // An empty name stands for one that only the rules can make.
+        guard let name = profiles[id]?.name, !name.isEmpty else { return }
+        for owner in contacts.keys {
+            guard let index = contacts[owner]?.firstIndex(where: { $0.contact.identity == id }) else { continue }
+            contacts[owner]?[index].contact.name = name
+        }
+    }
+
+    mutating func link(_ device: LinkedDevice, to person: IdentityID) {
+        devices[device.identity] = Device(
+            person: person, label: device.label.withoutNUL, linkedAt: device.linkedAt)
+        for endpoint in endpoints.removeValue(forKey: device.identity) ?? [] { keep(endpoint, of: person) }
+    }
+
+    mutating func unlink(_ device: IdentityID) {
+        if devices[device]?.person != nil { devices[device] = nil }
+        forgetEndpoints(of: device)
+    }
+
+    mutating func retire(_ device: IdentityID) {
+        devices[device] = Device()
+        forgetEndpoints(of: device)
+    }
+
+    /// - Returns: the identities that were this person's, itself among them.
+    mutating func delete(_ person: IdentityID) -> [IdentityID] {
+        let all = [person] + devices.filter { $0.value.person == person }.keys
+        for id in all {
+            profiles[id] = nil
+            identities = identities.filter { $0.value != id }
+            for contact in contacts[id] ?? [] { separate(id, contact.contact.identity) }
+            // Somebody may have it whom it has not.
+            for owner in contacts.keys { forget(id, by: owner) }
+            open = open.filter { !$0.value.isOf(id) }
+            log[id] = nil
+            for owner in log.keys {
+                for (call, record) in log[owner] ?? [:] where record.other == id { log[owner]?[call]?.otherName = "" }
+            }
+            endpoints[id] = nil
+            retire(id)
+        }
+        return all
+    }
+
+    mutating func join(_ first: IdentityID, _ second: IdentityID, names: [String], at: Timestamp) {
+        guard first != second, names.count == 2 else { return }
+        add(Contact(identity: second, name: names[1].withoutNUL), to: first, at)
+        add(Contact(identity: first, name: names[0].withoutNUL), to: second, at)
+    }
+
+    private mutating func add(_ contact: Contact, to owner: IdentityID, _ at: Timestamp) {
+        if let index = contacts[owner]?.firstIndex(where: { $0.contact.identity == contact.identity }) {
+            contacts[owner]?[index].contact.name = contact.name
+            return
+        }
+        contacts[owner, default: []].append(HeldData.KeptContact(contact: contact, since: at))
+        while let oldest = contacts[owner]?.first, contacts[owner]?.count ?? 0 > bounds.contacts {
+            separate(owner, oldest.contact.identity)
+        }
+    }
+
+    mutating func separate(_ first: IdentityID, _ second: IdentityID) {
+        forget(second, by: first)
+        forget(first, by: second)
+    }
+
+    private mutating func forget(_ other: IdentityID, by owner: IdentityID) {
+        contacts[owner]?.removeAll { $0.contact.identity == other }
+        if contacts[owner]?.isEmpty == true { contacts[owner] = nil }
+    }
+
+    mutating func place(_ call: StoredCall) { open[call.id] = call.withoutNUL }
+
+    mutating func accept(_ call: CallID, at: Timestamp) { open[call]?.acceptedAt = at }
+
+    mutating func end(_ call: CallID) { open[call] = nil }
+
+    mutating func logCall(_ record: CallRecord, of owner: IdentityID) {
+        log[owner, default: [:]][record.call] = record.withoutNUL
+        for record in newestFirst(owner).dropFirst(bounds.calls) { log[owner]?[record.call] = nil }
+    }
+
+    mutating func seeCall(_ call: CallID, by owner: IdentityID) { log[owner]?[call]?.isSeen = true }
+
+    mutating func forgetCalls(_ call: CallID?, by owner: IdentityID) {
+        if let call { log[owner]?[call] = nil } else { log[owner] = nil }
+    }
+
+    mutating func deleteCalls(olderThan limit: Timestamp) -> Int {
+        var count = 0
+        for owner in log.keys {
+            let old = (log[owner] ?? [:]).values.filter { $0.at < limit }
+            for record in old { log[owner]?[record.call] = nil }
+            count += old.count
+        }
+        return count
+    }
+
+    // MARK: Endpoints
+
+    mutating func keep(_ endpoint: HeldData.KeptEndpoint, of person: IdentityID) {
+        var list = endpoints[person] ?? []
+        list.removeAll { $0.registration.endpoint == endpoint.registration.endpoint }
+        list.append(endpoint)
+        endpoints[person] = list.suffix(bounds.pushEndpoints)
+    }
+
+    mutating func removeEndpoint(_ endpoint: String, of person: IdentityID) -> Bool {
+        endpoints[person]?.removeAll { $0.registration.endpoint == endpoint }
+        return !(endpoints[person] ?? []).isEmpty
+    }
+
+    func pushEndpoints(of person: IdentityID) -> [PushRegistration] { (endpoints[person] ?? []).map(\.registration) }
+
+    private mutating func forgetEndpoints(of device: IdentityID) {
+        for person in endpoints.keys { endpoints[person]?.removeAll { $0.device == device } }
+    }
+
+    // MARK: Questions
+
+    func resolve(_ device: IdentityID) -> DeviceOwner {
+        guard let row = devices[device] else { return .itself }
+        return row.person.map { .person($0) } ?? .retired
+    }
+
+    func identity(of person: PersonID) -> IdentityID? {
+        guard let id = identities[person] else { return nil }
+        if case .person = resolve(id) { return nil }
+        return id
+    }
+
+    func fill(_ record: inout PersonRecord, of id: IdentityID) {
+        record.profile = profiles[id]
+        record.devices = linkedDevices(of: id)
+        record.contacts = (contacts[id] ?? []).map(\.contact)
+        record.unseenCalls = newestFirst(id).filter { !$0.isSeen }.prefix(StorageLimits.unseenCalls).reversed()
+        record.hasPush = !(endpoints[id] ?? []).isEmpty
+    }
+
+    func fill(_ held: inout HeldData, of id: IdentityID) {
+        held.profile = profiles[id]
+        held.devices = linkedDevices(of: id)
+        held.contacts = contacts[id] ?? []
+        held.calls = newestFirst(id)
+        held.openCalls = openCalls.filter { $0.isOf(id) }
+        held.endpoints = endpoints[id] ?? []
+    }
+
+    private func linkedDevices(of person: IdentityID) -> [LinkedDevice] {
+        devices.filter { $0.value.person == person }
+            .map { LinkedDevice(identity: $0.key, label: $0.value.label, linkedAt: $0.value.linkedAt) }
+            .sorted { ($0.linkedAt, $0.identity) < ($1.linkedAt, $1.identity) }
+    }
+
+    var openCalls: [StoredCall] { open.values.sorted { ($0.placedAt, $0.id) < ($1.placedAt, $1.id) } }
+
+    private func newestFirst(_ owner: IdentityID) -> [CallRecord] {
+        (log[owner] ?? [:]).values.sorted { $0.cursor > $1.cursor }
+    }
+
+    func page(of owner: IdentityID, before: CallLogCursor?, limit: Int) -> CallPage {
+        let limit = CallPage.limited(limit)
+        let rows = newestFirst(owner).drop { row in before.map { row.cursor >= $0 } ?? false }
+        return CallPage(rows: Array(rows.prefix(limit + 1)), limit: limit)
+    }
+}

@@ -1,0 +1,105 @@
+import Foundation
+import GRDB
+import Signaling
+import Wire
+
+/// Statements about calls: those that go on, and the logs. Each runs inside a transaction that its caller began.
+
+// MARK: Calls that go on
+
+extension Database {
+    func place(_ call: StoredCall) throws {
+        try run(
+            """
+            INSERT OR REPLACE INTO openCall
+                (call, session, caller, callee, callerName, calleeName, video, placedAt, ringsUntil, acceptedAt)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+            """,
+            [
+                call.id.blob, call.session.text, call.caller.blob, call.callee.blob, call.callerName, call.calleeName,
+                call.video, call.placedAt.milliseconds, call.ringsUntil.milliseconds, call.acceptedAt?.milliseconds,
+            ])
+    }
+
+    func openCalls() throws -> [StoredCall] {
+        try rows("SELECT * FROM openCall ORDER BY placedAt, call", []).map { row in
+            StoredCall(
+                id: try row.id("call"), session: try row.session("session"), caller: try row.id("caller"),
+                callee: try row.id("callee"), callerName: try row.value("callerName"),
+                calleeName: try row.value("calleeName"), video: try row.value("video"),
+                placedAt: try row.time("placedAt"), ringsUntil: try row.time("ringsUntil"),
+                acceptedAt: try row.optionalTime("acceptedAt"))
+        }
+    }
+}
+
+// MARK: - Logs
+
+extension Database {
+    func logCall(_ record: CallRecord, of owner: IdentityID, limit: Int) throws {
+        try run(
+            """
+            INSERT OR REPLACE INTO callLog
+                (owner, call, other, otherName, direction, outcome, video, at, durationMs, isSeen)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+            """,
+            [
+                owner.blob, record.call.blob, record.other.blob, record.otherName, record.direction.rawValue,
+                record.outcome.rawValue, record.video, record.at.milliseconds, record.duration?.wholeMilliseconds,
+                record.isSeen,
+            ])
+        try run(
+            """
+            DELETE FROM callLog WHERE owner = ?1 AND call IN (
+                SELECT call FROM callLog WHERE owner = ?1 ORDER BY at DESC, call DESC LIMIT -1 OFFSET ?2)
+            """,
+            [owner.blob, limit])
+    }
+
+    func forgetCalls(_ call: CallID?, by owner: IdentityID) throws {
+        if let call {
+            try run("DELETE FROM callLog WHERE owner = ? AND call = ?", [owner.blob, call.blob])
+        } else {
+            try run("DELETE FROM callLog WHERE owner = ?", [owner.blob])
+        }
+    }
+
+    func deleteCalls(olderThan limit: Timestamp) throws -> Int {
+        try run("DELETE FROM callLog WHERE at < ?", [limit.milliseconds])
+        return changesCount
+    }
+
+    /// Newest first; a negative limit is none.
+    func calls(of owner: IdentityID, before: CallLogCursor?, limit: Int) throws -> [CallRecord] {
+        let rows =
+            if let before {
+                try rows(
+                    """
+                    SELECT * FROM callLog WHERE owner = ? AND (at, call) < (?, ?) ORDER BY at DESC, call DESC LIMIT ?
+                    """,
+                    [owner.blob, before.at.milliseconds, before.call.blob, limit])
+            } else {
+                try rows(
+                    "SELECT * FROM callLog WHERE owner = ? ORDER BY at DESC, call DESC LIMIT ?", [owner.blob, limit])
+            }
+        return try rows.map { try CallRecord(row: $0) }
+    }
+
+    /// Oldest first.
+    func unseenCalls(of owner: IdentityID) throws -> [CallRecord] {
+        try rows(
+            "SELECT * FROM callLog WHERE owner = ? AND NOT isSeen ORDER BY at DESC, call DESC LIMIT ?",
+            [owner.blob, StorageLimits.unseenCalls]
+        ).reversed().map { try CallRecord(row: $0) }
+    }
+}
+
+extension CallRecord {
+    fileprivate init(row: Row) throws {
+        let milliseconds: Int64? = try row.optional("durationMs")
+        self.init(
+            call: try row.id("call"), other: try row.id("other"), otherName: try row.value("otherName"),
+            direction: try row.choice("direction"), outcome: try row.choice("outcome"), video: try row.value("video"),
+            at: try row.time("at"), duration: milliseconds.map { .milliseconds($0) }, isSeen: try row.value("isSeen"))
+    }
+}

@@ -1,0 +1,200 @@
+import Foundation
+import GRDB
+import Signaling
+import Wire
+
+/// Statements about people: profiles, devices, contacts, ways to wake a device. Each runs inside a transaction that its
+/// caller began.
+
+// MARK: Changes
+
+extension Database {
+    func setProfile(_ profile: Profile, of id: IdentityID, knownAs person: PersonID) throws {
+        try run(
+            """
+            INSERT INTO profile (identity, person, name, isVisible, doNotDisturb, ringable) VALUES (?, ?, ?, ?, ?, ?)
+            ON CONFLICT (identity) DO UPDATE SET person = excluded.person, name = excluded.name,
+                isVisible = excluded.isVisible, doNotDisturb = excluded.doNotDisturb, ringable = excluded.ringable
+            """,
+            [
+                id.blob, person.blob, profile.name, profile.isVisible, profile.doNotDisturb, profile.ringable.rawValue,
+            ])
+        // An empty name stands for one that only the rules can make.
+        guard !profile.name.isEmpty else { return }
+        try run("UPDATE contact SET name = ?1 WHERE other = ?2 AND name <> ?1", [profile.name, id.blob])
+    }
+
+    func link(_ device: LinkedDevice, to person: IdentityID, _ bounds: StorageBounds) throws {
+        try run(
+            "INSERT OR REPLACE INTO device (identity, person, label, linkedAt) VALUES (?, ?, ?, ?)",
+            [device.identity.blob, person.blob, device.label.withoutNUL, device.linkedAt.milliseconds])
+        try mergeBlocks(of: device.identity, into: person, limit: bounds.blocks)
+        for endpoint in try endpoints(of: device.identity) {
+            try keep(endpoint, of: person, limit: bounds.pushEndpoints)
+        }
+        try run("DELETE FROM pushEndpoint WHERE identity = ?", [device.identity.blob])
+    }
+
+    func unlink(_ device: IdentityID) throws {
+        try run("DELETE FROM device WHERE identity = ? AND person IS NOT NULL", [device.blob])
+        try run("DELETE FROM pushEndpoint WHERE device = ?", [device.blob])
+    }
+
+    func retire(_ device: IdentityID) throws {
+        try run(
+            "INSERT OR REPLACE INTO device (identity, person, label, linkedAt) VALUES (?, NULL, '', NULL)",
+            [device.blob])
+        try run("DELETE FROM pushEndpoint WHERE device = ?", [device.blob])
+    }
+
+    /// What the devices were before they were linked goes too: nobody can ever ask for it again.
+    func delete(_ person: IdentityID) throws {
+        let devices: [IdentityID] = try rows("SELECT identity FROM device WHERE person = ?", [person.blob])
+            .map { try $0.id("identity") }
+        for id in [person] + devices {
+            try run("DELETE FROM profile WHERE identity = ?", [id.blob])
+            try run("DELETE FROM block WHERE owner = ?", [id.blob])
+            try run("DELETE FROM contact WHERE owner = ?1 OR other = ?1", [id.blob])
+            try run("DELETE FROM openCall WHERE caller = ?1 OR callee = ?1", [id.blob])
+            try run("DELETE FROM callLog WHERE owner = ?", [id.blob])
+            try run("UPDATE callLog SET otherName = '' WHERE other = ?", [id.blob])
+            try run("DELETE FROM pushEndpoint WHERE identity = ?", [id.blob])
+            try retire(id)
+        }
+    }
+
+    func join(_ first: IdentityID, _ second: IdentityID, names: [String], at: Timestamp, limit: Int) throws {
+        guard first != second, names.count == 2 else { return }
+        try addContact(second, named: names[1].withoutNUL, to: first, at: at, limit: limit)
+        try addContact(first, named: names[0].withoutNUL, to: second, at: at, limit: limit)
+    }
+
+    private func addContact(
+        _ other: IdentityID, named name: String, to owner: IdentityID, at: Timestamp, limit: Int
+    ) throws {
+        try run(
+            """
+            INSERT INTO contact (owner, other, name, since) VALUES (?, ?, ?, ?)
+            ON CONFLICT (owner, other) DO UPDATE SET name = excluded.name
+            """,
+            [owner.blob, other.blob, name, at.milliseconds])
+        let dropped: [IdentityID] = try rows(
+            "SELECT other FROM contact WHERE owner = ? ORDER BY id DESC LIMIT -1 OFFSET ?", [owner.blob, limit]
+        ).map { try $0.id("other") }
+        for other in dropped { try separate(owner, other) }
+    }
+
+    func separate(_ first: IdentityID, _ second: IdentityID) throws {
+        try run(
+            "DELETE FROM contact WHERE (owner = ?1 AND other = ?2) OR (owner = ?2 AND other = ?1)",
+            [first.blob, second.blob])
+    }
+}
+
+// MARK: - Questions
+
+extension Database {
+    func resolve(_ device: IdentityID) throws -> DeviceOwner {
+        guard let row = try rows("SELECT person FROM device WHERE identity = ?", [device.blob]).first else {
+            return .itself
+        }
+        let person: Data? = try row.optional("person")
+        return person == nil ? .retired : .person(try row.id("person"))
+    }
+
+    func visitor(_ device: IdentityID, at now: Timestamp) throws -> FoundRecord? {
+        guard let id = try resolve(device).identity(of: device) else { return nil }
+        return FoundRecord(identity: id, record: try person(id, at: now))
+    }
+
+    func person(_ id: PersonID, at now: Timestamp) throws -> FoundRecord? {
+        guard let row = try rows("SELECT identity FROM profile WHERE person = ?", [id.blob]).first else { return nil }
+        let identity: IdentityID = try row.id("identity")
+        if case .person = try resolve(identity) { return nil }
+        return FoundRecord(identity: identity, record: try person(identity, at: now))
+    }
+
+    func fill(_ record: inout PersonRecord, of id: IdentityID) throws {
+        record.profile = try profile(of: id)
+        record.devices = try linkedDevices(of: id)
+        record.contacts = try contacts(of: id).map(\.contact)
+        record.unseenCalls = try unseenCalls(of: id)
+        record.hasPush = try hasEndpoint(id)
+    }
+
+    func fill(_ held: inout HeldData, of id: IdentityID) throws {
+        held.profile = try profile(of: id)
+        held.devices = try linkedDevices(of: id)
+        held.contacts = try contacts(of: id)
+        held.calls = try calls(of: id, before: nil, limit: -1)
+        held.openCalls = try openCalls().filter { $0.isOf(id) }
+        held.endpoints = try endpoints(of: id)
+    }
+
+    private func profile(of id: IdentityID) throws -> Profile? {
+        try rows("SELECT * FROM profile WHERE identity = ?", [id.blob]).first.map { row in
+            Profile(
+                name: try row.value("name"), isVisible: try row.value("isVisible"),
+                doNotDisturb: try row.value("doNotDisturb"), ringable: try row.choice("ringable"))
+        }
+    }
+
+    private func linkedDevices(of person: IdentityID) throws -> [LinkedDevice] {
+        try rows("SELECT * FROM device WHERE person = ? ORDER BY linkedAt, identity", [person.blob]).map { row in
+            LinkedDevice(
+                identity: try row.id("identity"), label: try row.value("label"), linkedAt: try row.time("linkedAt"))
+        }
+    }
+
+    private func contacts(of owner: IdentityID) throws -> [HeldData.KeptContact] {
+        try rows("SELECT other, name, since FROM contact WHERE owner = ? ORDER BY id", [owner.blob]).map { row in
+            HeldData.KeptContact(
+                contact: Contact(identity: try row.id("other"), name: try row.value("name")),
+                since: try row.time("since"))
+        }
+    }
+}
+
+// MARK: - Ways to wake a device
+
+extension Database {
+    /// Inserted anew when it was there, so that what is used stays longest.
+    func keep(_ endpoint: HeldData.KeptEndpoint, of id: IdentityID, limit: Int) throws {
+        let registration = endpoint.registration
+        try run(
+            """
+            INSERT OR REPLACE INTO pushEndpoint (identity, device, kind, endpoint, p256dh, auth, sandbox, createdAt)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+            """,
+            [
+                id.blob, endpoint.device.blob, registration.kind.rawValue, registration.endpoint, registration.p256dh,
+                registration.auth, registration.sandbox, endpoint.at.milliseconds,
+            ])
+        try run(
+            """
+            DELETE FROM pushEndpoint WHERE id IN (
+                SELECT id FROM pushEndpoint WHERE identity = ? ORDER BY id DESC LIMIT -1 OFFSET ?)
+            """,
+            [id.blob, limit])
+    }
+
+    func removeEndpoint(_ endpoint: String, of id: IdentityID) throws {
+        try run("DELETE FROM pushEndpoint WHERE identity = ? AND endpoint = ?", [id.blob, endpoint])
+    }
+
+    func endpoints(of id: IdentityID) throws -> [HeldData.KeptEndpoint] {
+        try rows("SELECT * FROM pushEndpoint WHERE identity = ? ORDER BY id", [id.blob]).map { row in
+            HeldData.KeptEndpoint(
+                device: try row.id("device"),
+                registration: PushRegistration(
+                    kind: try row.choice("kind"), endpoint: try row.value("endpoint"),
+                    p256dh: try row.optional("p256dh"), auth: try row.optional("auth"),
+                    sandbox: try row.optional("sandbox")),
+                at: try row.time("createdAt"))
+        }
+    }
+
+    func hasEndpoint(_ id: IdentityID) throws -> Bool {
+        try !rows("SELECT 1 FROM pushEndpoint WHERE identity = ? LIMIT 1", [id.blob]).isEmpty
+    }
+}

@@ -1,0 +1,72 @@
+import GRDB
+public import Signaling
+public import Wire
+
+extension SQLiteStorage {
+    public func resolve(_ device: IdentityID) async throws -> DeviceOwner {
+        try await read { try $0.resolve(device) }
+    }
+
+    public func visitor(_ device: IdentityID, at now: Timestamp) async throws -> FoundRecord? {
+        try await read { try $0.visitor(device, at: now) }
+    }
+
+    public func person(_ id: PersonID, at now: Timestamp) async throws -> FoundRecord? {
+        try await read { try $0.person(id, at: now) }
+    }
+
+    public func everything(of id: IdentityID, at now: Timestamp) async throws -> HeldData {
+        try await read { try $0.everything(of: id, at: now) }
+    }
+
+    public func callLog(of owner: IdentityID, before: CallLogCursor?, limit: Int) async throws -> CallPage {
+        let limit = CallPage.limited(limit)
+        let rows = try await read { try $0.calls(of: owner, before: before, limit: limit + 1) }
+        return CallPage(rows: rows, limit: limit)
+    }
+
+    public func openCalls() async throws -> [StoredCall] {
+        try await read { try $0.openCalls() }
+    }
+
+    @discardableResult
+    public func deleteCalls(olderThan limit: Timestamp) async throws -> Int {
+        try await write { try $0.deleteCalls(olderThan: limit) }
+    }
+
+    public func pushEndpoints(of id: IdentityID) async throws -> [PushRegistration] {
+        try await read { try $0.endpoints(of: id).map(\.registration) }
+    }
+
+    public func addPushEndpoint(
+        _ endpoint: PushRegistration, of id: IdentityID, device: IdentityID, at now: Timestamp
+    ) async throws {
+        try await writer.commit([.keep(HeldData.KeptEndpoint(device: device, registration: endpoint, at: now), of: id)])
+    }
+
+    @discardableResult
+    public func removePushEndpoint(_ endpoint: String, of id: IdentityID) async throws -> Bool {
+        try await writer.commit([.remove(endpoint: endpoint, of: id)])
+        return try await read { try $0.hasEndpoint(id) }
+    }
+}
+
+extension SQLiteStorage {
+    /// What clients cause to be written, and what therefore must share transactions: a durable one takes the disk some
+    /// milliseconds, whoever asks for it and however often.
+    enum Write: Sendable {
+        case change(Change)
+        case keep(HeldData.KeptEndpoint, of: IdentityID)
+        case remove(endpoint: String, of: IdentityID)
+    }
+}
+
+extension Database {
+    func apply(_ write: SQLiteStorage.Write, _ bounds: StorageBounds) throws {
+        switch write {
+        case .change(let change): try apply(change, bounds)
+        case .keep(let endpoint, let id): try keep(endpoint, of: id, limit: bounds.pushEndpoints)
+        case .remove(let endpoint, let id): try removeEndpoint(endpoint, of: id)
+        }
+    }
+}

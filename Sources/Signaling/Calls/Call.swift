@@ -1,0 +1,340 @@
+import Wire
+
+/// One call, from being asked for to its end: whether it may ring, for how long, who is let in, and how it ended.
+///
+/// It owns that the two are together, and the deadlines; which devices ring or hold it, what goes into the log and what
+/// else its people are doing is theirs to know. Invariants: its tokens are made when it is accepted and never before, for
+/// nobody but its two people; when it is over, storage and then its session have been told so before anybody else; each of
+/// the two is told of one end.
+struct Call: Equatable, Sendable {
+    struct Side: Equatable, Sendable {
+        var party: Counterpart
+        /// Whether it wants to show a picture.
+        var hasVideo: Bool
+        /// Its device dropped, or is not back after a restart.
+        var isAway = false
+        /// Whether it ever was in the session.
+        var hasJoined = false
+    }
+
+    /// Legal next states: `new` → `asking`, or after a restart `ringing`, `joining`; `asking` → `ringing`, `over`;
+    /// `ringing` → `joining`, `over`; `joining` → `active`, `over`; `active` → `over`.
+    private enum State: Equatable, Sendable {
+        case new
+        /// The callee was asked whether it may ring; the caller's request waits.
+        case asking(ConnectionID, re: UInt64)
+        case ringing(devices: Int)
+        /// Accepted: both are on their way into the session.
+        case joining(since: Timestamp, until: Timestamp)
+        case active(since: Timestamp)
+        case over
+    }
+
+    let id: CallID
+    private var state = State.new
+    private var caller = Side.nobody
+    private var callee = Side.nobody
+    private var session = SessionID.unset
+    private var video = true
+    private var placedAt = Timestamp(milliseconds: 0)
+    private var ringsUntil = Timestamp(milliseconds: 0)
+    /// Whether storage has it.
+    private var isStored = false
+    /// After a restart, whoever is away must be back by then.
+    private var backBy: Timestamp?
+
+    init(id: CallID) { self.id = id }
+
+    var isOver: Bool { state == .over }
+    var isRinging: Bool { if case .ringing = state { true } else { false } }
+
+    // MARK: Time
+
+    var nextTimeout: Timestamp? {
+        switch state {
+        case .new, .over: nil
+        case .asking, .ringing: backBy.map { min($0, ringsUntil) } ?? ringsUntil
+        case .joining(_, let until): backBy.map { min($0, until) } ?? until
+        case .active: backBy
+        }
+    }
+
+    mutating func handleTimeout(
+        now: Timestamp, in surroundings: Surroundings, using generator: inout some RandomNumberGenerator,
+        into effects: inout [Effect]
+    ) {
+        let isLate = backBy.map { $0 <= now } ?? false
+        switch state {
+        case .new, .over: return
+        case .asking(let client, let re):
+            guard ringsUntil <= now else { return }
+            let error = WireError(.internalError, "The other could not be asked; try again.", retryable: true)
+            giveUp(error, client, re, into: &effects)
+        case .ringing where ringsUntil <= now: end(.unanswered, .missed, now: now, into: &effects)
+        case .ringing where isLate: end(.cancelled, .cancelled, now: now, into: &effects)
+        case .joining where isLate, .active where isLate:
+            end(.connectionLost, .connectionLost, now: now, into: &effects)
+        case .joining(_, let until) where until <= now: end(.failed, .failed, now: now, into: &effects)
+        case .ringing, .joining, .active: return
+        }
+    }
+
+    // MARK: Events
+
+    mutating func handle(
+        _ event: CallEvent, now: Timestamp, in surroundings: Surroundings,
+        using generator: inout some RandomNumberGenerator, into effects: inout [Effect]
+    ) {
+        switch event {
+        case .begin(let attempt): begin(attempt, now: now, surroundings, using: &generator, into: &effects)
+        case .restore(let stored): restore(stored, now: now, surroundings, into: &effects)
+        case .answered(let answer): answered(answer, now: now, into: &effects)
+        case .rings(let devices):
+            guard isRinging else { return }
+            state = .ringing(devices: devices)
+            effects.tell(.person(caller.party.identity, .call(.ringing(id, devices: devices))))
+        case .outOfReach:
+            if isRinging { end(.unreachable, .missed, now: now, into: &effects) }
+        case .accept(let identity, let video):
+            guard isRinging, identity == callee.party.identity else { return }
+            accept(video, now: now, surroundings, using: &generator, into: &effects)
+        case .leave(let identity, let leaving): leave(identity, leaving, now: now, into: &effects)
+        case .away(let identity, let isAway): setAway(isAway, identity, into: &effects)
+        case .video(let identity, let video): setVideo(video, identity, into: &effects)
+        case .rejoin(let identity):
+            guard let since, let place = place(of: identity) else { return }
+            setAway(false, identity, into: &effects)
+            admit(place, since: since, now: now, surroundings, using: &generator, into: &effects)
+            if self[place.other].isAway { effects.tell(.person(identity, .call(.partnerAway(id, true)))) }
+        case .joined(let identity): joined(identity)
+        case .merge(let other):
+            if isRinging { end(.merged, .merged, of: other, now: now, into: &effects) }
+        }
+    }
+
+    // MARK: Asking
+
+    private mutating func begin(
+        _ attempt: CallAttempt, now: Timestamp, _ surroundings: Surroundings,
+        using generator: inout some RandomNumberGenerator, into effects: inout [Effect]
+    ) {
+        guard state == .new else { return }
+        let rules = surroundings.rules
+        caller = Side(party: attempt.caller, hasVideo: attempt.video)
+        let person = surroundings.project.personID(of: attempt.callee)
+        let party = Counterpart(identity: attempt.callee, person: person, name: "", isOnline: false)
+        callee = Side(party: party, hasVideo: attempt.video)
+        session = surroundings.project.makeSessionID(mediaMode: rules.callSessionMode, now: now, using: &generator)
+        (video, placedAt, ringsUntil) = (attempt.video, now, now + rules.ringTimeout)
+        state = .asking(attempt.client, re: attempt.re)
+        effects.tell(.person(attempt.callee, .call(.asked(offer(from: caller)))))
+    }
+
+    private mutating func answered(_ answer: CallAnswer, now: Timestamp, into effects: inout [Effect]) {
+        guard case .asking(let client, let re) = state else { return }
+        switch answer {
+        case .notAllowed:
+            let error = WireError(.callNotAllowed, "This person does not wish to be called by everyone.")
+            giveUp(error, client, re, into: &effects)
+        case .ready(let party):
+            place(party, client, re, into: &effects)
+            effects.tell(.person(party.identity, .call(.ring(id))))
+        case .refused(let party, let outcome, let isMissed):
+            place(party, client, re, isStored: false, into: &effects)
+            end(outcome, isMissed ? .missed : nil, now: now, into: &effects)
+        case .mutual(let party, let other) where id < other:
+            // This one goes on. The callee takes it when its own call is over.
+            place(party, client, re, into: &effects)
+            effects.tell(.call(other, .merge(into: id)))
+        case .mutual(let party, let other):
+            // The caller takes the other's when it hears that this one is over.
+            place(party, client, re, isStored: false, into: &effects)
+            end(.merged, nil, of: other, now: now, into: &effects)
+        }
+    }
+
+    private mutating func place(
+        _ party: Counterpart, _ client: ConnectionID, _ re: UInt64, isStored: Bool = true, into effects: inout [Effect]
+    ) {
+        callee.party = party
+        self.isStored = isStored
+        if isStored { effects.append(.persist(.callPlaced(stored))) }
+        state = .ringing(devices: 0)
+        effects.tell(.person(caller.party.identity, .call(.placed(offer(from: callee), client, re: re))))
+    }
+
+    /// It never was a call: only the one who asked hears of it.
+    private mutating func giveUp(
+        _ error: WireError, _ client: ConnectionID, _ re: UInt64, into effects: inout [Effect]
+    ) {
+        state = .over
+        effects.tell(.person(caller.party.identity, .call(.notPlaced(client, re: re, error))))
+    }
+
+    private var stored: StoredCall {
+        StoredCall(
+            id: id, session: session, caller: caller.party.identity, callee: callee.party.identity,
+            callerName: caller.party.name, calleeName: callee.party.name, video: video, placedAt: placedAt,
+            ringsUntil: ringsUntil
+        )
+    }
+
+    private func offer(from side: Side) -> CallOffer {
+        CallOffer(call: id, other: side.party, video: video, placedAt: placedAt, ringsUntil: ringsUntil)
+    }
+
+    // MARK: Being in it
+
+    private var since: Timestamp? {
+        switch state {
+        case .joining(let since, _), .active(let since): since
+        case .new, .asking, .ringing, .over: nil
+        }
+    }
+
+    private mutating func accept(
+        _ video: Bool, now: Timestamp, _ surroundings: Surroundings, using generator: inout some RandomNumberGenerator,
+        into effects: inout [Effect]
+    ) {
+        callee.hasVideo = video
+        state = .joining(since: now, until: now + surroundings.rules.joinTimeout)
+        effects.append(.persist(.callAccepted(id, at: now)))
+        effects.tell(.session(session, .matchOpened(id.binding, places: 2, of: id)))
+        for place in [CallDirection.incoming, .outgoing] {
+            admit(place, since: now, now: now, surroundings, using: &generator, into: &effects)
+        }
+        if caller.isAway { effects.tell(.person(callee.party.identity, .call(.partnerAway(id, true)))) }
+    }
+
+    private func admit(
+        _ place: CallDirection, since: Timestamp, now: Timestamp, _ surroundings: Surroundings,
+        using generator: inout some RandomNumberGenerator, into effects: inout [Effect]
+    ) {
+        let (project, rules) = (surroundings.project, surroundings.rules)
+        let token = project.makeSessionToken(
+            session: session, role: .publisher, match: id.binding, now: now, lifetime: rules.matchTokenLifetime,
+            using: &generator
+        )
+        let agreement = CallAgreement(
+            call: id, withVideo: self[place.other].hasVideo, since: since,
+            admission: Admission(session: session, token: token),
+            mediaMode: project.mediaMode(of: session) ?? rules.callSessionMode
+        )
+        effects.tell(.person(self[place].party.identity, .call(.accepted(agreement))))
+    }
+
+    private mutating func joined(_ identity: IdentityID) {
+        guard case .joining(let since, _) = state, let place = place(of: identity) else { return }
+        self[place].hasJoined = true
+        if caller.hasJoined, callee.hasJoined { state = .active(since: since) }
+    }
+
+    private mutating func setAway(_ isAway: Bool, _ identity: IdentityID, into effects: inout [Effect]) {
+        guard let place = place(of: identity), self[place].isAway != isAway else { return }
+        self[place].isAway = isAway
+        if !caller.isAway, !callee.isAway { backBy = nil }
+        if case .ringing(let devices) = state {
+            if !isAway { effects.tell(.person(identity, .call(.ringing(id, devices: devices)))) }
+        } else if since != nil {
+            let other = self[place.other].party.identity
+            effects.tell(.person(other, .call(.partnerAway(id, isAway))))
+        }
+    }
+
+    private mutating func setVideo(_ video: Bool, _ identity: IdentityID, into effects: inout [Effect]) {
+        guard since != nil, let place = place(of: identity), self[place].hasVideo != video else { return }
+        self[place].hasVideo = video
+        effects.tell(.person(self[place.other].party.identity, .call(.changed(id, video: video))))
+    }
+
+    // MARK: Its end
+
+    private mutating func leave(
+        _ identity: IdentityID, _ leaving: CallLeaving, now: Timestamp, into effects: inout [Effect]
+    ) {
+        guard let place = place(of: identity) else { return }
+        let isCaller = place == .outgoing
+        switch (state, leaving) {
+        case (.new, _), (.over, _): return
+        case (.asking, _), (.ringing, _):
+            let outcome: CallOutcome = isCaller ? .cancelled : .declined
+            end(outcome, outcome, now: now, into: &effects)
+        case (.joining, .willingly), (.active, .willingly):
+            end(isCaller ? .ended : .hungUp, isCaller ? .hungUp : .ended, now: now, into: &effects)
+        case (.joining, .lost), (.active, .lost): end(.connectionLost, .connectionLost, now: now, into: &effects)
+        }
+    }
+
+    /// - Parameters:
+    ///   - toCallee: nil when the callee is not to know of it.
+    ///   - merged: the call that both go on in.
+    private mutating func end(
+        _ toCaller: CallOutcome, _ toCallee: CallOutcome?, of merged: CallID? = nil, now: Timestamp,
+        into effects: inout [Effect]
+    ) {
+        let duration = since.map { max(.zero, now - $0) }
+        if isStored { effects.append(.persist(.callOver(id))) }
+        if since != nil { effects.tell(.session(session, .matchClosed(id.binding))) }
+        state = .over
+        for (place, outcome) in [(CallDirection.outgoing, Optional(toCaller)), (.incoming, toCallee)] {
+            guard let outcome else { continue }
+            let other = self[place.other].party
+            let record = CallRecord(
+                call: id, other: other.identity, otherName: other.name, direction: place, outcome: outcome,
+                video: video, at: placedAt, duration: duration, isSeen: false
+            )
+            let end = CallEnd(record: record, into: merged)
+            effects.tell(.person(self[place].party.identity, .call(.over(end))))
+        }
+    }
+
+    // MARK: After a restart
+
+    /// Its deadlines are absolute; nobody is there yet.
+    private mutating func restore(
+        _ stored: StoredCall, now: Timestamp, _ surroundings: Surroundings, into effects: inout [Effect]
+    ) {
+        guard state == .new else { return }
+        let rules = surroundings.rules
+        func side(_ identity: IdentityID, _ name: String) -> Side {
+            let person = surroundings.project.personID(of: identity)
+            let party = Counterpart(identity: identity, person: person, name: name, isOnline: false)
+            return Side(party: party, hasVideo: stored.video)
+        }
+        caller = side(stored.caller, stored.callerName)
+        callee = side(stored.callee, stored.calleeName)
+        (session, video) = (stored.session, stored.video)
+        (placedAt, ringsUntil) = (stored.placedAt, stored.ringsUntil)
+        isStored = true
+        caller.isAway = true
+        backBy = now + rules.resumeGrace
+        guard let acceptedAt = stored.acceptedAt else { return state = .ringing(devices: 0) }
+        callee.isAway = true
+        state = .joining(since: acceptedAt, until: now + rules.resumeGrace + rules.joinTimeout)
+        effects.tell(.session(session, .matchOpened(id.binding, places: 2, of: id)))
+    }
+
+    // MARK: The two
+
+    /// By whether the call goes out or comes in for whoever has it.
+    private subscript(place: CallDirection) -> Side {
+        get { place == .outgoing ? caller : callee }
+        set { if place == .outgoing { caller = newValue } else { callee = newValue } }
+    }
+
+    private func place(of identity: IdentityID) -> CallDirection? {
+        identity == caller.party.identity ? .outgoing : identity == callee.party.identity ? .incoming : nil
+    }
+}
+
+extension CallDirection {
+    fileprivate var other: CallDirection { self == .outgoing ? .incoming : .outgoing }
+}
+
+extension Call.Side {
+    fileprivate static let nobody = Call.Side(
+        party: Counterpart(
+            identity: IdentityID(high: 0, low: 0), person: PersonID(high: 0, low: 0), name: "", isOnline: false),
+        hasVideo: false
+    )
+}

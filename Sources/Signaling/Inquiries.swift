@@ -1,0 +1,72 @@
+import Wire
+
+/// What the rules ask of storage, or of whoever else can tell.
+public enum Inquiry: Equatable, Sendable {
+    /// Who is known by this id, and what is known of them.
+    case person(PersonID, Introduction)
+    case callLog(CallLogPage)
+    /// Keep this way to wake a device; whether it may be is for the shell to judge.
+    case register(PushRegistration)
+    case unregister(OfEndpoint)
+}
+
+/// An inquiry, by whom, and which request of which client it answers.
+public struct Question: Equatable, Sendable {
+    public var identity: IdentityID
+    public var client: ConnectionID
+    public var re: UInt64
+    public var inquiry: Inquiry
+    /// Which of the person's devices asks. The hub says so on the way out.
+    public var device: IdentityID
+
+    public init(
+        identity: IdentityID, client: ConnectionID, re: UInt64, _ inquiry: Inquiry, device: IdentityID? = nil
+    ) {
+        (self.identity, self.client, self.re, self.inquiry) = (identity, client, re, inquiry)
+        self.device = device ?? identity
+    }
+}
+
+/// What came of a question.
+public enum Finding: Equatable, Sendable {
+    /// `nil`: nobody.
+    case person(FoundRecord?)
+    /// `next` is where the page before this begins.
+    case callLog([CallRecord], next: String?)
+    /// Registered or unregistered; whether any way to wake this person is left.
+    case push(isReachable: Bool)
+    case refused(WireError)
+}
+
+public struct FoundRecord: Equatable, Sendable {
+    public var identity: IdentityID
+    public var record: PersonRecord
+    public init(identity: IdentityID, record: PersonRecord) { (self.identity, self.record) = (identity, record) }
+}
+
+/// A request that names somebody by a public id, on its way to being about an identity.
+public struct Introduction: Equatable, Sendable {
+    public var identity: IdentityID
+    public var client: ConnectionID
+    public var re: UInt64
+    public var message: ClientMessage
+
+    public init(identity: IdentityID, client: ConnectionID, re: UInt64, _ message: ClientMessage) {
+        (self.identity, self.client, self.re, self.message) = (identity, client, re, message)
+    }
+}
+
+/// What a push says: that there is a call, or no more. Never who calls, nor from where.
+public struct PushNotice: Hashable, Sendable {
+    public enum Kind: String, Hashable, Sendable, CaseIterable {
+        case incoming, over, missed
+    }
+    public var call: CallID
+    public var kind: Kind
+    /// After this nobody needs it any more.
+    public var expires: Timestamp
+
+    public init(call: CallID, kind: Kind, expires: Timestamp) {
+        (self.call, self.kind, self.expires) = (call, kind, expires)
+    }
+}

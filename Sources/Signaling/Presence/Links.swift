@@ -1,0 +1,161 @@
+import DequeModule
+import Wire
+
+public enum LinksEvent: Equatable, Sendable {
+    /// This person wants a code for another device.
+    case make(IdentityID, ConnectionID, re: UInt64)
+    /// This device says a code.
+    case use(UseLink, device: IdentityID, ConnectionID, address: String, re: UInt64)
+    /// Whatever code this person has is void.
+    case withdraw(IdentityID)
+}
+
+/// The one-time codes by which a device becomes a person's.
+///
+/// It owns which code is whose, and how often an address may guess; who may be linked to whom the two people judge.
+/// Invariant: a code names one person, a person has one code, and neither outlives the other's use or time.
+struct Links: Sendable {
+    private struct Code: Sendable {
+        var owner: IdentityID
+        var expires: Timestamp
+    }
+
+    /// Codes at one time, which take some 100 bytes each: far more than anybody types in five minutes.
+    private static let mostCodes = 100_000
+    /// Addresses whose guesses are counted apart; what comes from others beyond that is counted together.
+    private static let mostAddresses = 10_000
+
+    private var codes: [LinkText: Code] = [:]
+    private var byOwner: [IdentityID: LinkText] = [:]
+    /// In the order in which they expire; those used meanwhile stand here too.
+    private var expiring: Deque<(code: LinkText, expires: Timestamp)> = []
+    private var guesses: [String: Budget] = [:]
+    private var othersGuesses: Budget?
+
+    init() {}
+
+    var nextTimeout: Timestamp? { expiring.first?.expires }
+
+    mutating func handle(
+        _ event: LinksEvent, now: Timestamp, in surroundings: Surroundings,
+        using generator: inout some RandomNumberGenerator, into effects: inout [Effect]
+    ) {
+        switch event {
+        case .make(let owner, let client, let re):
+            make(for: owner, client, re, now: now, surroundings.rules, using: &generator, into: &effects)
+        case .use(let verb, let device, let client, let address, let re):
+            if let wait = guess(from: address, now: now, surroundings.rules.linkGuesses) {
+                let error = WireError(
+                    .rateLimited, "Too many codes were tried; wait \(wait.inWords).", retryable: true, retryAfter: wait)
+                return effects.fail(error, re: re, to: client)
+            }
+            use(verb, by: device, client, re, now: now, into: &effects)
+        case .withdraw(let owner): withdraw(owner)
+        }
+    }
+
+    mutating func handleTimeout(now: Timestamp, into effects: inout [Effect]) {
+        while let first = expiring.first, first.expires <= now {
+            expiring.removeFirst()
+            if let code = codes[first.code], code.expires <= now { withdraw(code.owner) }
+        }
+    }
+
+    // MARK: Codes
+
+    private mutating func make(
+        for owner: IdentityID, _ client: ConnectionID, _ re: UInt64, now: Timestamp, _ rules: Rules,
+        using generator: inout some RandomNumberGenerator, into effects: inout [Effect]
+    ) {
+        withdraw(owner)
+        // Those used or replaced before their time stand in the line as well, and are bounded with it.
+        guard expiring.count < Self.mostCodes else {
+            let error = WireError(.rateLimited, "Too many devices are being linked; wait a minute.", retryable: true)
+            return effects.fail(error, re: re, to: client)
+        }
+        var text = LinkText.random(using: &generator)
+        while codes[text] != nil { text = LinkText.random(using: &generator) }
+        let expires = now + rules.linkCodeLifetime
+        codes[text] = Code(owner: owner, expires: expires)
+        byOwner[owner] = text
+        expiring.append((text, expires))
+        let code = LinkCode(re: re, code: text.shown, expiresIn: rules.linkCodeLifetime)
+        effects.send(.presence(.linkCode(code)), to: client)
+    }
+
+    private mutating func withdraw(_ owner: IdentityID) {
+        if let text = byOwner.removeValue(forKey: owner) { codes[text] = nil }
+    }
+
+    private mutating func use(
+        _ verb: UseLink, by device: IdentityID, _ client: ConnectionID, _ re: UInt64, now: Timestamp,
+        into effects: inout [Effect]
+    ) {
+        guard let text = LinkText(verb.code), let code = codes[text], now < code.expires else {
+            let error = WireError(
+                .linkInvalid, "This code is wrong, used or too old; have the other device show a new one.")
+            return effects.fail(error, re: re, to: client)
+        }
+        guard code.owner != device else {
+            let error = WireError(.linkInvalid, "This is your own code: type it on the device to be added.")
+            return effects.fail(error, re: re, to: client)
+        }
+        withdraw(code.owner)
+        let linked = LinkedDevice(identity: device, label: verb.label ?? "", linkedAt: now)
+        effects.tell(.person(code.owner, .presence(.linked(linked, client, re: re))))
+    }
+
+    // MARK: Guesses
+
+    private mutating func guess(from address: String, now: Timestamp, _ rate: Budget.Rate) -> Duration? {
+        if guesses[address] == nil, guesses.count >= Self.mostAddresses {
+            guesses = guesses.filter { !$0.value.isFull(rate, now: now) }
+        }
+        guard guesses[address] != nil || guesses.count < Self.mostAddresses else {
+            var budget = othersGuesses ?? Budget(rate, now: now)
+            defer { othersGuesses = budget }
+            return budget.take(rate, now: now)
+        }
+        return guesses[address, default: Budget(rate, now: now)].take(rate, now: now)
+    }
+}
+
+/// Eight digits of base 32 as Crockford chose them: no letter that looks like a figure, and whatever was typed in their
+/// place is understood. 2^40 of them: ten guesses a minute find one of a thousand codes in two hundred years.
+struct LinkText: Hashable, Sendable {
+    private static let digits = Array("0123456789ABCDEFGHJKMNPQRSTVWXYZ".utf8)
+    private static let count = 8
+
+    private var value: UInt64
+
+    static func random(using generator: inout some RandomNumberGenerator) -> LinkText {
+        LinkText(value: generator.next() >> UInt64(64 - 5 * count))
+    }
+
+    private init(value: UInt64) { self.value = value }
+
+    /// As somebody types it: capitals or not, with or without dashes and spaces.
+    init?(_ text: String) {
+        var (value, count): (UInt64, Int) = (0, 0)
+        for byte in text.utf8 where byte != UInt8(ascii: "-") && byte != UInt8(ascii: " ") {
+            let capital = UInt8(ascii: "a")...UInt8(ascii: "z") ~= byte ? byte - 32 : byte
+            let digit: Int?
+            switch capital {
+            case UInt8(ascii: "O"): digit = 0
+            case UInt8(ascii: "I"), UInt8(ascii: "L"): digit = 1
+            default: digit = Self.digits.firstIndex(of: capital)
+            }
+            guard let digit, count < Self.count else { return nil }
+            (value, count) = (value << 5 | UInt64(digit), count + 1)
+        }
+        guard count == Self.count else { return nil }
+        self.value = value
+    }
+
+    var shown: String {
+        let text = (0..<Self.count).map { place in
+            Self.digits[Int(value >> UInt64(5 * (Self.count - 1 - place)) & 31)]
+        }
+        return String(decoding: text.prefix(4), as: UTF8.self) + "-" + String(decoding: text.suffix(4), as: UTF8.self)
+    }
+}

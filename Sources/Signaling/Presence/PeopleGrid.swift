@@ -1,0 +1,233 @@
+import Wire
+
+/// Who is in which cell, and which cells around a place hold anybody.
+///
+/// Cells stand in blocks of about 16 by 16, each a contiguous list of those that somebody is in: whoever looks for people
+/// counts whole blocks where he can, and looks at single cells only where the edge of a bucket cuts through a block.
+/// Adding and taking out cost the same however many there are.
+struct PeopleGrid: Sendable {
+    /// A cell that somebody is in.
+    struct Square: Sendable {
+        var cell: UInt32
+        var centre: GlobePoint
+        var count: Int32
+        /// The first of its people; `links` has the next.
+        var first: Int32
+    }
+
+    struct Block: Sendable {
+        var place: Int32
+        var centre: GlobePoint
+        var count: Int32 = 0
+        var squares: ContiguousArray<Square> = []
+    }
+
+    /// What is needed of somebody while people are looked for, and nothing more: it is read at random.
+    struct Link: Sendable {
+        var order: UInt64 = 0
+        var next: Int32 = none
+        var previous: Int32 = none
+        var block: Int32 = none
+        var cell: UInt32 = 0
+    }
+
+    static let none: Int32 = -1
+    /// Further than this, in metres, no cell's centre is from that of its block.
+    static let blockRadius = 30_000.0
+
+    /// The number of the block at each place; made when the first person comes.
+    private var places: ContiguousArray<Int32> = []
+    private(set) var blocks = Numbered<Block>()
+    private(set) var links: ContiguousArray<Link> = []
+    private(set) var count = 0
+
+    // MARK: Coming and going
+
+    mutating func insert(_ number: Int32, _ order: UInt64, at cell: Cell) {
+        if places.isEmpty { places = ContiguousArray(repeating: Self.none, count: BlockRow.places) }
+        while links.count <= Int(number) { links.append(Link()) }
+        let block = block(of: cell)
+        let index = blocks[block].squares.firstIndex { $0.cell == cell.number }
+        let square = index ?? blocks[block].squares.count
+        if index == nil {
+            blocks[block].squares.append(Square(cell: cell.number, centre: cell.centre, count: 0, first: Self.none))
+        }
+        let next = blocks[block].squares[square].first
+        links[Int(number)] = Link(order: order, next: next, block: block, cell: cell.number)
+        if next != Self.none { links[Int(next)].previous = number }
+        blocks[block].squares[square].first = number
+        blocks[block].squares[square].count += 1
+        blocks[block].count += 1
+        count += 1
+    }
+
+    mutating func remove(_ number: Int32) {
+        let link = links[Int(number)]
+        guard link.block != Self.none,
+            let square = blocks[link.block].squares.firstIndex(where: { $0.cell == link.cell })
+        else { return }
+        links[Int(number)] = Link()
+        if link.next != Self.none { links[Int(link.next)].previous = link.previous }
+        if link.previous != Self.none {
+            links[Int(link.previous)].next = link.next
+        } else {
+            blocks[link.block].squares[square].first = link.next
+        }
+        count -= 1
+        blocks[link.block].count -= 1
+        blocks[link.block].squares[square].count -= 1
+        if blocks[link.block].squares[square].count == 0 { removeSquare(square, of: link.block) }
+    }
+
+    private mutating func removeSquare(_ square: Int, of block: Int32) {
+        let last = blocks[block].squares.removeLast()
+        if square < blocks[block].squares.count { blocks[block].squares[square] = last }
+        guard blocks[block].squares.isEmpty else { return }
+        places[Int(blocks[block].place)] = Self.none
+        blocks[block].squares = []
+        blocks.free(block)
+    }
+
+    private mutating func block(of cell: Cell) -> Int32 {
+        let (row, column) = BlockRow.place(of: cell)
+        let place = row.start + column
+        if places[place] != Self.none { return places[place] }
+        let number = blocks.insert(Block(place: Int32(place), centre: row.centre(ofColumn: column)))
+        places[place] = number
+        return number
+    }
+
+    // MARK: Looking around
+
+    /// Whole blocks and single cells of a ring around a place, and how many people they hold.
+    struct Census {
+        var count = 0
+        /// Square `none` stands for all of the block's.
+        var pieces: ContiguousArray<(block: Int32, square: Int32)> = []
+    }
+
+    /// Who is in this bucket around a place: counted, not looked at.
+    func census(of bucket: Int, around cell: Cell, _ centre: GlobePoint) -> Census {
+        var census = Census()
+        guard count > 0 else { return census }
+        let ring = Ring.all[bucket]
+        BlockRow.visit(within: ring.reach, of: cell) { row, columns in
+            for column in columns {
+                let number = places[row.start + (column < row.columns ? column : column - row.columns)]
+                if number != Self.none { take(number, of: ring, around: centre, into: &census) }
+            }
+        }
+        return census
+    }
+
+    private func take(_ number: Int32, of ring: Ring, around centre: GlobePoint, into census: inout Census) {
+        let chord = blocks[number].centre.squaredChord(to: centre)
+        guard chord > ring.outsideLow, chord <= ring.outsideHigh else { return }
+        if chord > ring.insideLow, chord <= ring.insideHigh {
+            census.count += Int(blocks[number].count)
+            return census.pieces.append((number, Self.none))
+        }
+        blocks[number].squares.withUnsafeBufferPointer { squares in
+            for index in squares.indices where ring.holds(squares[index].centre.squaredChord(to: centre)) {
+                census.count += Int(squares[index].count)
+                census.pieces.append((number, Int32(index)))
+            }
+        }
+    }
+
+    /// One bucket's distances, as squared chords, for cells and for blocks, of which the edges may be anywhere within.
+    struct Ring: Sendable {
+        var low: Int64
+        var high: Int64
+        var insideLow: Int64
+        var insideHigh: Int64
+        var outsideLow: Int64
+        var outsideHigh: Int64
+        /// As an angle, to the centre of the furthest block.
+        var reach: Double
+
+        static let all = (0..<Distance.buckets).map { Ring(bucket: $0) }
+
+        init(bucket: Int) {
+            let (inner, outer) = (bucket == 0 ? 0 : Distance.edges[bucket - 1], Distance.edges[bucket])
+            let radius = PeopleGrid.blockRadius
+            // The first bucket begins with the same cell, at no distance at all.
+            low = bucket == 0 ? -1 : Distance.squaredEdges[bucket - 1]
+            high = Distance.squaredEdges[bucket]
+            insideLow = bucket == 0 ? -1 : GlobePoint.squaredChord(metres: inner + radius)
+            insideHigh = outer > radius ? GlobePoint.squaredChord(metres: outer - radius) : -1
+            outsideLow = inner > radius ? GlobePoint.squaredChord(metres: inner - radius) : -1
+            outsideHigh = GlobePoint.squaredChord(metres: outer + radius)
+            reach = (outer + radius) / Distance.earthRadius
+        }
+
+        @inline(__always) func holds(_ chord: Int64) -> Bool { chord > low && chord <= high }
+    }
+}
+
+/// Blocks of one latitude.
+struct BlockRow: Sendable {
+    /// Rows of cells in a row of blocks.
+    static let height = 16
+    static let count = Int(Cell.rows) / height
+    static let all: ContiguousArray<BlockRow> = {
+        var rows: ContiguousArray<BlockRow> = []
+        var start = 0
+        for index in 0..<count {
+            let row = BlockRow(index: index, start: start)
+            rows.append(row)
+            start += row.columns
+        }
+        return rows
+    }()
+    static let places = all.last.map { $0.start + $0.columns } ?? 0
+
+    var columns: Int
+    /// The place of its first.
+    var start: Int
+    var latitude: Double
+    var sine: Double
+    var cosine: Double
+
+    private init(index: Int, start: Int) {
+        latitude = ((Double(index) + 0.5) / Double(Self.count) - 0.5) * .pi
+        (sine, cosine) = (Trigonometry.sin(latitude), Trigonometry.cos(latitude))
+        columns = max(1, Int((2 * Double(Self.count) * cosine).rounded()))
+        self.start = start
+    }
+
+    func centre(ofColumn column: Int) -> GlobePoint {
+        GlobePoint(latitude: latitude, turn: (Double(column) + 0.5) / Double(columns))
+    }
+
+    static func place(of cell: Cell) -> (row: BlockRow, column: Int) {
+        let row = all[Int(cell.row) / height]
+        return (row, min(row.columns - 1, Int(cell.turn * Double(row.columns))))
+    }
+
+    /// Visits the blocks whose centre is within this angle of a cell's: of each row a run of columns, which may pass the
+    /// antimeridian once.
+    static func visit(within angle: Double, of cell: Cell, _ visit: (BlockRow, Range<Int>) -> Void) {
+        let (latitude, turn) = (cell.latitude, cell.turn)
+        let (sine, cosine, reach) = (
+            Trigonometry.sin(latitude), Trigonometry.cos(latitude), Trigonometry.cos(angle)
+        )
+        let (middle, span) = ((latitude / .pi + 0.5) * Double(count) - 0.5, angle / .pi * Double(count))
+        let first = max(0, Int((middle - span).rounded(.up)))
+        let last = min(count - 1, Int((middle + span).rounded(.down)))
+        guard first <= last else { return }
+        for index in first...last {
+            let row = all[index]
+            // The law of cosines on the sphere, for the angle at the pole.
+            let limit = (reach - sine * row.sine) / (cosine * row.cosine)
+            if limit >= 1 { continue }
+            let half = limit <= -1 ? 0.5 : Trigonometry.acos(limit) / (2 * .pi)
+            let columns = Double(row.columns)
+            let from = ((turn - half) * columns - 0.5).rounded(.up)
+            let to = ((turn + half) * columns - 0.5).rounded(.down)
+            guard from <= to else { continue }
+            let start = Int(from) < 0 ? Int(from) + row.columns : Int(from)
+            visit(row, start..<start + min(row.columns, Int(to - from) + 1))
+        }
+    }
+}

@@ -1,0 +1,123 @@
+import Foundation
+import Signaling
+import TestSupport
+import Testing
+import Wire
+
+@testable import Server
+
+@Suite("GET /v1/person", .ownThreads, .timeLimit(.minutes(2)))
+struct PersonExportTests: StorageFixtures {
+    private let path = "/v1/person"
+
+    private func fill(_ directory: String) async throws {
+        let storage = try SQLiteStorage(directory: directory)
+        let phone = LinkedDevice(identity: carol, label: "Phone", linkedAt: now)
+        let call = CallRecord(
+            call: CallID(high: 9, low: 9), other: bob, otherName: "Bob \"B\"", direction: .incoming, outcome: .missed,
+            video: true, at: now, duration: nil, isSeen: false)
+        try await storage.commit([
+            .profile(alice, PersonID(high: 7, low: 1), Profile(name: "Alice")), .linked(phone, to: alice),
+            block(alice, person(1)), .keptInTouch(alice, bob, names: ["Alice", "Bob"], at: now),
+            .callLogged(call, of: alice), .report(report()),
+        ])
+        let browser = PushRegistration(kind: .web, endpoint: "https://push.example/secret", p256dh: "k", auth: "a")
+        try await storage.addPushEndpoint(browser, of: alice, device: carol, at: now)
+        try await storage.close()
+    }
+
+    @Test("a person gets everything held, by any of its devices' secrets, and nothing that is a secret")
+    func everything() async throws {
+        try await withDirectory { directory in
+            try await fill(directory)
+            try await TestServer.run(dataDirectory: directory) { server in
+                let place = try WHIPPlace(server)
+                for device in [alice, carol] {
+                    let answer = try await place.ask("GET", path, token: place.project.secret(of: device))
+                    #expect(answer.status == 200, "\(answer.text)")
+                    #expect(answer["Content-Type"] == "application/json")
+                    #expect(answer["Content-Disposition"]?.hasPrefix("attachment") == true)
+                    #expect(answer["Cache-Control"] == "no-store")
+                    #expect(answer["Access-Control-Allow-Origin"] == "*")
+                    #expect(!answer.text.contains("/secret"))
+                    for identity in [alice, bob, carol, person(1)] { #expect(!answer.text.contains("\(identity)")) }
+                    try check(answer.text, place.project)
+                }
+            }
+        }
+    }
+
+    private func check(_ text: String, _ project: Project) throws {
+        let held = try #require(try JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any])
+        func rows(_ name: String) throws -> [String: Any] {
+            let rows = try #require(held[name] as? [[String: Any]], "\(name)")
+            #expect(rows.count == 1, "\(name)")
+            return try #require(rows.first)
+        }
+        func id(_ identity: IdentityID) -> String { "\(project.personID(of: identity))" }
+        #expect(held["personId"] as? String == id(alice))
+        #expect((held["profile"] as? [String: Any])?["name"] as? String == "Alice")
+        #expect(try rows("devices")["deviceId"] as? String == id(carol))
+        #expect(try rows("blocked")["personId"] as? String == id(person(1)))
+        #expect(try rows("contacts")["name"] as? String == "Bob")
+        #expect(try rows("calls")["name"] as? String == "Bob \"B\"")
+        #expect(try rows("calls")["outcome"] as? String == "missed")
+        #expect(try rows("push")["service"] as? String == "push.example")
+        #expect(try rows("reports")["reason"] as? String == "rude")
+        #expect((held["openCalls"] as? [Any])?.isEmpty == true)
+    }
+
+    @Test("without a secret that proves somebody the answer is 401 with a code")
+    func refusals() async throws {
+        try await TestServer.run { server in
+            let place = try WHIPPlace(server)
+            let (none, forged) = (
+                try await place.ask("GET", path),
+                try await place.ask("GET", path, token: "a_" + String(repeating: "A", count: 43))
+            )
+            #expect((none.status, none.code) == (401, "token_malformed"))
+            #expect((forged.status, forged.code) == (401, "token_signature"))
+            #expect(forged["WWW-Authenticate"]?.hasPrefix("Bearer") == true)
+            let session = try await place.ask("GET", path, token: place.token())
+            #expect((session.status, session.code) == (401, "token_scope"))
+            // Nothing is held of somebody who never did anything, and that is said.
+            let stranger = try await place.ask("GET", path, token: place.project.secret(of: alice))
+            #expect(stranger.status == 200)
+            let user = place.project.makeUserToken(user: "alice", name: nil, now: Timestamp.wall)
+            #expect(try await place.ask("GET", path, token: user).status == 200)
+            #expect(try await place.ask("POST", path, token: user).status == 404)
+        }
+    }
+
+    @Test("pages of other origins may ask as the configuration says")
+    func origins() async throws {
+        try await TestServer.run({ $0.allowedOrigins = ["https://chat.example"] }) { server in
+            let place = try WHIPPlace(server)
+            let secret = place.project.secret(of: alice)
+            let mine = try await place.ask("GET", path, token: secret, ["Origin": "https://chat.example"])
+            #expect((mine.status, mine["Access-Control-Allow-Origin"]) == (200, "https://chat.example"))
+            let other = try await place.ask("GET", path, token: secret, ["Origin": "https://other.example"])
+            #expect((other.status, other.code) == (403, "forbidden_origin"))
+            #expect(other["Access-Control-Allow-Origin"] == nil)
+            let preflight = try await place.ask("OPTIONS", path, ["Origin": "https://chat.example"])
+            #expect(preflight.status == 204)
+            #expect(preflight["Access-Control-Allow-Headers"] == "Authorization")
+            #expect(try await place.ask("GET", path, token: secret).status == 200)
+        }
+    }
+
+    @Test("an address asks so often, and then waits")
+    func rate() async throws {
+        try await TestServer.run({ ($0.limits.helloBurst, $0.limits.hellosPerSecond) = (2, 1) }) { server in
+            let place = try WHIPPlace(server)
+            var answers: [WHIPPlace.Answer] = []
+            for _ in 0..<20 where answers.last?.status != 429 { answers.append(try await place.ask("GET", path)) }
+            #expect(answers.last?.code == "rate_limited")
+            #expect(answers.last?["Retry-After"] != nil)
+        }
+    }
+}
+
+extension Timestamp {
+    fileprivate static var wall: Timestamp { Timestamp(milliseconds: Int64(Date().timeIntervalSince1970 * 1000)) }
+}

@@ -1,0 +1,297 @@
+import Crypto
+import Foundation
+import NIOCore
+import Signaling
+import Testing
+import Wire
+
+@testable import Server
+
+/// Against servers on this machine that play the push services.
+@Suite("Pushes over real connections", .timeLimit(.minutes(2))) struct PushConnectionsTests {
+    private let certificate: TestCertificate
+
+    init() throws { certificate = try TestCertificate(["localhost", "push.example.org"]) }
+
+    private func request(_ host: String, _ port: Int) -> PushRequest {
+        PushRequest(host: host, port: port, path: "/x?y=%20z", headers: [("ttl", "5")], body: [1, 2, 3])
+    }
+
+    /// Connections that trust the test's authority; closed at the end.
+    private func withConnections<Result>(
+        allowsPrivate: Bool = true, trusts: Bool = true,
+        resolver: any PushResolver = ResolverDouble([["127.0.0.1"]]),
+        timeIsOver: @escaping @Sendable () async throws -> Void = { try await Task.sleep(for: .seconds(60)) },
+        _ body: (PushConnections) async throws -> Result
+    ) async throws -> Result {
+        let connections = PushConnections(
+            .init(
+                timeout: .seconds(60), allowsPrivateAddresses: allowsPrivate,
+                authorities: trusts ? certificate.authorities : nil, pause: { _ in try await timeIsOver() }),
+            resolver: resolver)
+        defer { certificate.remove() }
+        do {
+            let result = try await body(connections)
+            await connections.close()
+            return result
+        } catch {
+            await connections.close()
+            throw error
+        }
+    }
+
+    private func failure(_ body: () async throws -> PushAnswer) async -> PushFailure? {
+        do {
+            _ = try await body()
+            return nil
+        } catch {
+            return error as? PushFailure
+        }
+    }
+
+    @Test(
+        "the address that was checked is connected to, under the name that was asked for",
+        arguments: ["h2", "http/1.1"])
+    func pinning(version: String) async throws {
+        let service = try await PushServiceDouble.start(certificate, protocols: [version]) { _, _ in
+            .answer(429, headers: [("retry-after", "12")], body: "later")
+        }
+        let resolver = ResolverDouble([["127.0.0.1"], ["127.0.0.9"]])
+        try await withConnections(resolver: resolver) { connections in
+            for _ in 0..<3 {
+                let answer = try await connections.exchange(request("push.example.org", service.port))
+                #expect(answer == PushAnswer(status: 429, retryAfter: "12", body: Array("later".utf8)))
+            }
+        }
+        #expect(resolver.asked == 1, "nobody asks the name server again behind our back")
+        #expect(service.connections == 1, "connections are kept")
+        let received = try #require(service.requests.first)
+        #expect(received.method == "POST" && received.uri == "/x?y=%20z" && received.body == [1, 2, 3])
+        #expect(received["ttl"] == "5" && received.host == "push.example.org:\(service.port)")
+        #expect(received.isHTTP2 == (version == "h2"))
+        await service.stop()
+    }
+
+    @Test("a name that leads to this machine is refused before any connection")
+    func localhost() async throws {
+        let service = try await PushServiceDouble.start(certificate)
+        try await withConnections(allowsPrivate: false, resolver: SystemResolver()) { connections in
+            let failure = await failure { try await connections.exchange(request("localhost", service.port)) }
+            #expect(failure == .addressRefused("localhost"))
+        }
+        #expect(service.connections == 0)
+        await service.stop()
+    }
+
+    @Test(
+        "a name of which any address leads inside is refused",
+        arguments: [
+            ["127.0.0.1"], ["8.8.8.8", "127.0.0.1"], ["::ffff:10.0.0.1"], ["2607:f8b0::1", "fe80::1"], ["0.0.0.0"],
+        ])
+    func mixed(addresses: [String]) async throws {
+        try await withConnections(allowsPrivate: false, resolver: ResolverDouble([addresses])) { connections in
+            let failure = await failure { try await connections.exchange(request("push.example.org", 443)) }
+            #expect(failure == .addressRefused("push.example.org"))
+        }
+    }
+
+    @Test("after a failure the name is looked up, and judged, anew")
+    func lookedUpAgain() async throws {
+        let service = try await PushServiceDouble.start(certificate)
+        // Nothing listens there at that port.
+        let resolver = ResolverDouble([["127.0.0.77"], ["127.0.0.1"]])
+        try await withConnections(resolver: resolver) { connections in
+            let first = await failure { try await connections.exchange(request("push.example.org", service.port)) }
+            #expect(first != nil)
+            let answer = try await connections.exchange(request("push.example.org", service.port))
+            #expect(answer.status == 201)
+        }
+        #expect(resolver.asked == 2)
+        await service.stop()
+    }
+
+    @Test("another address is tried when the first does not answer")
+    func secondAddress() async throws {
+        let service = try await PushServiceDouble.start(certificate)
+        // Nothing listens there at that port.
+        try await withConnections(resolver: ResolverDouble([["127.0.0.77", "127.0.0.1"]])) { connections in
+            let answer = try await connections.exchange(request("push.example.org", service.port))
+            #expect(answer.status == 201)
+        }
+        await service.stop()
+    }
+
+    @Test("a name that nobody knows is said to be unknown")
+    func unknownName() async throws {
+        try await withConnections(resolver: SystemResolver()) { connections in
+            let failure = await failure { try await connections.exchange(request("nobody.invalid", 443)) }
+            #expect(failure == .nameUnknown("nobody.invalid"))
+        }
+    }
+
+    @Test("redirects are not followed", arguments: [301, 302, 307, 308])
+    func redirects(status: Int) async throws {
+        let target = try await PushServiceDouble.start(certificate)
+        let (port, resolver) = (target.port, ResolverDouble([["127.0.0.1"]]))
+        let service = try await PushServiceDouble.start(certificate) { _, _ in
+            .answer(status, headers: [("location", "https://push.example.org:\(port)/inside")])
+        }
+        try await withConnections(resolver: resolver) { connections in
+            let answer = try await connections.exchange(request("push.example.org", service.port))
+            #expect(answer.status == status && PushVerdict(web: answer) == .refused("status \(status)"))
+        }
+        #expect(target.connections == 0)
+        await service.stop()
+        await target.stop()
+    }
+
+    @Test(
+        "a certificate of nobody we trust, or for another name, ends it",
+        arguments: ["push.example.org", "other.example.org"])
+    func certificates(host: String) async throws {
+        let service = try await PushServiceDouble.start(certificate)
+        let isOurs = host == "push.example.org"
+        try await withConnections(trusts: !isOurs) { connections in
+            let failure = await failure { try await connections.exchange(request(host, service.port)) }
+            guard case .unreachable = failure else {
+                Issue.record("\(String(describing: failure))")
+                return
+            }
+        }
+        #expect(service.requests.isEmpty)
+        await service.stop()
+    }
+
+    @Test("a service that takes the push and says nothing is given up", arguments: ["h2", "http/1.1"])
+    func silence(version: String) async throws {
+        let service = try await PushServiceDouble.start(certificate, protocols: [version]) { _, _ in .silence }
+        try await withConnections(timeIsOver: {
+            try await PushSamples.eventually { service.requests.isEmpty ? "the push has not arrived" : nil }
+        }) { connections in
+            let failure = await failure { try await connections.exchange(request("push.example.org", service.port)) }
+            #expect(failure == .timedOut)
+        }
+        await service.stop()
+    }
+
+    @Test("an answer that never ends is given up, and counts by its status", arguments: ["h2", "http/1.1"])
+    func trickle(version: String) async throws {
+        let service = try await PushServiceDouble.start(certificate, protocols: [version]) { _, _ in .trickle(410) }
+        try await withConnections(timeIsOver: {
+            try await PushSamples.eventually { service.pieces < 50 ? "only \(service.pieces) bytes came" : nil }
+        }) { connections in
+            do {
+                let answer = try await connections.exchange(request("push.example.org", service.port))
+                #expect(answer.status == 410 && answer.body.count < PushAnswer.largestBody)
+            } catch {
+                // The time was over before the beginning was read, on a very busy machine.
+                #expect(error as? PushFailure == .timedOut)
+            }
+        }
+        await service.stop()
+    }
+
+    @Test("of an answer without end only the beginning is read", arguments: ["h2", "http/1.1"])
+    func flood(version: String) async throws {
+        let service = try await PushServiceDouble.start(certificate, protocols: [version]) { _, _ in .flood(400) }
+        try await withConnections { connections in
+            let answer = try await connections.exchange(request("push.example.org", service.port))
+            #expect(answer.status == 400 && answer.body.count == PushAnswer.largestBody)
+        }
+        await service.stop()
+    }
+
+    @Test("what waits for a service ends when the server stops")
+    func cancelling() async throws {
+        let service = try await PushServiceDouble.start(certificate) { _, _ in .silence }
+        try await withConnections { connections in
+            let port = service.port
+            let waiting = Task { try await connections.exchange(request("push.example.org", port)) }
+            try await PushSamples.eventually { service.requests.isEmpty ? "the push has not arrived" : nil }
+            waiting.cancel()
+            await #expect(throws: (any Error).self) { try await waiting.value }
+        }
+        await service.stop()
+    }
+
+    // MARK: The whole way
+
+    private func configuration(_ change: (inout ConfabConfiguration.Push) -> Void) -> ConfabConfiguration {
+        var configuration = ConfabConfiguration()
+        configuration.publicURL = "https://chat.example.org"
+        configuration.push.allowPrivateAddresses = true
+        configuration.push.authorities = certificate.authorities
+        change(&configuration.push)
+        return configuration
+    }
+
+    @Test("a browser's service that asks for patience gets the push again, signed, and only the browser reads it")
+    func webPush() async throws {
+        let (browser, key) = (BrowserDouble(), P256.Signing.PrivateKey())
+        let service = try await PushServiceDouble.start(certificate) { number, _ in
+            number == 0 ? .answer(503, headers: [("retry-after", "1")]) : .answer(201)
+        }
+        let configuration = configuration { $0.services = ["localhost:\(service.port)"] }
+        let endpoint = try PushServices(configuration.push).validate(
+            browser.registration("https://localhost:\(service.port)/push/abc"))
+        let directory = DirectoryDouble([PushSamples.identity: [endpoint]])
+        let time = ManualTime()
+        let sender = PushSender(
+            configuration, keys: PushKeys(web: key), directory: directory,
+            transport: PushConnections(
+                .init(timeout: .seconds(30), allowsPrivateAddresses: true, authorities: certificate.authorities)),
+            clock: time.clock, logger: PushSamples.silent)
+        let running = Task { try await sender.run() }
+        sender.send(PushSamples.notice(until: time.now + .seconds(45)), to: PushSamples.identity)
+        try await PushSamples.eventually { service.requests.count == 2 ? nil : "\(service.requests.count) requests" }
+        running.cancel()
+        try await running.value
+        let request = try #require(service.requests.last)
+        #expect(request.uri == "/push/abc" && request["ttl"] == "44")
+        let token = try ReadToken(vapid: request["authorization"], key: key.publicKey)
+        #expect(token.claims["aud"] as? String == "https://localhost:\(service.port)")
+        #expect(token.claims["sub"] as? String == "https://chat.example.org")
+        #expect(try browser.open(request.body).text.contains(PushSamples.callText))
+        await service.stop()
+        certificate.remove()
+    }
+
+    @Test("Apple's service gets a call over HTTP/2, and a device that is gone is forgotten")
+    func apns() async throws {
+        let key = PushSamples.apnsKey()
+        let gone = String(repeating: "0b", count: 32)
+        let service = try await PushServiceDouble.start(certificate, protocols: ["h2"]) { _, request in
+            request.uri.hasSuffix(gone)
+                ? .answer(410, body: "{\"reason\":\"Unregistered\",\"timestamp\":1800000000000}") : .answer(200)
+        }
+        let configuration = configuration { $0.apnsServer = "https://localhost:\(service.port)" }
+        let endpoints = try [PushSamples.device, gone].map {
+            try PushEndpoint(PushRegistration(kind: .apns, endpoint: $0, sandbox: true))
+        }
+        let directory = DirectoryDouble([PushSamples.identity: endpoints])
+        let time = ManualTime()
+        let sender = PushSender(
+            configuration, keys: PushKeys(web: .init(), apns: key), directory: directory, logger: PushSamples.silent
+        ) { time.now }
+        let running = Task { try await sender.run() }
+        sender.send(PushSamples.notice(until: time.now + .seconds(45)), to: PushSamples.identity)
+        try await PushSamples.eventually {
+            let removed = await directory.removed.count
+            return service.requests.count == 2 && removed == 1 ? nil : "\(service.requests.count), \(removed) removed"
+        }
+        running.cancel()
+        try await running.value
+        let request = try #require(service.requests.first { $0.uri == "/3/device/\(PushSamples.device)" })
+        #expect(request.isHTTP2 && request.method == "POST")
+        #expect(request["apns-topic"] == "org.example.chat.voip" && request["apns-push-type"] == "voip")
+        #expect(request["apns-priority"] == "10" && request["apns-expiration"] == "1800000045")
+        let token = try ReadToken(
+            String(try #require(request["authorization"]).dropFirst("bearer ".count)), key: key.key.publicKey)
+        #expect(token.claims["iat"] as? Int == 1_800_000_000 && token.header["kid"] as? String == "ABC123DEFG")
+        let payload = try JSONSerialization.jsonObject(with: Data(request.body)) as? [String: String]
+        #expect(payload == ["type": "call", "callId": PushSamples.callText, "kind": "incoming"])
+        #expect(await directory.removed == [endpoints[1]])
+        await service.stop()
+        certificate.remove()
+    }
+}

@@ -1,0 +1,262 @@
+import Crypto
+import Foundation
+import NIOConcurrencyHelpers
+import Signaling
+import Testing
+import Wire
+
+@testable import Server
+
+/// The sender's rules, without sockets and with time that moves when somebody waits.
+@Suite("Sending pushes", .timeLimit(.minutes(2))) struct PushSenderTests {
+    private let browser = BrowserDouble()
+    private let time = ManualTime()
+    private let webKey = P256.Signing.PrivateKey()
+    private let apnsKey = PushSamples.apnsKey()
+
+    private func endpoint(_ path: String = "/x") throws -> PushEndpoint {
+        try PushEndpoint(browser.registration("https://push.example.org" + path))
+    }
+
+    private func device() throws -> PushEndpoint {
+        try PushEndpoint(PushRegistration(kind: .apns, endpoint: PushSamples.device))
+    }
+
+    private func sender(
+        _ transport: TransportDouble, _ directory: DirectoryDouble = DirectoryDouble(),
+        change: (inout ConfabConfiguration) -> Void = { _ in }
+    ) -> PushSender {
+        var configuration = ConfabConfiguration()
+        configuration.push.services = ["push.example.org"]
+        change(&configuration)
+        return PushSender(
+            configuration, keys: PushKeys(web: webKey, apns: apnsKey), directory: directory, transport: transport,
+            clock: time.clock, logger: PushSamples.silent)
+    }
+
+    private func job(_ kind: PushNotice.Kind = .incoming, for duration: Duration = .seconds(45)) -> PushJob {
+        PushJob(PushSamples.notice(kind, until: time.now + duration), to: PushSamples.identity)
+    }
+
+    @Test("a browser gets a message that says which call and what of it, for as long as it rings")
+    func webRequest() async throws {
+        let transport = TransportDouble { _, _ in PushAnswer(status: 201, retryAfter: nil) }
+        let sender = sender(transport)
+        #expect(await sender.deliver(job(for: .milliseconds(44_001)), to: try endpoint("/a?b=c")) == .sent)
+        let request = try #require(await transport.requests.first)
+        #expect(request.host == "push.example.org" && request.port == 443 && request.path == "/a?b=c")
+        #expect(request["ttl"] == "45" && request["urgency"] == "high" && request["topic"] == PushSamples.callText)
+        #expect(request["content-encoding"] == "aes128gcm")
+        let token = try ReadToken(vapid: request["authorization"], key: webKey.publicKey)
+        #expect(token.claims["aud"] as? String == "https://push.example.org")
+        let text = try browser.open(request.body).text
+        #expect(text == "{\"type\":\"call\",\"callId\":\"\(PushSamples.callText)\",\"kind\":\"incoming\"}")
+    }
+
+    @Test("Apple gets a call as its own kind of push, under a token of ours")
+    func apnsRequest() async throws {
+        let transport = TransportDouble { _, _ in PushAnswer(status: 200, retryAfter: nil) }
+        let sender = sender(transport)
+        #expect(await sender.deliver(job(), to: try device()) == .sent)
+        let request = try #require(await transport.requests.first)
+        #expect(request.host == "api.push.apple.com" && request.path == "/3/device/\(PushSamples.device)")
+        #expect(request["apns-topic"] == "org.example.chat.voip" && request["apns-push-type"] == "voip")
+        #expect(request["apns-priority"] == "10" && request["apns-expiration"] == "1800000045")
+        let token = try #require(request["authorization"])
+        _ = try ReadToken(String(token.dropFirst("bearer ".count)), key: apnsKey.key.publicKey)
+        #expect(request.body.count <= APNS.largestPayload)
+        #expect(String(decoding: request.body, as: UTF8.self).contains(PushSamples.callText))
+    }
+
+    @Test("an app is told of a call that comes and of nothing else, or its system would end it")
+    func appsHearOfCallsOnly() async throws {
+        let transport = TransportDouble { _, _ in PushAnswer(status: 200, retryAfter: nil) }
+        let sender = sender(transport)
+        #expect(await sender.deliver(job(.over), to: try device()) == .untold)
+        #expect(await sender.deliver(job(.missed), to: try device()) == .untold)
+        #expect(await transport.requests.isEmpty)
+    }
+
+    @Test("an endpoint that is dead is removed", arguments: [404, 410])
+    func deadBrowser(status: Int) async throws {
+        let endpoint = try endpoint()
+        let directory = DirectoryDouble([PushSamples.identity: [endpoint]])
+        let transport = TransportDouble { _, _ in PushAnswer(status: status, retryAfter: nil) }
+        #expect(await sender(transport, directory).deliver(job(), to: endpoint) == .removed)
+        #expect(await directory.removed == [endpoint])
+    }
+
+    @Test(
+        "a device that Apple knows no more is removed, one that Apple takes for another app's is not",
+        arguments: [
+            (400, "BadDeviceToken", PushOutcome.removed), (410, "Unregistered", .removed),
+            (410, "ExpiredToken", .removed),
+            (400, "DeviceTokenNotForTopic", .failed), (403, "InvalidProviderToken", .failed), (404, "BadPath", .failed),
+            (413, "PayloadTooLarge", .failed),
+        ])
+    func deadApp(status: Int, reason: String, outcome: PushOutcome) async throws {
+        let device = try device()
+        let directory = DirectoryDouble([PushSamples.identity: [device]])
+        let transport = TransportDouble { _, _ in
+            PushAnswer(status: status, retryAfter: nil, body: Array("{\"reason\":\"\(reason)\"}".utf8))
+        }
+        #expect(await sender(transport, directory).deliver(job(), to: device) == outcome)
+        #expect(await directory.removed == (outcome == .removed ? [device] : []))
+        #expect(await transport.requests.count == 1)
+    }
+
+    @Test("what is refused for good is not tried again", arguments: [301, 302, 307, 308, 400, 401, 403, 413])
+    func refused(status: Int) async throws {
+        let transport = TransportDouble { _, _ in PushAnswer(status: status, retryAfter: "1") }
+        #expect(await sender(transport).deliver(job(), to: try endpoint()) == .failed)
+        #expect(await transport.requests.count == 1)
+    }
+
+    @Test("a service that is busy is asked again when it says, and later each time")
+    func retrying() async throws {
+        let transport = TransportDouble { number, _ in
+            switch number {
+            case 0: PushAnswer(status: 429, retryAfter: "7")
+            case 1: PushAnswer(status: 503, retryAfter: nil)
+            case 2: throw PushFailure.timedOut
+            default: PushAnswer(status: 201, retryAfter: nil)
+            }
+        }
+        #expect(await sender(transport).deliver(job(), to: try endpoint()) == .sent)
+        #expect(time.pauses == [.seconds(7), .seconds(2), .seconds(4)])
+        let ttls = await transport.requests.map { $0["ttl"] }
+        #expect(ttls == ["45", "38", "36", "32"])
+    }
+
+    @Test(
+        "nothing is tried again once nobody rings any more",
+        arguments: [nil, "3600", "99999999999999999999", "-5", "x"])
+    func expiry(retryAfter: String?) async throws {
+        let transport = TransportDouble { _, _ in PushAnswer(status: 503, retryAfter: retryAfter) }
+        let start = time.now
+        #expect(await sender(transport).deliver(job(), to: try endpoint()) == .expired)
+        #expect(time.now < start + .seconds(45))
+        #expect(await transport.requests.count == (retryAfter == "3600" ? 1 : 6), "after 1, 2, 4, 8 and 16 s")
+        #expect(await sender(transport).deliver(job(for: .zero), to: try endpoint()) == .expired)
+    }
+
+    @Test("a notice that lives longer is given up after some tries")
+    func exhaustion() async throws {
+        let transport = TransportDouble { _, _ in throw PushFailure.unreachable("down") }
+        #expect(await sender(transport).deliver(job(.missed, for: .seconds(86400)), to: try endpoint()) == .failed)
+        #expect(await transport.requests.count == PushRetries.most + 1)
+    }
+
+    @Test("a token that Apple calls expired is replaced, once")
+    func expiredToken() async throws {
+        let transport = TransportDouble { number, _ in
+            number == 1 || number > 2
+                ? PushAnswer(status: 403, retryAfter: nil, body: Array("{\"reason\":\"ExpiredProviderToken\"}".utf8))
+                : PushAnswer(status: 200, retryAfter: nil)
+        }
+        let sender = sender(transport)
+        #expect(await sender.deliver(job(), to: try device()) == .sent)
+        time.advance(by: .seconds(30 * 60))
+        #expect(await sender.deliver(job(), to: try device()) == .sent)
+        let tokens = await transport.requests.map { $0["authorization"] }
+        #expect(tokens.count == 3 && tokens[0] == tokens[1] && tokens[1] != tokens[2])
+        time.advance(by: .seconds(30 * 60))
+        #expect(await sender.deliver(job(), to: try device()) == .failed, "not for ever")
+        #expect(await transport.requests.count == 5)
+    }
+
+    @Test("an address that leads inside is refused for good, and a kept endpoint is judged anew")
+    func notAllowedAnyMore() async throws {
+        let transport = TransportDouble { _, request in throw PushFailure.addressRefused(request.host) }
+        #expect(await sender(transport).deliver(job(), to: try endpoint()) == .failed)
+        #expect(await transport.requests.count == 1)
+        let strict = sender(transport) { $0.push.services = ["other.example.org"] }
+        #expect(await strict.deliver(job(), to: try endpoint()) == .failed)
+        #expect(await transport.requests.count == 1)
+    }
+
+    @Test("a notice goes to every device of the person")
+    func everyDevice() async throws {
+        let endpoints = [try endpoint("/1"), try endpoint("/2"), try device()]
+        let directory = DirectoryDouble([PushSamples.identity: endpoints])
+        let transport = TransportDouble { _, _ in PushAnswer(status: 200, retryAfter: nil) }
+        let sender = sender(transport, directory)
+        let running = Task { try await sender.run() }
+        sender.send(PushSamples.notice(until: time.now + .seconds(45)), to: PushSamples.identity)
+        sender.send(PushSamples.notice(until: time.now + .seconds(45)), to: IdentityID(high: 9, low: 9))
+        try await PushSamples.eventually {
+            let paths = Set(await transport.requests.map(\.path))
+            return paths.count == 3 ? nil : "only \(paths) were sent to"
+        }
+        running.cancel()
+        try await running.value
+        #expect(await transport.isClosed)
+    }
+
+    @Test("a newer notice of a call waits for the one under way, and ends what would be tried again")
+    func order() async throws {
+        let endpoint = try endpoint()
+        let directory = DirectoryDouble([PushSamples.identity: [endpoint]])
+        let gate = Once<Bool>()
+        let transport = TransportDouble { number, _ in
+            if number == 0 { _ = await gate.value() }
+            return PushAnswer(status: number == 0 ? 503 : 201, retryAfter: nil)
+        }
+        let sender = sender(transport, directory)
+        let running = Task { try await sender.run() }
+        let expires = time.now + .seconds(45)
+        sender.send(PushSamples.notice(until: expires), to: PushSamples.identity)
+        try await PushSamples.eventually { await transport.requests.count == 1 ? nil : "the first is not under way" }
+        sender.send(PushSamples.notice(.over, until: expires), to: PushSamples.identity)
+        sender.send(PushSamples.notice(.missed, until: expires), to: PushSamples.identity)
+        gate.settle(true)
+        try await PushSamples.eventually {
+            let last = await transport.requests.last.map { try? browser.open($0.body).text }
+            return last??.contains("missed") == true ? nil : "the last is \(last as Any)"
+        }
+        let kinds = try await transport.requests.map { try browser.open($0.body).text }
+        #expect(kinds.first?.contains("incoming") == true)
+        #expect(kinds.filter { $0.contains("incoming") }.count <= 2, "a try that began before the end was known")
+        running.cancel()
+        try await running.value
+    }
+
+    @Test("requests at a time and notices waiting are bounded, and one slow service leaves room for others")
+    func bounds() async throws {
+        let gate = NIOLockedValueBox<[Once<Bool>]>([])
+        let now = NIOLockedValueBox((current: 0, most: 0))
+        let transport = TransportDouble { _, request in
+            let isSlow = request.host == "push.example.org"
+            if isSlow { now.withLockedValue { $0 = ($0.current + 1, max($0.most, $0.current + 1)) } }
+            let turn = Once<Bool>()
+            gate.withLockedValue { $0.append(turn) }
+            _ = await turn.value()
+            if isSlow { now.withLockedValue { $0.current -= 1 } }
+            return PushAnswer(status: isSlow ? 201 : 200, retryAfter: nil)
+        }
+        let slow = try (0..<10).map { try endpoint("/\($0)") }
+        let other = IdentityID(high: 7, low: 7)
+        let directory = DirectoryDouble([PushSamples.identity: slow, other: [try device()]])
+        let sender = sender(transport, directory) {
+            $0.push.concurrency = 4
+            $0.push.queue = 3
+        }
+        let running = Task { try await sender.run() }
+        let expires = time.now + .seconds(45)
+        sender.send(PushSamples.notice(until: expires), to: PushSamples.identity)
+        try await PushSamples.eventually { now.withLockedValue { $0.current == 2 ? nil : "\($0) under way" } }
+        for _ in 0..<5 { sender.send(PushSamples.notice(until: expires), to: other) }
+        try await PushSamples.eventually {
+            await transport.requests.contains { $0.host == APNS.host } ? nil : "the other service waits"
+        }
+        try await PushSamples.eventually {
+            for turn in gate.withLockedValue({ $0 }) { turn.settle(true) }
+            let count = await transport.requests.count { $0.host == "push.example.org" }
+            return count == 10 ? nil : "\(count) were sent"
+        }
+        #expect(now.withLockedValue { $0.most } == 2)
+        #expect(await transport.requests.count { $0.host == APNS.host } <= 2, "the queue holds three")
+        running.cancel()
+        try await running.value
+    }
+}

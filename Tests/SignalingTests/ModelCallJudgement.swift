@@ -1,0 +1,98 @@
+import Signaling
+import Wire
+
+/// What must hold after every event.
+extension CallWorld {
+    func judge() {
+        if stage.archive.openCalls.count != stage.hub.callCount {
+            fail("\(stage.hub.callCount) calls, and \(stage.archive.openCalls.count) stored as open")
+        }
+        let open = stage.archive.openCalls.values.sorted { $0.id < $1.id }
+        for call in open { judge(call) }
+        judgePeople(open)
+        for device in devices where device.isLive { judge(device) }
+        judgeEnds()
+    }
+
+    /// Nobody rings for ever, and nobody waits for ever for the other to come in.
+    private func judge(_ call: StoredCall) {
+        guard let acceptedAt = call.acceptedAt else {
+            if call.ringsUntil <= now { fail("\(call.id) rings too long") }
+            for device in devices where device.guest.person == call.callee && device.isLive && device.isPresent {
+                if !device.rings.contains(call.id) { fail("\(call.id) does not ring on \(name(device))") }
+            }
+            return
+        }
+        let holders = devices.filter { $0.isLive && $0.active == call.id }
+        for person in [call.caller, call.callee] where holders.count(where: { $0.guest.person == person }) > 1 {
+            fail("\(call.id) is on two devices of \(name(person))")
+        }
+        for device in holders where device.guest.places.contains(call.session) {
+            entered[call.id, default: []].insert(device.guest.person)
+        }
+        // Somebody whose device is not there is given up after a while, and so is who does not go in.
+        let since = max(acceptedAt, restartedAt)
+        let patience = rules.joinTimeout + (acceptedAt < restartedAt ? rules.resumeGrace : .zero)
+        if since + patience < now, entered[call.id]?.count != 2 { fail("\(call.id) waits too long for its two") }
+        for person in [call.caller, call.callee] where since + rules.resumeGrace < now {
+            let isAwaited = ghosts.contains { $0.person == person && $0.call == call.id && now < $0.until }
+            let mayReturn =
+                isAwaited
+                || devices.contains { device in
+                    device.guest.person == person && device.active == call.id
+                        && (device.isLive || device.droppedAt.map { now < $0 + rules.resumeGrace } ?? false)
+                }
+            if !mayReturn { fail("\(name(person)) is in \(call.id) and nowhere") }
+        }
+    }
+
+    /// Nobody is connected twice, in calls or in a call and a chat; and at most two calls have to do with anybody.
+    private func judgePeople(_ open: [StoredCall]) {
+        var all: [IdentityID: Int] = [:]
+        var engaged: [IdentityID: Int] = [:]
+        for call in open {
+            for person in [call.caller, call.callee] {
+                all[person, default: 0] += 1
+                if call.acceptedAt != nil || person == call.caller { engaged[person, default: 0] += 1 }
+            }
+        }
+        for (person, count) in engaged where count > 1 { fail("\(name(person)) is in \(count) calls") }
+        for (person, count) in all where count > 2 { fail("\(count) calls have to do with \(name(person))") }
+        for device in devices where device.isLive && device.guest.match != nil {
+            if engaged[device.guest.person] != nil { fail("\(name(device)) chats and is in a call") }
+        }
+    }
+
+    /// A device believes only what is so.
+    private func judge(_ device: Device) {
+        for call in device.rings {
+            let open = stage.archive.openCalls[call]
+            if open == nil || open?.acceptedAt != nil { fail("\(call) rings on \(name(device)), and should not") }
+        }
+        if let call = device.outgoing {
+            let open = stage.archive.openCalls[call]
+            if open == nil || open?.acceptedAt != nil { fail("\(name(device)) believes that \(call) rings there") }
+        }
+        if let call = device.active, stage.archive.openCalls[call] == nil {
+            fail("\(name(device)) believes to be in \(call)")
+        }
+    }
+
+    /// One end for each of the two, and none for calls that became one.
+    private func judgeEnds() {
+        for call in over.keys where !merged.contains(call) {
+            if logged[call]?.count != 2 { fail("\(call) is over for \(logged[call]?.count ?? 0) of two") }
+        }
+        for call in merged where logged[call] != nil { fail("\(call) was merged, and is in a log") }
+        // What is long over is not looked at again.
+        if over.count > 50 {
+            for (call, at) in over where at + .seconds(60) < now {
+                over[call] = nil
+                entered[call] = nil
+                logged[call] = nil
+                merged.remove(call)
+                if !devices.contains(where: { $0.held.contains(call) }) { stored[call] = nil }
+            }
+        }
+    }
+}

@@ -1,0 +1,252 @@
+import Signaling
+import Testing
+import Wire
+
+/// One person on several devices.
+@Suite struct PresenceDeviceTests {
+    private let stage = Stage()
+
+    /// A person with two devices, of which the second was linked.
+    private func linked() throws -> (ada: Guest, phone: Guest) {
+        let (ada, phone) = (stage.arrive(), stage.arrive())
+        ada.appear("Ada")
+        phone.useLink(try #require(ada.linkCode()), label: "Phone")
+        phone.arrive()
+        phone.appear()
+        ada.take()
+        phone.take()
+        return (ada, phone)
+    }
+
+    @Test func aDeviceThatSaysTheCodeComesBackAsThePerson() throws {
+        let (ada, phone) = (stage.arrive(), stage.arrive())
+        let tab = stage.arrive(phone.identity)
+        ada.appear("Ada")
+        let code = try #require(ada.linkCode())
+        #expect(code.count == 9)
+        let answer = phone.useLink(code, label: " My  phone ")
+        guard case .presence(.linked(let told))? = answer else {
+            Issue.record("\(String(describing: answer))")
+            return
+        }
+        #expect(told.person == stage.person(ada))
+        #expect(phone.closeCode == .replaced)
+        #expect(phone.refusals.map(\.code) == [.replaced])
+        #expect(tab.closeCode == .replaced, "it is the same device")
+        phone.arrive()
+        #expect(phone.appear()?.own?.name == "Ada")
+        let devices = try #require(ada.devices)
+        #expect(devices.map(\.label) == ["First device", "My phone"])
+        #expect(devices.map(\.current) == [true, false])
+        #expect(devices.map(\.present) == [true, true])
+        #expect(devices.map(\.linkedAt) == [nil, stage.now])
+        #expect(phone.devices?.map(\.current) == [false, true])
+    }
+
+    @Test func aLinkSurvivesARestart() throws {
+        let (ada, phone) = try linked()
+        stage.restart()
+        phone.arrive()
+        #expect(phone.appear()?.own?.person == stage.project.personID(of: ada.identity))
+        #expect(phone.devices?.count == 2)
+    }
+
+    @Test func blocksOfTheDeviceBecomeThePersons() throws {
+        let (ada, phone, eve) = (stage.arrive(), stage.arrive(), stage.arrive())
+        for guest in [ada, phone, eve] { guest.appear() }
+        phone.block(person: stage.person(eve))
+        phone.useLink(try #require(ada.linkCode()))
+        #expect(eve.find(stage.person(ada))?.errorCode == .notFound)
+        #expect(ada.blockedPeople?.map(\.id) == [stage.person(eve)])
+        stage.restart()
+        ada.arrive()
+        #expect(ada.blockedPeople?.count == 1)
+    }
+
+    @Test func twoDevicesOfOnePersonAreOneInTheListAndNotInTheirOwn() throws {
+        let (ada, phone) = try linked()
+        ada.move(52.5, 13.4)
+        let ben = stage.nearby("Ben", 52.5, 13.4)
+        #expect(ben.watch()?.names == ["Ada"])
+        #expect(phone.watch()?.names == ["Ben"])
+        ada.drop()
+        #expect(ben.watch()?.names == ["Ada"], "the other device is still here")
+        phone.drop()
+        #expect(ben.watch()?.names == [])
+    }
+
+    // MARK: Codes
+
+    @Test func aCodeIsUnderstoodAsPeopleTypeIt() throws {
+        let ada = stage.arrive()
+        ada.appear()
+        for spelling in [
+            { $0.lowercased() }, { $0.filter { $0 != "-" } }, { " \($0) " }, { $0.replacing("0", with: "o") },
+            { $0.replacing("1", with: "l") }, { $0.replacing("1", with: "I") },
+        ] as [(String) -> String] {
+            let phone = stage.arrive()
+            let code = try #require(ada.linkCode())
+            #expect(phone.useLink(spelling(code))?.presence != nil, "\(code)")
+            ada.ask(.presence(.unlink(OfDevice(device: stage.project.personID(of: phone.identity)))))
+        }
+    }
+
+    @Test func aCodeIsGoodOnceForFiveMinutesAndOnlyTheLastOne() throws {
+        let ada = stage.arrive()
+        ada.appear()
+        let devices = (0..<4).map { _ in stage.arrive() }
+        let first = try #require(ada.linkCode())
+        let second = try #require(ada.linkCode())
+        #expect(devices[0].useLink(first)?.errorCode == .linkInvalid, "a new one voids the old")
+        #expect(devices[0].useLink(second)?.presence != nil)
+        #expect(devices[1].useLink(second)?.errorCode == .linkInvalid, "it is used")
+        let third = try #require(ada.linkCode())
+        stage.pass(.milliseconds(299_999))
+        #expect(devices[1].useLink(third)?.presence != nil)
+        let fourth = try #require(ada.linkCode())
+        stage.pass(.seconds(300))
+        #expect(devices[2].useLink(fourth)?.errorCode == .linkInvalid, "it is too old")
+    }
+
+    @Test func theDeviceThatShowsACodeMayBeClosedMeanwhile() throws {
+        let (ada, phone) = (stage.arrive(), stage.arrive())
+        ada.appear("Ada")
+        let code = try #require(ada.linkCode())
+        ada.leave()
+        stage.pass(.seconds(200))
+        #expect(phone.useLink(code)?.presence != nil)
+        phone.arrive()
+        #expect(phone.appear()?.own?.name == "Ada")
+        phone.leave()
+        stage.pass(.seconds(3600))
+        #expect(stage.hub.personCount == 0)
+    }
+
+    @Test(arguments: ["", "-", "ABCD-EFGH", "ABCD-EFG", "ABCD-EFGU", "ABCDEFGHJ", "🐙🐙🐙🐙🐙🐙🐙🐙", "abcd\u{0}efg"])
+    func whatIsNoCodeLinksNothing(code: String) {
+        let phone = stage.arrive()
+        #expect(phone.useLink(code)?.errorCode == .linkInvalid)
+        #expect(phone.socket != nil)
+    }
+
+    @Test func guessingIsLimitedByAddress() throws {
+        let ada = stage.arrive()
+        ada.appear()
+        let code = try #require(ada.linkCode())
+        let eve = stage.arrive(address: "203.0.113.7")
+        for _ in 0..<10 { #expect(eve.useLink("0000-0000")?.errorCode == .linkInvalid) }
+        let other = stage.arrive(address: "203.0.113.7")
+        guard case .error(let refusal)? = other.useLink(code) else {
+            Issue.record("another identity guesses on")
+            return
+        }
+        #expect(refusal.error.code == .rateLimited)
+        #expect(refusal.error.retryAfter == .seconds(6))
+        #expect(stage.arrive(address: "203.0.113.8").useLink(code)?.presence != nil)
+    }
+
+    @Test func whoCannotBeLinkedIsToldWhy() throws {
+        let (ada, phone) = try linked()
+        let (ben, carol) = (stage.arrive(), stage.arrive())
+        ben.appear()
+        #expect(ada.useLink(try #require(ada.linkCode()))?.errorCode == .linkInvalid, "oneself")
+        #expect(phone.useLink(try #require(ben.linkCode()))?.errorCode == .linkInvalid, "linked already")
+        #expect(ada.useLink(try #require(ben.linkCode()))?.errorCode == .linkInvalid, "has devices of its own")
+        #expect(carol.useLink(try #require(ben.linkCode()), label: "a\nb")?.errorCode == .invalidName)
+        #expect(ada.devices?.count == 2)
+    }
+
+    @Test func devicesAreBounded() throws {
+        let stage = Stage { $0.devicesPerPerson = 3 }
+        let ada = stage.arrive()
+        ada.appear()
+        for _ in 0..<2 { #expect(stage.arrive().useLink(try #require(ada.linkCode()))?.presence != nil) }
+        #expect(ada.ask(.presence(.link))?.errorCode == .linkInvalid)
+        #expect(ada.devices?.count == 3)
+    }
+
+    // MARK: Unlinking
+
+    @Test func anUnlinkedDeviceIsItselfAgain() throws {
+        let (ada, phone) = try linked()
+        let device = stage.project.personID(of: phone.identity)
+        let code = try #require(phone.linkCode())
+        #expect(ada.ask(.presence(.unlink(OfDevice(device: device))))?.type == "ok")
+        #expect(phone.take().contains(.presence(.unlinked)))
+        #expect(phone.closeCode == .replaced)
+        phone.arrive()
+        #expect(phone.appear()?.own?.person == device)
+        #expect(phone.useLink(code)?.errorCode == .linkInvalid, "what it asked for before is void")
+        #expect(ada.devices?.count == 1)
+    }
+
+    @Test func theFirstDeviceMayGoAndTheOthersStay() throws {
+        let (ada, phone) = try linked()
+        let id = stage.person(ada)
+        #expect(phone.ask(.presence(.unlink(OfDevice(device: id))))?.type == "ok")
+        #expect(ada.closeCode == .replaced)
+        let before = ada.identity
+        ada.arrive()
+        #expect(ada.identity != before)
+        #expect(ada.appear()?.own?.person != id)
+        #expect(phone.devices?.map(\.label) == ["Phone"])
+        #expect(phone.set(visible: true)?.own?.person == id)
+        stage.restart()
+        phone.arrive()
+        phone.appear()
+        #expect(phone.devices?.map(\.label) == ["Phone"])
+        let last = stage.project.personID(of: phone.identity)
+        #expect(phone.ask(.presence(.unlink(OfDevice(device: last))))?.errorCode == .notPermitted)
+    }
+
+    @Test func aDeviceMayUnlinkItself() throws {
+        let (_, phone) = try linked()
+        phone.ask(.presence(.unlink(OfDevice(device: stage.project.personID(of: phone.identity)))))
+        #expect(phone.closeCode == .replaced)
+    }
+
+    @Test func theOnlyDeviceCannotBeUnlinked() {
+        let ada = stage.arrive()
+        ada.appear()
+        #expect(ada.ask(.presence(.unlink(OfDevice(device: stage.person(ada)))))?.errorCode == .notPermitted)
+        #expect(ada.socket != nil)
+    }
+
+    // MARK: Deleting
+
+    @Test func whoIsDeletedIsGoneEverywhere() throws {
+        let (ada, phone) = try linked()
+        ada.move(52.5, 13.4)
+        let ben = stage.nearby("Ben", 52.5, 13.4)
+        let id = stage.person(ada)
+        #expect(ben.watch()?.names == ["Ada"])
+        ada.watch()
+        let code = try #require(ada.linkCode())
+        #expect(phone.ask(.presence(.delete))?.type == "ok")
+        for guest in [ada, phone] {
+            #expect(guest.take().contains(.presence(.deleted)))
+            #expect(guest.closeCode == .replaced)
+        }
+        stage.pass(.seconds(1))
+        #expect(ben.takeChanges().map(\.gone) == [[id]])
+        #expect(ben.find(id)?.errorCode == .notFound)
+        #expect(stage.arrive().useLink(code)?.errorCode == .linkInvalid)
+        #expect(stage.changes.last == .deleted(ada.person))
+        let person = ada.person
+        for guest in [ada, phone] {
+            guest.arrive()
+            #expect(guest.appear()?.own?.person != id, "its secret proves nobody any more")
+        }
+        #expect(ada.person != person)
+        #expect(ada.devices?.count == 1)
+    }
+
+    @Test func whoIsDeletedLeavesNothingBehindInMemory() {
+        let (ada, ben, _) = stage.pair()
+        ada.appear()
+        ada.ask(.presence(.delete))
+        #expect(ben.takeEnds() == [.partnerLeft])
+        #expect(stage.hub.personCount == 1)
+        #expect(stage.hub.matchCount == 0)
+    }
+}

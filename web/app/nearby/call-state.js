@@ -1,0 +1,214 @@
+// Calls, as the page's machine sees them: what rings, what is spoken in, what waits for the camera. Pure.
+//
+// Invariant: camera and microphone are open only while something wants them, a wish or a call that is not just ringing here.
+import { changeKeeping, keepingOf } from '../keep.js';
+
+/** @typedef {import('./types.js').State} State */
+/** @typedef {import('./types.js').Event} Event */
+/** @typedef {import('./types.js').Effect} Effect */
+/** @typedef {import('./types.js').Step} Step */
+/** @typedef {import('./types.js').Line} Line */
+/** @typedef {import('./types.js').Media} Media */
+/** @typedef {import('./types.js').Wish} Wish */
+/** @typedef {import('./types.js').Person} Person */
+
+/** How long the sentence about a call that ended stays, unless something else is said. */
+const overTime = 60_000;
+/** Good news stays this long in the status line. */
+export const passingTime = 5_000;
+
+/** @param {State} state @returns {Step} */
+const unchanged = (state) => [state, []];
+
+/**
+ * The call one is in or makes. Of two the newer: the older is about to be told its end.
+ * @param {State} state @returns {Line | null}
+ */
+export function currentCall({ calls }) {
+  return calls.filter(({ state }) => state !== 'incoming').at(-1) ?? null;
+}
+
+/**
+ * The call that rings here.
+ * @param {State} state @returns {Line | null}
+ */
+export function incomingCall({ calls }) {
+  return calls.find(({ state }) => state === 'incoming') ?? null;
+}
+
+/**
+ * Whoever one is with, or about to be: also before there is a call.
+ * @param {State} state @returns {Person | null}
+ */
+export function companion(state) {
+  return currentCall(state)?.person ?? (state.wish?.is === 'dial' ? state.wish.person : null);
+}
+
+/** @type {import('./types.js').Handlers} */
+export const callHandlers = {
+  call: (state, { person, video }) => dial(state, person, video),
+  accept: (state, { line, video }) => answer(state, line, video),
+  decline: (state, { line }) => decline(state, line),
+  cancel: (state) => hangUp(state),
+  end: (state) => hangUp(state),
+  mute: (state) => [{ ...state, muted: !state.muted }, [{ do: 'mute', on: !state.muted }]],
+  camera: (state) => toggleCamera(state),
+  switchCamera: (state) => [state, [{ do: 'switchCamera' }]],
+  keep: (state, { callId }) => keep(state, callId),
+  callAgain: (state, { video }) => (state.over ? dial(state, state.over.person, video ?? state.over.video) : unchanged(state)),
+
+  mediaOn: (state, { camera }) => mediaOn(state, camera),
+  mediaFailed: (state, { why }) => mediaFailed(state, why),
+  mediaLost: (state) => mediaFailed({ ...state, cameraOff: true }, 'lost'),
+
+  callNews: (state, { call }, now) => callNews(state, call, now),
+  callOver: (state, event) => callOver(state, event),
+  callRefused: (state, event) => callRefused(state, event),
+  sound: (state, { line, silent }) => [{ ...state, calls: changed(state.calls, line, { silent }) }, []],
+  ringSilent: (state, { silent }) => [{ ...state, ringSilent: silent }, []],
+  overPassed: (state, { callId }) => [state.over?.callId === callId ? { ...state, over: null } : state, []],
+
+  contactAsked: (state, { callId }) => (callId
+    ? [{ ...state, keeping: changeKeeping(state.keeping, callId, { theirs: true }) }, []]
+    : unchanged(state)),
+};
+
+/** @param {Line[]} calls @param {number} line @param {Partial<Line>} change */
+const changed = (calls, line, change) => calls.map((one) => (one.line === line ? { ...one, ...change } : one));
+
+/** @param {State} state @param {Person} person @param {boolean} video @returns {Step} */
+function dial(state, person, video) {
+  if (currentCall(state) || state.wish || state.link.is === 'closed') return unchanged(state);
+  return want({ ...state, over: null, trouble: null, passing: null }, { is: 'dial', person, video, sent: false });
+}
+
+/** @param {State} state @param {number} line @param {boolean} video @returns {Step} */
+function answer(state, line, video) {
+  if (incomingCall(state)?.line !== line || state.wish) return unchanged(state);
+  return want({ ...state, over: null, trouble: null }, { is: 'answer', line, video });
+}
+
+/**
+ * Begins what a wish needs: the camera first.
+ * @param {State} state @param {Wish} wish @returns {Step}
+ */
+function want(state, wish) {
+  const { media } = state;
+  if (media.is === 'on') {
+    if (media.camera || !wish.video) return fulfil({ ...state, wish });
+    // The microphone is in use in a call: only the camera is opened beside it.
+    return [{ ...state, wish, media: { is: 'asking' } }, [{ do: 'addCamera' }]];
+  }
+  if (media.is === 'asking') return [{ ...state, wish }, []];
+  return [{ ...state, wish, media: { is: 'asking' } }, [{ do: 'openMedia', camera: wish.video }]];
+}
+
+/** @param {State} state @returns {Step} */
+function fulfil(state) {
+  const { wish } = state;
+  if (!wish) return unchanged(state);
+  // A picture that was off in the call before is not off in the next one.
+  const fresh = { ...state, cameraOff: !wish.video };
+  if (wish.is === 'answer') return [{ ...fresh, wish: null }, [{ do: 'accept', line: wish.line, video: wish.video }]];
+  if (wish.sent) return unchanged(state);
+  return [{ ...fresh, wish: { ...wish, sent: true } }, [{ do: 'call', person: wish.person, video: wish.video }]];
+}
+
+/** @param {State} state @param {boolean} camera @returns {Step} */
+function mediaOn(state, camera) {
+  // Where there is no camera, the voice alone is better than nothing.
+  const wish = state.wish && { ...state.wish, video: state.wish.video && camera };
+  const on = { ...state, wish, media: /** @type {Media} */ ({ is: 'on', camera }) };
+  if (on.wish) return fulfil(on);
+  const call = currentCall(on);
+  if (!call) return release(on);
+  // The camera was asked for in a call: it is shown now.
+  return [{ ...on, cameraOff: !camera }, [{ do: 'setVideo', line: call.line, on: camera }]];
+}
+
+/** @param {State} state @param {import('./types.js').MediaTrouble} why @returns {Step} */
+function mediaFailed(state, why) {
+  const person = state.wish?.is === 'dial' ? state.wish.person : null;
+  // In a call only the picture is missing.
+  if (currentCall(state)) {
+    return [{ ...state, media: { is: 'on', camera: false }, wish: null, trouble: { code: 'media', message: '', person, why } }, []];
+  }
+  const failed = { ...state, media: /** @type {Media} */ ({ is: 'failed', why }), wish: null };
+  // A call that rings goes on ringing, says why, and may be answered without a picture.
+  const trouble = incomingCall(state) ? state.trouble : { code: 'media', message: '', person, why };
+  return [{ ...failed, trouble }, [{ do: 'closeMedia' }]];
+}
+
+/** @param {State} state @returns {Step} */
+function hangUp(state) {
+  const call = currentCall(state);
+  if (call) return [state, [{ do: 'hangUp', line: call.line }]];
+  if (state.wish?.is !== 'dial') return unchanged(state);
+  // The camera's question was still open: nobody was called yet.
+  return release({ ...state, wish: null });
+}
+
+/**
+ * Puts the camera out unless somebody needs it.
+ * @param {State} state @returns {Step}
+ */
+function release(state) {
+  if (state.wish || currentCall(state) || state.media.is === 'off') return unchanged(state);
+  return [{ ...state, media: { is: 'off' }, muted: false, cameraOff: false }, [{ do: 'closeMedia' }]];
+}
+
+/** @param {State} state @returns {Step} */
+function toggleCamera(state) {
+  const call = currentCall(state);
+  if (!call || state.media.is !== 'on') return unchanged(state);
+  const off = !state.cameraOff;
+  if (!off && !state.media.camera) return [{ ...state, media: { is: 'asking' } }, [{ do: 'addCamera' }]];
+  return [{ ...state, cameraOff: off }, [{ do: 'setVideo', line: call.line, on: !off }]];
+}
+
+/** @param {State} state @param {string | undefined} callId by default of the present call @returns {Step} */
+function keep(state, callId = currentCall(state)?.id ?? state.over?.callId) {
+  if (!callId || keepingOf(state.keeping, callId).mine) return unchanged(state);
+  return [{ ...state, keeping: changeKeeping(state.keeping, callId, { mine: true }) }, [{ do: 'keep', callId }]];
+}
+
+/** @param {State} state @param {import('./types.js').Call} call @param {number} now @returns {Step} */
+function callNews(state, call, now) {
+  const known = state.calls.find(({ line }) => line === call.line);
+  const activeAt = known?.activeAt ?? (call.state === 'active' ? now : null);
+  const line = { ...call, activeAt, silent: known?.silent ?? false };
+  const calls = known ? changed(state.calls, call.line, line) : [...state.calls, line];
+  // The call that was wished for is there.
+  const wish = state.wish?.is === 'dial' && call.direction === 'outgoing' ? null : state.wish;
+  const news = { ...state, calls, wish, over: call.state === 'incoming' ? state.over : null };
+  const begins = call.state === 'active' && known?.activeAt == null;
+  return [news, begins ? [{ do: 'focus', on: 'call' }] : []];
+}
+
+/** @param {State} state @param {Event} event @returns {Step} */
+function callOver(state, { line, callId, outcome, person, direction, video, durationMs = null }) {
+  const calls = state.calls.filter((one) => one.line !== line);
+  const wish = state.wish?.is === 'answer' && state.wish.line === line ? null : state.wish;
+  const known = state.calls.length !== calls.length || line === null;
+  if (!known || outcome === 'merged') return release({ ...state, calls, wish });
+  // What ends beside a call is told when that one is over too: by its mark in the log.
+  const beside = currentCall({ ...state, calls }) !== null;
+  const over = beside ? state.over : { callId, person, direction, outcome, video, durationMs };
+  const missed = state.missed + (outcome === 'missed' && state.panel !== 'log' ? 1 : 0);
+  const [released, effects] = release({ ...state, calls, wish, over, missed, passing: null });
+  const later = { do: 'later', after: overTime, event: { type: 'overPassed', callId } };
+  return [released, [...effects, { do: 'askLog', before: null }, ...(beside ? [] : [later, { do: 'focus', on: 'home' }])]];
+}
+
+/** @param {State} state @param {Event} event a call that could not be placed @returns {Step} */
+function callRefused(state, { line, code, message = '' }) {
+  const person = companion(state);
+  return release({ ...state, calls: state.calls.filter((one) => one.line !== line), wish: null, trouble: { code, message, person } });
+}
+
+/** @param {State} state @param {number} line @returns {Step} */
+function decline(state, line) {
+  const isWish = state.wish?.is === 'answer' && state.wish.line === line;
+  const [released, effects] = release(isWish ? { ...state, wish: null } : state);
+  return [released, [{ do: 'decline', line }, ...effects]];
+}

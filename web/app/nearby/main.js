@@ -1,0 +1,198 @@
+// The wiring of the page `/nearby`: elements tell the machine what happened, the machine's effects are carried out, and every
+// state is drawn. The rules are in `state.js`.
+import { box } from '../dom.js';
+import { identityMemory } from '../memory.js';
+import { fillIn } from '../strings.js';
+import { incomingCall, currentCall } from './call-state.js';
+import { linkTo } from './list-view.js';
+import { Media } from './media.js';
+import { nearbyMemory } from './memory.js';
+import { Notifications } from './notify.js';
+import { Position } from './position.js';
+import { Ring } from './ring.js';
+import { closeMenus } from './rows.js';
+import { Server } from './server.js';
+import { initialState, personIdIn, step } from './state.js';
+import { nearbyStringsFor, unitFor } from './strings.js';
+import { View } from './view.js';
+import { soundOf } from './words.js';
+
+const guest = new URLSearchParams(location.search).has('guest');
+const { language, strings } = nearbyStringsFor(navigator.languages);
+document.documentElement.lang = language;
+fillIn(document, strings);
+
+const memory = nearbyMemory(guest);
+let state = initialState({ form: memory.recallForm(), kept: memory.recall(unitFor(navigator.languages)), guest, arrival: arrival() });
+const view = new View(strings, dispatch);
+const media = new Media(strings.you, dispatch);
+const server = new Server(identityMemory(guest), dispatch, () => media.publisher);
+const position = new Position((fix) => server.move(fix), (is) => dispatch({ type: 'position', is }));
+const ring = new Ring((silent) => { if (silent !== state.ringSilent) dispatch({ type: 'ringSilent', silent }); });
+const notifications = new Notifications(strings.nearby.notification, guest);
+let ticking = 0;
+
+/** @param {import('./types.js').Event} event */
+function dispatch(event) {
+  const [next, effects] = step(state, event, Date.now());
+  state = next;
+  render();
+  for (const effect of effects) carryOut[effect.do](effect);
+}
+
+function render() {
+  const now = Date.now();
+  view.render(state, now);
+  ring.set(soundOf(state));
+  const ringing = incomingCall(state);
+  notifications.show(ringing && { id: ringing.id, name: ringing.person.name });
+  // The clock of a call goes on.
+  const since = currentCall(state)?.activeAt;
+  clearTimeout(ticking);
+  if (since) ticking = window.setTimeout(render, 1000 - ((now - since) % 1000) + 5);
+}
+
+/** @type {Record<string, (effect: any) => void>} */
+const carryOut = {
+  connect: () => server.connect(),
+  remember: ({ form, kept }) => memory.remember(form, kept),
+  appear: ({ as }) => {
+    server.appear(as);
+    tellPush();
+  },
+  leave: () => server.wish((people) => people.leave()),
+  set: ({ change }) => server.wish((people) => people.set(change), { done: () => dispatch({ type: 'saved' }) }),
+
+  watchPosition: () => position.start(),
+  stopPosition: () => position.stop(),
+  forgetPosition: () => server.wish((people) => people.forgetPosition()),
+  watch: (page) => server.watch(page),
+  unwatch: () => server.wish((people) => people.unwatch()),
+  find: ({ personId }) => server.find(personId),
+
+  askContacts: () => server.wish((people) => people.contacts(), { done: (people) => dispatch({ type: 'contacts', people }) }),
+  removeContact: ({ personId }) => server.wish((people) => people.removeContact(personId)),
+  keep: ({ callId }) => server.wish((people) => people.keep({ callId })),
+  askLog: ({ before }) => server.askLog(before),
+  forgetCall: ({ callId }) => server.wish(() => server.calls.forget(callId ?? undefined)),
+  seen: ({ calls }) => calls.forEach((/** @type {string} */ callId) => server.wish(() => server.calls.seen(callId))),
+
+  askDevices: () => server.wish((people) => people.devices(), { done: (devices) => dispatch({ type: 'devices', devices }) }),
+  makeCode: () => server.wish((people) => people.makeLinkCode(), { done: (made) => dispatch({ type: 'codeMade', ...made }) }),
+  useLink: ({ code }) => server.wish((people) => people.useLink(code, deviceLabel()), { done: () => dispatch({ type: 'linked' }) }),
+  unlink: ({ deviceId }) => server.wish((people) => people.unlink(deviceId), { done: () => dispatch({ type: 'unlinked' }) }),
+  askBlocked: () => server.wish((people) => people.blocked(), { done: (people) => dispatch({ type: 'blocked', people }) }),
+  block: ({ personId }) => server.wish((people) => people.block(personId), { done: () => dispatch({ type: 'blockDone' }) }),
+  unblock: ({ personId }) => server.wish((people) => people.unblock(personId), { done: () => dispatch({ type: 'unblockDone' }) }),
+  export: () => server.wish((people) => people.export(), {
+    done: (blob) => save(blob, 'confab.json'), refused: () => dispatch({ type: 'refused', code: 'export_failed' }),
+  }),
+  deleteEverything: () => server.wish(async (people) => {
+    await notifications.disable(server.client).catch(() => {});
+    await people.deleteEverything();
+  }),
+  push: ({ on }) => pushWanted(on),
+
+  openMedia: ({ camera }) => media.open(camera),
+  addCamera: () => media.addCamera(),
+  switchCamera: () => media.switchCamera(),
+  closeMedia: () => media.close(),
+  mute: ({ on }) => media.mute(on),
+  call: ({ person, video }) => server.call(person, video),
+  accept: ({ line, video }) => server.accept(line, video),
+  decline: ({ line }) => server.decline(line),
+  hangUp: ({ line }) => server.hangUp(line),
+  setVideo: ({ line, on }) => server.setVideo(line, on),
+
+  copy: ({ personId }) => copy(linkTo(personId)),
+  later: ({ after, event }) => window.setTimeout(() => dispatch(event), after),
+  focus: ({ on }) => box(on).focus({ preventScroll: true }),
+};
+
+/**
+ * What the buttons beside a trouble do.
+ * @type {Record<string, () => void>}
+ */
+const ways = {
+  retryLink: () => dispatch({ type: 'retryLink' }),
+  reload: () => location.reload(),
+  dismiss: () => dispatch({ type: 'dismiss' }),
+  callAgain: () => dispatch({ type: 'callAgain' }),
+  callVoice: () => dispatch({ type: 'call', person: state.trouble?.person, video: false }),
+  callVideo: () => dispatch({ type: 'call', person: state.trouble?.person, video: true }),
+  keep: () => dispatch({ type: 'keep' }),
+  unblockSound: () => server.unblockSound(),
+};
+document.addEventListener('click', ({ target }) => {
+  const way = target instanceof HTMLElement ? target.dataset.way : undefined;
+  if (way) ways[way]();
+});
+document.addEventListener('visibilitychange', () => {
+  dispatch({ type: 'shown', visible: document.visibilityState === 'visible' });
+});
+window.addEventListener('hashchange', () => {
+  const { find } = arrival();
+  if (find && state.me) dispatch({ type: 'find', text: find });
+});
+
+/** What the address asks for: somebody's link, or a code that makes this device one of another's. */
+function arrival() {
+  const parts = new URLSearchParams(location.hash.slice(1));
+  const link = parts.get('link');
+  // A code works once; it must not be tried again by a reload.
+  if (link) history.replaceState(null, '', location.pathname + location.search);
+  return { find: personIdIn(parts.get('person') ?? ''), link };
+}
+
+/** How this device stands with notifications; one that was to be woken says so again, should the server have forgotten. */
+async function tellPush() {
+  const is = await notifications.state(server.client, state.kept.push);
+  dispatch({ type: 'pushIs', is });
+  if (is === 'on') pushWanted(true);
+}
+
+/** @param {boolean} on */
+function pushWanted(on) {
+  server.wish(() => (on ? notifications.enable(server.client) : notifications.disable(server.client)), {
+    done: (is) => dispatch({ type: 'pushIs', is }),
+    refused: (error) => {
+      dispatch({ type: 'pushIs', is: 'off' });
+      throw error;
+    },
+  });
+}
+
+/** @param {string} text */
+async function copy(text) {
+  try {
+    await navigator.clipboard.writeText(text);
+    dispatch({ type: 'copied' });
+  } catch {
+    dispatch({ type: 'refused', code: 'copy_failed' });
+  }
+}
+
+/** @param {Blob} blob @param {string} name */
+function save(blob, name) {
+  const link = document.createElement('a');
+  link.href = URL.createObjectURL(blob);
+  link.download = name;
+  link.click();
+  // The download has its own hold on it by then.
+  window.setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
+}
+
+/** What this device is called among a person's others. */
+function deviceLabel() {
+  const agent = navigator.userAgent;
+  const browser = ['Firefox', 'Edg', 'OPR', 'Chrome', 'Safari'].find((name) => agent.includes(`${name}/`));
+  const system = ['Android', 'iPhone', 'iPad', 'Windows', 'Mac OS', 'Linux'].find((name) => agent.includes(name));
+  return [/** @type {Record<string, string>} */ ({ Edg: 'Edge', OPR: 'Opera' })[browser ?? ''] ?? browser, system].filter(Boolean).join(', ');
+}
+
+if (guest) for (const id of ['to-strangers', 'to-nearby']) /** @type {HTMLAnchorElement} */ (box(id)).search = '?guest=1';
+view.setUp(state.form, state.kept);
+closeMenus();
+notifications.start();
+render();
+server.connect();

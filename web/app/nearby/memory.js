@@ -1,0 +1,33 @@
+// What this browser remembers of the page `/nearby`, beside the name and the agreement it shares with the front page.
+import { recallForm, rememberForm, shelf } from '../memory.js';
+
+/** @typedef {import('./types.js').Remembered} Remembered */
+
+/** @param {unknown} value */
+const isPair = (value) => Array.isArray(value) && value.length === 2 && value.every((one) => typeof one === 'string');
+
+/** @param {boolean} guest a guest's settings live in its tab alone, as its identity does */
+export function nearbyMemory(guest) {
+  const kept = shelf(guest, 'confab.nearby');
+  return {
+    /** @param {import('./types.js').Unit} unit where none was chosen @returns {Remembered} */
+    recall(unit) {
+      const { entered, position, unit: chosen, radius, visible, doNotDisturb, ringable, push, blockedNames } = kept.get();
+      /** @type {import('./types.js').Unit} */
+      const known = chosen === 'mi' || chosen === 'km' ? chosen : unit;
+      return {
+        entered: entered === true, position: position !== false, unit: known,
+        radius: chosen === known && Number.isSafeInteger(radius) ? radius : { mi: 200, km: 320 }[known],
+        visible: visible !== false, doNotDisturb: doNotDisturb === true,
+        ringable: ringable === 'contacts' || ringable === 'nobody' ? ringable : 'everyone', push: push === true,
+        blockedNames: Array.isArray(blockedNames) ? blockedNames.filter(isPair) : [],
+      };
+    },
+    recallForm: () => ({ name: recallForm().name, agreed: recallForm().agreed }),
+    /** @param {import('./types.js').Form} form @param {Remembered} settings */
+    remember(form, settings) {
+      rememberForm({ ...recallForm(), ...form });
+      kept.set(settings);
+    },
+  };
+}

@@ -1,0 +1,112 @@
+// Where this device is. Only the first fix, and moves of 50 m and more, at most one in ten seconds, leave the browser: the
+// server rounds to cells of 2 km, so that more would only cost a battery.
+
+/** @typedef {{latitude: number, longitude: number, accuracy?: number}} Fix */
+/** @typedef {{sent: Fix | null, sentAt: number, waiting: Fix | null}} Moves */
+
+/** A phone that lies on a table wanders about as much as this (metres). */
+const leastMove = 50;
+/** Between two moves that are told (milliseconds). */
+const leastPause = 10_000;
+/** Until a move that the server refused is told again (milliseconds). */
+const retryPause = 60_000;
+const earthRadius = 6_371_000;
+
+/** @type {Moves} */
+export const noMoves = { sent: null, sentAt: 0, waiting: null };
+
+/**
+ * What a fix leads to: a move to send now, or a time to look again.
+ * @param {Moves} moves @param {Fix | null} fix null when that time has come @param {number} now
+ * @returns {{moves: Moves, send: Fix | null, after: number | null}}
+ */
+export function moved(moves, fix, now) {
+  const latest = fix ?? moves.waiting;
+  if (!latest || (moves.sent && distance(moves.sent, latest) < leastMove)) return { moves: { ...moves, waiting: null }, send: null, after: null };
+  const pause = moves.sent ? moves.sentAt + leastPause - now : 0;
+  if (pause > 0) return { moves: { ...moves, waiting: latest }, send: null, after: pause };
+  return { moves: { sent: latest, sentAt: now, waiting: null }, send: latest, after: null };
+}
+
+/**
+ * Metres over the globe.
+ * @param {Fix} one @param {Fix} other
+ */
+export function distance(one, other) {
+  const radians = (/** @type {number} */ degrees) => (degrees * Math.PI) / 180;
+  const [north, east] = [radians(other.latitude - one.latitude), radians(other.longitude - one.longitude)];
+  const half = Math.sin(north / 2) ** 2 + Math.cos(radians(one.latitude)) * Math.cos(radians(other.latitude)) * Math.sin(east / 2) ** 2;
+  return 2 * earthRadius * Math.asin(Math.min(1, Math.sqrt(half)));
+}
+
+export class Position {
+  #moves = noMoves;
+  /** @type {number | null} */
+  #watch = null;
+  #timer = 0;
+
+  /**
+   * @param {(fix: Fix) => Promise<unknown>} send rejects when the server refuses it
+   * @param {(is: import('./types.js').Position) => void} tell
+   */
+  constructor(send, tell) {
+    this.send = send;
+    this.tell = tell;
+  }
+
+  start() {
+    this.stop();
+    if (!window.isSecureContext || !navigator.geolocation) {
+      this.tell('insecure');
+      return;
+    }
+    this.#watch = navigator.geolocation.watchPosition(
+      ({ coords: { latitude, longitude, accuracy } }) => this.#look({ latitude, longitude, accuracy }),
+      ({ code }) => this.#failed(code),
+      { enableHighAccuracy: false, maximumAge: 60_000, timeout: 30_000 },
+    );
+  }
+
+  stop() {
+    if (this.#watch !== null) navigator.geolocation.clearWatch(this.#watch);
+    this.#watch = null;
+    this.#moves = noMoves;
+    clearTimeout(this.#timer);
+  }
+
+  /** @param {Fix | null} fix */
+  #look(fix) {
+    const { moves, send, after } = moved(this.#moves, fix, Date.now());
+    this.#moves = moves;
+    if (after !== null) this.#lookAgain(after);
+    if (send) this.#send(send);
+  }
+
+  /** @param {number} after */
+  #lookAgain(after) {
+    clearTimeout(this.#timer);
+    this.#timer = window.setTimeout(() => this.#look(null), after);
+  }
+
+  /** @param {Fix} fix */
+  async #send(fix) {
+    const watch = this.#watch;
+    try {
+      await this.send(fix);
+      if (watch === this.#watch) this.tell('on');
+    } catch {
+      if (watch !== this.#watch) return;
+      // Whoever refused it says why elsewhere. It may be true all the same: somebody did land from an aeroplane.
+      this.#moves = { ...noMoves, waiting: fix };
+      this.#lookAgain(retryPause);
+    }
+  }
+
+  /** @param {number} code of GeolocationPositionError: 1 is refused */
+  #failed(code) {
+    // A watch that told a position before goes on, and that position counts until the next.
+    if (code !== 1 && this.#moves.sent) return;
+    this.stop();
+    this.tell(code === 1 ? 'refused' : 'unavailable');
+  }
+}

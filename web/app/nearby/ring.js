@@ -1,0 +1,94 @@
+// What one hears: the ring of a call, a knock beside a call, and what a caller hears while it rings there. Made by the browser's
+// synthesizer, so that nothing is loaded. Browsers play nothing before somebody touched the page, and the page says so then.
+
+/** @typedef {'none' | 'ring' | 'knock' | 'ringback'} Sound */
+/**
+ * Tones: [hertz, from, to] in seconds, and after how many seconds it begins again.
+ * @type {Record<Exclude<Sound, 'none'>, {tones: [number, number, number][], every: number, volume: number}>}
+ */
+const sounds = {
+  ring: { tones: [[660, 0, 0.18], [880, 0.2, 0.38], [660, 0.4, 0.58], [880, 0.6, 0.95]], every: 2.6, volume: 0.22 },
+  knock: { tones: [[520, 0, 0.09], [520, 0.16, 0.25]], every: 4, volume: 0.12 },
+  ringback: { tones: [[425, 0, 1]], every: 4, volume: 0.06 },
+};
+
+export class Ring {
+  /** @type {Sound} */
+  #sound = 'none';
+  /** @type {AudioContext | null} */
+  #context = null;
+  #timer = 0;
+  /** @type {AbortController | null} */
+  #awaiting = null;
+
+  /** @param {(silent: boolean) => void} tell whether it should sound and does not */
+  constructor(tell) {
+    this.tell = tell;
+  }
+
+  /** @param {Sound} sound */
+  set(sound) {
+    if (sound === this.#sound) return;
+    this.#sound = sound;
+    this.#stop();
+    if (sound === 'none') return;
+    if (mayPlay()) this.#begin();
+    else this.#awaitGesture();
+  }
+
+  #begin() {
+    const context = this.#context = new AudioContext();
+    const told = () => { if (context === this.#context) this.tell(context.state !== 'running'); };
+    context.addEventListener('statechange', told);
+    context.resume().then(told, () => {});
+    this.#play();
+  }
+
+  #play() {
+    const context = this.#context;
+    if (!context || this.#sound === 'none') return;
+    const { tones, every, volume } = sounds[this.#sound];
+    for (const [frequency, from, to] of tones) tone(context, frequency, context.currentTime + from, context.currentTime + to, volume);
+    this.#timer = window.setTimeout(() => this.#play(), every * 1000);
+  }
+
+  #awaitGesture() {
+    this.tell(true);
+    const gesture = this.#awaiting = new AbortController();
+    for (const name of ['pointerup', 'keyup']) {
+      window.addEventListener(name, () => {
+        gesture.abort();
+        this.tell(false);
+        this.#begin();
+      }, { signal: gesture.signal, capture: true });
+    }
+  }
+
+  #stop() {
+    clearTimeout(this.#timer);
+    this.#awaiting?.abort();
+    this.#awaiting = null;
+    this.#context?.close().catch(() => {});
+    this.#context = null;
+    this.tell(false);
+  }
+}
+
+function mayPlay() {
+  const { userActivation } = /** @type {{userActivation?: {hasBeenActive: boolean}}} */ (navigator);
+  return userActivation?.hasBeenActive ?? true;
+}
+
+/** @param {AudioContext} context @param {number} frequency @param {number} from @param {number} to @param {number} volume */
+function tone(context, frequency, from, to, volume) {
+  const oscillator = new OscillatorNode(context, { frequency });
+  const gain = new GainNode(context, { gain: 0 });
+  // Ends that fade, so that nothing clicks.
+  gain.gain.setValueAtTime(0, from);
+  gain.gain.linearRampToValueAtTime(volume, from + 0.02);
+  gain.gain.setValueAtTime(volume, to - 0.03);
+  gain.gain.linearRampToValueAtTime(0, to);
+  oscillator.connect(gain).connect(context.destination);
+  oscillator.start(from);
+  oscillator.stop(to);
+}

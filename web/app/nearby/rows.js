@@ -1,0 +1,124 @@
+// Lists that change while somebody looks at them: a row stays the same element for as long as it stands for the same person or
+// call, so that neither focus nor an open menu is lost. Names are written by `textContent` and nothing else.
+import { icon, setAttribute } from '../dom.js';
+import { initialOf } from './words.js';
+
+/**
+ * @template T
+ * @param {HTMLElement} list
+ * @param {T[]} items
+ * @param {(item: T) => string} key
+ * @param {(item: T) => HTMLElement[]} fill the row's children
+ * @param {(row: HTMLElement, item: T) => void} [mark] the row's own attributes
+ */
+export function showRows(list, items, key, fill, mark = () => {}) {
+  const known = new Map([...list.children].map((row) => [/** @type {HTMLElement} */ (row).dataset.key, /** @type {HTMLElement} */ (row)]));
+  const rows = items.map((item) => {
+    const row = known.get(key(item)) ?? document.createElement('li');
+    known.delete(key(item));
+    row.className = 'row';
+    row.dataset.key = key(item);
+    const content = JSON.stringify(item);
+    if (row.dataset.content !== content) {
+      row.dataset.content = content;
+      refill(row, fill(item));
+    }
+    mark(row, item);
+    return row;
+  });
+  for (const row of known.values()) row.remove();
+  rows.forEach((row, index) => {
+    if (list.children[index] !== row) list.insertBefore(row, list.children[index] ?? null);
+  });
+}
+
+/**
+ * Focus and an open menu stay with the button of the same name.
+ * @param {HTMLElement} row @param {HTMLElement[]} children
+ */
+function refill(row, children) {
+  const focused = row.contains(document.activeElement) ? document.activeElement?.getAttribute('data-do') : null;
+  const open = row.querySelector('details[open]') !== null;
+  row.replaceChildren(...children);
+  if (open) row.querySelector('details')?.setAttribute('open', '');
+  if (focused) /** @type {HTMLElement | null} */ (row.querySelector(`[data-do="${focused}"]`))?.focus();
+}
+
+/** @param {string} name @param {boolean | null} online null where it does not matter */
+export function avatar(name, online = null) {
+  const element = document.createElement('span');
+  element.className = 'initial';
+  element.setAttribute('aria-hidden', 'true');
+  element.textContent = initialOf(name);
+  if (online !== null) element.dataset.online = online ? 'yes' : 'no';
+  return element;
+}
+
+/** @param {string} name @param {string} hint */
+export function wordsOf(name, hint) {
+  const element = document.createElement('span');
+  element.className = 'row-words';
+  const title = document.createElement('span');
+  title.className = 'row-name';
+  title.textContent = name;
+  const small = document.createElement('span');
+  small.className = 'hint';
+  small.textContent = hint;
+  element.append(title, small);
+  return element;
+}
+
+/**
+ * @param {{does: string, label?: string, text?: string, icon?: string, className?: string}} how `label`: its whole accessible
+ *   name, when the text alone would not say whom it is about
+ * @param {() => void} press
+ */
+export function rowButton({ does, label, text, icon: picture, className = 'button small' }, press) {
+  const element = document.createElement('button');
+  element.type = 'button';
+  element.className = className;
+  element.dataset.do = does;
+  if (picture) element.append(icon(picture));
+  if (text) element.append(text);
+  setAttribute(element, 'aria-label', label ?? null);
+  element.addEventListener('click', press);
+  return element;
+}
+
+/**
+ * What else can be done with somebody.
+ * @param {string} label
+ * @param {[string, () => void][]} items
+ */
+export function menu(label, items) {
+  const details = document.createElement('details');
+  details.className = 'more';
+  const summary = document.createElement('summary');
+  summary.setAttribute('aria-label', label);
+  summary.dataset.do = 'more';
+  summary.append(icon('dots'));
+  const box = document.createElement('div');
+  box.className = 'more-menu';
+  box.append(...items.map(([text, press], index) => rowButton({ does: `menu-${index}`, text, className: '' }, () => {
+    details.open = false;
+    press();
+  })));
+  details.append(summary, box);
+  return details;
+}
+
+/** One menu is open at a time, and a click elsewhere or Escape closes it. */
+export function closeMenus() {
+  const close = (/** @type {EventTarget | null} */ but) => {
+    for (const open of document.querySelectorAll('details.more[open]')) {
+      if (!(but instanceof Node && open.contains(but))) open.removeAttribute('open');
+    }
+  };
+  document.addEventListener('click', ({ target }) => close(target));
+  document.addEventListener('keydown', (event) => {
+    if (event.key !== 'Escape') return;
+    const open = document.querySelector('details.more[open]');
+    open?.querySelector('summary')?.focus();
+    close(null);
+  });
+}

@@ -1,0 +1,255 @@
+// The page's side of the server: one client with its people and calls. What they say becomes events of the machine, what the
+// machine wants becomes calls of the SDK. Nothing is decided here but how to begin again after a bad identity.
+import { Calls, Client, OT, People } from '../../lib/index.js';
+import { box } from '../dom.js';
+
+/** @typedef {(event: import('./types.js').Event) => void} Dispatch */
+/** @typedef {{recall: () => string | undefined, remember: (secret: string | null) => void}} IdentityMemory */
+/** @typedef {import('../../lib/call.js').Call} SdkCall */
+
+/** One page of the list, and of the log. */
+const rows = 50;
+
+export class Server {
+  /** @type {any} */
+  client = null;
+  /** @type {any} */
+  people = null;
+  /** @type {any} */
+  calls = null;
+  /** @type {Map<number, SdkCall>} */
+  #lines = new Map();
+  #lineCount = 0;
+  #forgotIdentity = false;
+  /** @type {string | null} why the connection is about to close */
+  #farewell = null;
+
+  /** @param {IdentityMemory} identity @param {Dispatch} dispatch @param {() => any} publisher the present one */
+  constructor(identity, dispatch, publisher) {
+    this.identity = identity;
+    this.dispatch = dispatch;
+    this.publisher = publisher;
+  }
+
+  connect() {
+    const client = new Client({ identity: this.identity.recall() });
+    this.client = client;
+    this.#farewell = null;
+    this.#lines.clear();
+    /**
+     * To the present client's news only, never to those of one before it.
+     * @param {(detail: any) => void} listen
+     */
+    const present = (listen) => (/** @type {any} */ detail) => {
+      if (client === this.client) listen(detail ?? {});
+    };
+    const tell = (/** @type {(detail: any) => import('./types.js').Event} */ translate) => present((detail) => this.dispatch(translate(detail)));
+    this.people = new People(client).on({
+      self: tell((me) => ({ type: 'self', me })),
+      nearby: tell(({ people, next }) => ({ type: 'nearby', people, next })),
+      contactAsked: tell(({ callId }) => ({ type: 'contactAsked', callId })),
+      contactAdded: tell(({ person, callId }) => ({ type: 'contactAdded', person, callId })),
+      contactChanged: tell(({ person }) => ({ type: 'contactChanged', person })),
+      contactRemoved: tell(({ personId }) => ({ type: 'contactRemoved', personId })),
+      unlinked: present(() => { this.#farewell = 'unlinked'; }),
+      deleted: present(() => { this.#deleted(); }),
+      error: tell(({ error }) => ({ type: 'refused', ...described(error) })),
+    });
+    this.calls = new Calls(client, this.people, {
+      subscriberTarget: box('partner'),
+      subscriberOptions: { insertMode: 'append', width: '100%', height: '100%', fitMode: 'contain' },
+    }).on({
+      incoming: present((call) => this.#follow(call)),
+      ended: tell(({ callId, outcome, person, direction, video, durationMs }) => (
+        { type: 'callOver', line: null, callId, outcome, person, direction, video, durationMs })),
+    });
+    client.on({
+      identity: present(({ secret }) => this.identity.remember(secret)),
+      connected: tell(({ resumed }) => ({ type: 'connected', resumed })),
+      reconnecting: tell(() => ({ type: 'reconnecting' })),
+      restarted: tell(() => ({ type: 'restarted' })),
+      closed: present(({ code, error }) => this.#closed(error?.code ?? String(code), error?.message)),
+    });
+    // How it ends is told by `closed`; the promise tells it a second time.
+    Promise.resolve(client.connect()).catch(() => {});
+  }
+
+  /** Whoever comes next in this browser is somebody else. */
+  #deleted() {
+    this.#farewell = 'deleted';
+    this.identity.remember(null);
+  }
+
+  /** @param {string} code @param {string | undefined} message */
+  #closed(code, message) {
+    // The identity kept here is of another server, or of one whose secret was changed: it will never be good again.
+    if (code.startsWith('token_') && this.identity.recall() && !this.#forgotIdentity) {
+      this.#forgotIdentity = true;
+      this.identity.remember(null);
+      this.connect();
+      return;
+    }
+    this.dispatch({ type: 'closed', code: this.#farewell ?? code, message });
+  }
+
+  // ---- Calls
+
+  /** @param {import('./types.js').Person} person @param {boolean} video */
+  call(person, video) {
+    this.#follow(this.calls.start(person.personId, { video, publisher: this.publisher() }), person);
+  }
+
+  /**
+   * Tells the machine of every change of a call, until it is over.
+   * @param {SdkCall} call @param {import('./types.js').Person} [known] who it is, until the server says so
+   */
+  #follow(call, known) {
+    const line = this.#lineCount += 1;
+    const { client } = this;
+    this.#lines.set(line, call);
+    const person = () => (call.person.name || !known ? call.person : known);
+    const tell = () => {
+      if (client === this.client && !call.isOver) this.dispatch({ type: 'callNews', call: snapshot(call, line, person()) });
+    };
+    call.on({
+      change: tell,
+      subscriber: ({ subscriber }) => this.#watch(subscriber, line),
+      error: ({ error }) => { if (client === this.client) this.dispatch({ type: 'refused', ...described(error) }); },
+      ended: ({ outcome, durationMs, error }) => {
+        this.#lines.delete(line);
+        if (client !== this.client) return;
+        const { id, direction, video } = call;
+        if (outcome === 'refused') this.dispatch({ type: 'callRefused', line, ...described(error) });
+        else this.dispatch({ type: 'callOver', line, callId: id ?? `line ${line}`, outcome, person: person(), direction, video, durationMs });
+      },
+    });
+    tell();
+  }
+
+  /** @param {any} subscriber what the other shows: made, and not yet playing @param {number} line */
+  #watch(subscriber, line) {
+    subscriber.on('audioBlocked', () => this.dispatch({ type: 'sound', line, silent: true }));
+    subscriber.on('audioUnblocked', () => this.dispatch({ type: 'sound', line, silent: false }));
+    subscriber.on('destroyed', () => this.dispatch({ type: 'sound', line, silent: false }));
+  }
+
+  /** @param {number} line @param {boolean} video */
+  accept(line, video) {
+    this.#onLine(line, (call) => call.accept({ video, publisher: this.publisher() }));
+  }
+
+  /** @param {number} line */
+  decline(line) {
+    this.#onLine(line, (call) => call.decline());
+  }
+
+  /**
+   * Cancels or ends, as the case may be.
+   * @param {number} line
+   */
+  hangUp(line) {
+    this.#onLine(line, (call) => call.end());
+  }
+
+  /** @param {number} line @param {boolean} on */
+  setVideo(line, on) {
+    this.#onLine(line, (call) => call.setVideo(on));
+  }
+
+  /** @param {number} line @param {(call: SdkCall) => Promise<void>} act */
+  #onLine(line, act) {
+    const call = this.#lines.get(line);
+    // How a call ended is told by its end.
+    if (call) act(call).catch((error) => { if (!call.isOver) this.dispatch({ type: 'refused', ...described(error) }); });
+  }
+
+  /** To be called from a click. */
+  unblockSound() {
+    OT.unblockAudio();
+  }
+
+  // ---- People
+
+  /** @param {object} as */
+  appear(as) {
+    this.wish((people) => people.appear(as), { refused: (error) => this.dispatch({ type: 'appearRefused', ...described(error) }) });
+  }
+
+  /** @param {{unit: string, radius: number, after: string | null}} page */
+  watch({ unit, radius, after }) {
+    this.wish((people) => people.watch({ unit, radius, after: after ?? undefined, limit: rows }), {
+      refused: (error) => { if (error.code === 'position_unknown') this.dispatch({ type: 'noPosition' }); else throw error; },
+    });
+  }
+
+  /** @param {string} personId */
+  find(personId) {
+    this.wish((people) => people.find(personId), {
+      done: (person) => this.dispatch({ type: 'found', person }),
+      refused: (error) => {
+        this.dispatch({ type: 'found', person: null });
+        if (error.code !== 'not_found') throw error;
+      },
+    });
+  }
+
+  /** @param {string | null} before */
+  askLog(before) {
+    this.wish(() => this.calls.log({ before: before ?? undefined, limit: rows }), {
+      done: ({ calls, next }) => this.dispatch({ type: 'log', calls, next, before }),
+    });
+  }
+
+  /** @param {import('../../lib/people.js').Position} fix @returns {Promise<void>} rejects when the server refuses it, having said so */
+  async move(fix) {
+    try {
+      await this.people.move(fix);
+    } catch (error) {
+      this.dispatch({ type: 'refused', ...described(error) });
+      throw error;
+    }
+  }
+
+  /**
+   * Asks, and says how it turned out.
+   * @param {(people: any) => any} ask
+   * @param {{done?: (answer: any) => void, refused?: (error: any) => void}} then `refused` may throw the error on
+   */
+  async wish(ask, then = {}) {
+    const { done, refused } = then;
+    const { client } = this;
+    try {
+      const answer = await ask(this.people);
+      if (client === this.client) done?.(answer);
+    } catch (error) {
+      if (client !== this.client || this.#farewell || isLeaving(error)) return;
+      try {
+        if (!refused) throw error;
+        refused(error);
+      } catch (unhandled) {
+        this.dispatch({ type: 'refused', ...described(unhandled) });
+      }
+    }
+  }
+}
+
+/** @param {SdkCall} call @param {number} line @param {import('./types.js').Person} person @returns {import('./types.js').Call} */
+function snapshot(call, line, person) {
+  const { id, direction, video, withVideo, waiting, state, devices, partnerState } = call;
+  return {
+    line, id: id ?? '', person, direction, video, withVideo, waiting, state,
+    devices: state === 'ringing' ? devices : null, away: partnerState === 'reconnecting',
+  };
+}
+
+/**
+ * What ends with the connection is told with it.
+ * @param {any} error
+ */
+const isLeaving = (error) => ['left', 'not_connected'].includes(error?.code);
+
+/** @param {any} error */
+function described(error) {
+  const code = [error?.code, error?.reason].find((name) => typeof name === 'string') ?? 'unknown';
+  return { code, message: error?.message ?? '' };
+}

@@ -1,0 +1,323 @@
+// The page `/nearby` as a pure machine: an event and the time go in, the next state and what is to be done come out. Calls are
+// in `call-state.js`, devices and what else is set up in `settings-state.js`; `words.js` puts a state into words.
+import { changeKeeping } from '../keep.js';
+import { callHandlers, passingTime } from './call-state.js';
+import { settingsHandlers } from './settings-state.js';
+
+/** @typedef {import('./types.js').State} State */
+/** @typedef {import('./types.js').Event} Event */
+/** @typedef {import('./types.js').Effect} Effect */
+/** @typedef {import('./types.js').Step} Step */
+/** @typedef {import('./types.js').Person} Person */
+/** @typedef {import('./types.js').Listing} Listing */
+/** @typedef {import('./types.js').Remembered} Remembered */
+
+/**
+ * The buckets of each unit, upper edges (protocol §11); also the radii one can choose.
+ * @type {Record<import('./types.js').Unit, number[]>}
+ */
+export const distances = { mi: [2, 5, 10, 25, 50, 100, 200], km: [3, 8, 16, 40, 80, 160, 320] };
+/** The longest name (protocol §10). */
+export const longestName = 40;
+/** Contacts shown at most; the server holds no more. */
+const mostContacts = 500;
+/** Rows of the log kept in the page. */
+const mostLogged = 500;
+
+/** @type {Listing} */
+const noList = { is: 'off', people: [], next: null, pages: [null] };
+
+/**
+ * @param {{form: import('./types.js').Form, kept: Remembered, guest: boolean, arrival?: {find: string | null, link: string | null}}} from
+ * @returns {State}
+ */
+export function initialState({ form, kept, guest, arrival = { find: null, link: null } }) {
+  return {
+    link: { is: 'connecting' }, guest, form, kept, entered: kept.entered && form.agreed, me: null, position: 'off', list: noList,
+    panel: 'people', contacts: null, log: { calls: null, next: null }, missed: 0, found: { is: 'none' }, arrival, calls: [],
+    wish: null, media: { is: 'off' }, muted: false, cameraOff: false, ringSilent: false, over: null, keeping: [], devices: null,
+    code: null, blocked: null, push: 'unavailable', question: null, trouble: null, passing: null,
+  };
+}
+
+/**
+ * @param {State} state @param {Event} event @param {number} now milliseconds
+ * @returns {Step}
+ */
+export function step(state, event, now) {
+  const handle = handlers[event.type];
+  if (!handle) throw new Error(`no such event: ${event.type}`);
+  return handle(state, event, now);
+}
+
+/** @param {State} state @returns {Step} */
+const unchanged = (state) => [state, []];
+
+/** @type {import('./types.js').Handlers} */
+const handlers = {
+  ...settingsHandlers,
+  ...callHandlers,
+
+  // What the person does on the first screen and in the list.
+  form: (state, { change }) => changeForm(state, change),
+  keepPosition: (state, { on }) => remember({ ...state, kept: { ...state.kept, position: on } }),
+  enter: (state) => enter(state),
+  leave: (state) => leave(state),
+  panel: (state, { is }) => panel(state, is),
+  radius: (state, { radius }) => watchAnew(state, { radius }),
+  unit: (state, { unit }) => watchAnew(state, { unit, radius: sameRadius(state.kept, unit) }),
+  page: (state, { to }) => turnPage(state, to),
+  find: (state, { text }) => find(state, text),
+  usePosition: (state) => usePosition(state),
+  forgetPosition: (state) => forgetPosition(state),
+  copyLink: (state) => (state.me ? [state, [{ do: 'copy', personId: state.me.personId }]] : unchanged(state)),
+  moreCalls: (state) => (state.log.next === null ? unchanged(state) : [state, [{ do: 'askLog', before: state.log.next }]]),
+  shown: (state, { visible }) => shown(state, visible),
+  dismiss: (state) => [{ ...state, trouble: null, passing: null, over: null }, []],
+
+  // The connection to the server.
+  connected: (state, { resumed }) => connected(state, resumed),
+  restarted: (state) => [{ ...state, link: { is: 'online' }, passing: 'back' }, [passes()]],
+  reconnecting: (state) => [{ ...state, link: { is: 'reconnecting' } }, []],
+  closed: (state, event) => closed(state, event),
+  retryLink: (state) => [{ ...state, link: { is: 'connecting' } }, [{ do: 'connect' }]],
+
+  // What the server says of people.
+  self: (state, { me }) => self(state, me),
+  appearRefused: (state, event) => appearRefused(state, event),
+  position: (state, { is }) => position(state, is),
+  nearby: (state, { people, next = null }) => [state.list.is === 'off' ? state : { ...state, list: { ...state.list, is: 'here', people, next } }, []],
+  noPosition: (state) => [{ ...state, list: noList }, []],
+  found: (state, { person }) => [{ ...state, found: person ? { is: 'found', person } : { is: 'nobody' } }, []],
+  contacts: (state, { people }) => [{ ...state, contacts: people.slice(0, mostContacts) }, []],
+  contactChanged: (state, { person }) => [{ ...state, contacts: state.contacts?.map((one) => (one.personId === person.personId ? person : one)) ?? null }, []],
+  contactAdded: (state, event) => contactAdded(state, event),
+  contactRemoved: (state, { personId }) => [{ ...state, contacts: state.contacts?.filter((one) => one.personId !== personId) ?? null }, []],
+  log: (state, event) => logArrived(state, event),
+
+  // How wishes turned out, and time.
+  refused: (state, { code, message = '' }) => [{ ...state, trouble: { code, message, person: null } }, []],
+  passed: (state) => [{ ...state, passing: null }, []],
+};
+
+/** @returns {Effect} */
+export function passes() {
+  return { do: 'later', after: passingTime, event: { type: 'passed' } };
+}
+
+/** @param {State} state @returns {Step} */
+export function remember(state) {
+  return [state, [{ do: 'remember', form: state.form, kept: state.kept }]];
+}
+
+/** @param {State} state @param {Partial<import('./types.js').Form>} change @returns {Step} */
+function changeForm(state, change) {
+  return remember({ ...state, form: { ...state.form, ...change } });
+}
+
+/** @param {State} state @returns {Step} */
+function enter(state) {
+  if (!state.form.agreed || state.entered) return unchanged(state);
+  const entered = { ...state, entered: true, kept: { ...state.kept, entered: true }, trouble: null, passing: null };
+  const [kept, effects] = remember(entered);
+  if (state.link.is === 'closed') return [{ ...kept, link: { is: 'connecting' } }, [...effects, { do: 'connect' }]];
+  if (state.link.is !== 'online') return [kept, effects];
+  const [appearing, more] = appear(kept);
+  return [appearing, [...effects, ...more, { do: 'focus', on: 'home' }]];
+}
+
+/**
+ * To be there for others.
+ * @param {State} state @returns {Step}
+ */
+function appear(state) {
+  const { name } = state.form;
+  const { visible, doNotDisturb, ringable } = state.kept;
+  return [state, [{ do: 'appear', as: { name, visible, doNotDisturb, ringable } }]];
+}
+
+/**
+ * Back to the first screen, where the name can be changed.
+ * @param {State} state @param {Event} event @returns {Step}
+ */
+function appearRefused(state, { code, message = '' }) {
+  if (!state.entered || state.me) return unchanged(state);
+  const [kept, effects] = remember({ ...state, entered: false, kept: { ...state.kept, entered: false } });
+  return [{ ...kept, trouble: { code, message, person: null } }, [...effects, { do: 'focus', on: 'name' }]];
+}
+
+/** @param {State} state @returns {Step} */
+function leave(state) {
+  if (!state.entered || state.wish || state.calls.length > 0) return unchanged(state);
+  const left = { ...blank(state), kept: { ...state.kept, entered: false } };
+  const [kept, effects] = remember(left);
+  return [kept, [{ do: 'leave' }, { do: 'stopPosition' }, ...effects, { do: 'focus', on: 'setup' }]];
+}
+
+/**
+ * Nothing of what the server said about people is true any more.
+ * @param {State} state @returns {State}
+ */
+function blank(state) {
+  return {
+    ...state, entered: false, me: null, position: 'off', list: noList, panel: 'people', contacts: null, log: { calls: null, next: null },
+    missed: 0, found: { is: 'none' }, calls: [], wish: null, over: null, keeping: [], devices: null, code: null, blocked: null,
+    question: null, trouble: null, passing: null,
+  };
+}
+
+/** @param {State} state @param {boolean} resumed @returns {Step} */
+function connected(state, resumed) {
+  const dropped = state.link.is === 'reconnecting';
+  // Back, but as somebody new: `restarted` follows, and the SDK says again what was said before.
+  if (dropped && !resumed) return unchanged(state);
+  /** @type {State} */
+  const online = { ...state, link: { is: 'online' } };
+  if (dropped) return [{ ...online, passing: 'back' }, [passes()]];
+  return state.entered ? appear(online) : unchanged(online);
+}
+
+/** @param {State} state @param {Event} event @returns {Step} */
+function closed(state, { code, message = '' }) {
+  /** @type {State} */
+  const ended = { ...blank(state), entered: state.entered, link: { is: 'closed', code, message }, media: { is: 'off' } };
+  /** @type {Effect[]} */
+  const effects = [...(state.media.is === 'off' ? [] : [{ do: 'closeMedia' }]), { do: 'stopPosition' }];
+  if (code !== 'deleted' && code !== 'unlinked') return [ended, effects];
+  // By one's own wish, or that of another device: whoever enters next is somebody else.
+  const form = code === 'deleted' ? { ...state.form, name: '' } : state.form;
+  const [kept, more] = remember({ ...ended, entered: false, form, kept: { ...state.kept, entered: false, push: false } });
+  return [kept, [...effects, ...more]];
+}
+
+/** @param {State} state @param {import('./types.js').Me} me @returns {Step} */
+function self(state, me) {
+  if (!state.entered) return unchanged(state);
+  const first = state.me === null || state.me.personId !== me.personId;
+  const { visible, doNotDisturb, ringable } = me;
+  const known = { ...state, me, kept: { ...state.kept, visible, doNotDisturb, ringable } };
+  if (!first) return remember(known);
+  const [kept, effects] = remember({ ...known, log: { calls: null, next: null } });
+  /** @type {Effect[]} */
+  const asks = [{ do: 'askContacts' }, { do: 'askLog', before: null }];
+  const [positioned, where] = kept.kept.position && kept.position === 'off' ? usePosition(kept) : unchanged(kept);
+  const [watching, more] = me.hasPosition ? watch(positioned) : unchanged(positioned);
+  const [arrived, yetMore] = arrive(watching);
+  return [arrived, [...effects, ...asks, ...where, ...more, ...yetMore]];
+}
+
+/**
+ * What the address asked for is done once, as soon as one is there.
+ * @param {State} state @returns {Step}
+ */
+function arrive(state) {
+  const { find: whom, link } = state.arrival;
+  const arrived = { ...state, arrival: { find: null, link: null } };
+  if (link) return [{ ...arrived, panel: 'settings', question: { is: 'link', code: link } }, [{ do: 'askDevices' }, { do: 'askBlocked' }]];
+  return whom ? find(arrived, whom) : unchanged(state);
+}
+
+/** @param {State} state @param {import('./types.js').Panel} is @returns {Step} */
+function panel(state, is) {
+  const turned = { ...state, panel: is, passing: null };
+  if (is === 'settings') return [turned, [{ do: 'askDevices' }, { do: 'askBlocked' }]];
+  if (is === 'contacts') return [turned, [{ do: 'askContacts' }]];
+  if (is !== 'log') return unchanged(turned);
+  const unseen = (state.log.calls ?? []).filter(({ seen }) => !seen).map(({ callId }) => callId);
+  return [{ ...turned, missed: 0 }, [{ do: 'seen', calls: unseen }, { do: 'askLog', before: null }]];
+}
+
+/** @param {State} state @returns {Step} */
+function watch(state) {
+  const pages = state.list.pages;
+  const list = /** @type {Listing} */ ({ ...state.list, is: state.list.is === 'here' ? 'here' : 'loading' });
+  const { unit, radius } = state.kept;
+  return [{ ...state, list }, [{ do: 'watch', unit, radius, after: pages[pages.length - 1] }]];
+}
+
+/** @param {State} state @param {Partial<Remembered>} change @returns {Step} */
+function watchAnew(state, change) {
+  const [kept, effects] = remember({ ...state, kept: { ...state.kept, ...change }, list: { ...state.list, pages: [null] } });
+  // Distances of the other unit mean nothing in the new one.
+  if (change.unit) kept.list = { ...kept.list, people: [] };
+  if (kept.list.is === 'off') return [kept, effects];
+  const [watching, more] = watch({ ...kept, list: { ...kept.list, is: 'loading' } });
+  return [watching, [...effects, ...more]];
+}
+
+/**
+ * The radius at the same place in the other unit's table.
+ * @param {Remembered} kept @param {import('./types.js').Unit} unit
+ */
+function sameRadius({ unit: old, radius }, unit) {
+  const at = distances[old].findIndex((edge) => edge >= radius);
+  return distances[unit].at(at) ?? distances[unit][distances[unit].length - 1];
+}
+
+/** @param {State} state @param {'further' | 'nearer'} to @returns {Step} */
+function turnPage(state, to) {
+  const { list } = state;
+  if (list.is !== 'here') return unchanged(state);
+  if (to === 'nearer') {
+    return list.pages.length < 2 ? unchanged(state) : watch({ ...state, list: { ...list, is: 'loading', pages: list.pages.slice(0, -1) } });
+  }
+  return list.next === null ? unchanged(state) : watch({ ...state, list: { ...list, is: 'loading', pages: [...list.pages, list.next] } });
+}
+
+/** @param {State} state @param {string} text an id, or a link with one @returns {Step} */
+function find(state, text) {
+  const personId = personIdIn(text);
+  if (!text.trim()) return [{ ...state, found: { is: 'none' } }, []];
+  if (!personId) return [{ ...state, found: { is: 'bad' } }, []];
+  if (personId === state.me?.personId) return [{ ...state, found: { is: 'self' } }, []];
+  return [{ ...state, panel: 'people', found: { is: 'searching' } }, [{ do: 'find', personId }]];
+}
+
+/** @param {string} text @returns {string | null} */
+export function personIdIn(text) {
+  return text.match(/(?<![0-9a-f])[0-9a-f]{32}(?![0-9a-f])/i)?.[0].toLowerCase() ?? null;
+}
+
+/** @param {State} state @returns {Step} */
+function usePosition(state) {
+  if (state.position === 'asking' || state.position === 'on') return unchanged(state);
+  const [kept, effects] = remember({ ...state, position: 'asking', kept: { ...state.kept, position: true } });
+  return [kept, [...effects, { do: 'watchPosition' }]];
+}
+
+/** @param {State} state @returns {Step} */
+function forgetPosition(state) {
+  const [kept, effects] = remember({ ...state, position: 'off', list: noList, kept: { ...state.kept, position: false } });
+  return [kept, [...effects, { do: 'stopPosition' }, { do: 'forgetPosition' }]];
+}
+
+/** @param {State} state @param {import('./types.js').Position} is `on`: the server has it @returns {Step} */
+function position(state, is) {
+  if (!state.entered) return unchanged(state);
+  const told = { ...state, position: is };
+  return is === 'on' && state.list.is === 'off' && state.me ? watch({ ...told, me: { ...state.me, hasPosition: true } }) : unchanged(told);
+}
+
+/**
+ * Nobody looks at a page that is out of sight: the list rests meanwhile.
+ * @param {State} state @param {boolean} visible @returns {Step}
+ */
+function shown(state, visible) {
+  if (!state.entered || state.list.is === 'off') return unchanged(state);
+  return visible ? watch(state) : [state, [{ do: 'unwatch' }]];
+}
+
+/** @param {State} state @param {Event} event @returns {Step} */
+function contactAdded(state, { person, callId }) {
+  const others = (state.contacts ?? []).filter((one) => one.personId !== person.personId);
+  const keeping = callId ? changeKeeping(state.keeping, callId, { mine: true, theirs: true, agreed: true }) : state.keeping;
+  return [{ ...state, keeping, contacts: state.contacts && [...others, person].slice(0, mostContacts) }, []];
+}
+
+/** @param {State} state @param {Event} event @returns {Step} */
+function logArrived(state, { calls, next = null, before = null }) {
+  const kept = before === null ? calls : [...(state.log.calls ?? []), ...calls].slice(0, mostLogged);
+  const unseen = calls.filter((/** @type {import('./types.js').Logged} */ call) => call.outcome === 'missed' && !call.seen).length;
+  const missed = state.panel === 'log' ? 0 : Math.max(state.missed, unseen);
+  return [{ ...state, missed, log: { calls: kept, next } }, []];
+}

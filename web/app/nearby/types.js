@@ -1,0 +1,119 @@
+// What the machine of the page `/nearby` is made of. Types only.
+
+/** @typedef {{personId: string, name: string, online: boolean}} Person */
+/** @typedef {{personId: string, name: string, distance: number, busy: boolean}} Row one of the list: `distance` is its bucket's upper edge */
+/** @typedef {'mi' | 'km'} Unit */
+/** @typedef {'everyone' | 'contacts' | 'nobody'} Ringable */
+/**
+ * @typedef {{personId: string, name: string, visible: boolean, doNotDisturb: boolean, ringable: Ringable, hasPosition: boolean}} Me
+ */
+/**
+ * @typedef {{is: 'connecting'} | {is: 'online'} | {is: 'reconnecting'} | {is: 'closed', code: string, message: string}} Link
+ *   connecting → online ⇄ reconnecting; any → closed, from which only a new page or `retryLink` leads back
+ */
+/**
+ * @typedef {'off' | 'asking' | 'on' | 'refused' | 'unavailable' | 'insecure'} Position
+ *   off → asking → on | refused | unavailable | insecure; any → off
+ */
+/**
+ * @typedef {{is: 'off' | 'loading' | 'here', people: Row[], next: string | null, pages: (string | null)[]}} Listing
+ *   pages: where each page up to the present one begins; the last is the one looked at
+ */
+/** @typedef {'placing' | 'ringing' | 'incoming' | 'joining' | 'active' | 'ended'} CallState */
+/** @typedef {'outgoing' | 'incoming'} Direction */
+/**
+ * @typedef {object} Call a call as the SDK has it; `line` is its number on this page, which a merged call keeps
+ * @property {number} line
+ * @property {string} id
+ * @property {Person} person
+ * @property {Direction} direction
+ * @property {boolean} video whether it was placed as a video call
+ * @property {boolean} withVideo whether the other shows a picture now
+ * @property {boolean} waiting
+ * @property {CallState} state
+ * @property {number | null} devices on how many it rings; null until that is known
+ * @property {boolean} away the other's connection dropped
+ */
+/**
+ * @typedef {Call & {activeAt: number | null, silent: boolean}} Line
+ *   activeAt: by this page's clock; silent: the browser holds the sound back until somebody clicks
+ */
+/**
+ * @typedef {'hungUp' | 'ended' | 'declined' | 'cancelled' | 'missed' | 'unanswered' | 'busy' | 'unreachable' | 'failed'
+ *   | 'connectionLost' | 'answeredElsewhere' | 'declinedElsewhere' | 'merged'} Outcome
+ */
+/**
+ * @typedef {{callId: string, person: Person, direction: Direction, outcome: Outcome, video: boolean, durationMs: number | null}} Over
+ */
+/**
+ * @typedef {{is: 'dial', person: Person, video: boolean, sent: boolean} | {is: 'answer', line: number, video: boolean}} Wish
+ *   what waits for camera and microphone; a dial that was `sent` waits for the call it makes
+ */
+/** @typedef {'refused' | 'missing' | 'busy' | 'insecure' | 'lost' | 'unknown'} MediaTrouble */
+/** @typedef {{is: 'off'} | {is: 'asking'} | {is: 'on', camera: boolean} | {is: 'failed', why: MediaTrouble}} Media */
+/**
+ * @typedef {{callId: string, direction: Direction, outcome: Outcome, person: Person, video: boolean, at: number,
+ *   durationMs?: number, seen: boolean}} Logged
+ */
+/** @typedef {{deviceId: string, label: string, current: boolean, present: boolean, linkedAt?: number}} Device */
+/** @typedef {'people' | 'contacts' | 'log' | 'settings'} Panel */
+/**
+ * @typedef {{is: 'none'} | {is: 'searching'} | {is: 'bad'} | {is: 'self'} | {is: 'nobody'} | {is: 'found', person: Person}} Found
+ */
+/**
+ * @typedef {{is: 'delete'} | {is: 'link', code: string} | {is: 'unlink', device: Device} | {is: 'block', person: Person}
+ *   | {is: 'forgetLog'}} Question
+ */
+/** @typedef {'unavailable' | 'off' | 'busy' | 'on' | 'onPage' | 'refused'} Push `onPage`: this server or browser wakes no closed page */
+/** @typedef {{code: string, message: string, person: Person | null, why?: MediaTrouble}} Trouble `person`: who was being called */
+/** @typedef {{name: string, agreed: boolean}} Form */
+/**
+ * @typedef {object} Remembered
+ * @property {boolean} entered whether the last visit ended in the list: then this one begins there
+ * @property {boolean} position whether the position may be used
+ * @property {Unit} unit
+ * @property {number} radius
+ * @property {boolean} visible
+ * @property {boolean} doNotDisturb
+ * @property {Ringable} ringable
+ * @property {boolean} push
+ * @property {[string, string][]} blockedNames ids and names as they were when one blocked them: the server need not know why
+ */
+/**
+ * @typedef {object} State
+ * @property {Link} link
+ * @property {boolean} guest
+ * @property {Form} form
+ * @property {Remembered} kept
+ * @property {boolean} entered
+ * @property {Me | null} me null until the server said who we are
+ * @property {Position} position
+ * @property {Listing} list
+ * @property {Panel} panel
+ * @property {Person[] | null} contacts
+ * @property {{calls: Logged[] | null, next: string | null}} log
+ * @property {number} missed calls missed and not looked at
+ * @property {Found} found
+ * @property {{find: string | null, link: string | null}} arrival what the address asked for, until it is done
+ * @property {Line[]} calls all that are not over
+ * @property {Wish | null} wish
+ * @property {Media} media
+ * @property {boolean} muted
+ * @property {boolean} cameraOff
+ * @property {boolean} ringSilent the browser will not ring before somebody touches the page
+ * @property {Over | null} over
+ * @property {import('../keep.js').Keeping[]} keeping
+ * @property {Device[] | null} devices
+ * @property {{code: string, until: number} | null} code for another device
+ * @property {Person[] | null} blocked
+ * @property {Push} push
+ * @property {Question | null} question
+ * @property {Trouble | null} trouble
+ * @property {string | null} passing good news for a few seconds: a key of the status sentences
+ */
+/** @typedef {{type: string, [member: string]: any}} Event */
+/** @typedef {{do: string, [member: string]: any}} Effect */
+/** @typedef {[State, Effect[]]} Step */
+/** @typedef {Record<string, (state: State, event: Event, now: number) => Step>} Handlers */
+
+export {};

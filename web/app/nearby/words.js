@@ -1,0 +1,137 @@
+// A state of the page `/nearby` in words and sounds: the status line, what stands in the way, which screen, what rings. Pure.
+import { companion, currentCall, incomingCall } from './call-state.js';
+import { keepingOf } from '../keep.js';
+
+/** @typedef {import('./types.js').State} State */
+/** @typedef {import('./types.js').Person} Person */
+/** @typedef {import('./strings.js').Strings} Strings */
+/** @typedef {'calm' | 'busy' | 'good' | 'warn' | 'bad'} Tone */
+/** @typedef {{text: string, tone: Tone}} Status */
+/** @typedef {'retryLink' | 'reload' | 'dismiss' | 'callVoice' | 'callVideo' | 'callAgain' | 'keep' | 'unblockSound'} Way */
+/** @typedef {{text: string, ways: Way[], tone: Tone}} Notice */
+
+/** After these it makes sense to try the same person again. */
+const worthAgain = ['declined', 'missed', 'unanswered', 'busy', 'unreachable', 'failed', 'connectionLost', 'cancelled'];
+
+/** @param {State} state @returns {'setup' | 'home' | 'call'} */
+export function screenOf(state) {
+  if (companion(state)) return 'call';
+  return state.entered ? 'home' : 'setup';
+}
+
+/**
+ * What sounds: a ring here, a knock beside a call, or what a caller hears while it rings there.
+ * @param {State} state @returns {'none' | 'ring' | 'knock' | 'ringback'}
+ */
+export function soundOf(state) {
+  const call = currentCall(state);
+  if (incomingCall(state)) return call && call.state !== 'ringing' ? 'knock' : 'ring';
+  return call?.state === 'ringing' && call.devices !== 0 ? 'ringback' : 'none';
+}
+
+/** @param {State} state @param {Strings} strings @returns {Status} */
+export function statusOf(state, strings) {
+  const words = strings.nearby.status;
+  switch (state.link.is) {
+    case 'closed': return { text: words.closed, tone: 'bad' };
+    case 'reconnecting': return { text: words.dropped, tone: 'warn' };
+  }
+  const call = callStatus(state, strings);
+  if (call) return call;
+  const ringing = incomingCall(state);
+  if (ringing) return { text: words.incoming(ringing.person.name), tone: 'busy' };
+  if (state.over) return { text: overText(state.over, strings), tone: worthAgain.includes(state.over.outcome) ? 'warn' : 'calm' };
+  if (state.passing && state.passing in words) return { text: String(words[/** @type {'saved'} */ (state.passing)]), tone: 'good' };
+  if (state.link.is === 'connecting') return { text: words.connecting, tone: 'busy' };
+  if (!state.entered) return { text: words.welcome, tone: 'calm' };
+  if (!state.me) return { text: words.entering, tone: 'busy' };
+  const { name, visible, doNotDisturb } = state.me;
+  if (doNotDisturb) return { text: words.disturb(name), tone: 'warn' };
+  return { text: visible ? words.here(name) : words.hidden(name), tone: 'good' };
+}
+
+/** @param {State} state @param {Strings} strings @returns {Status | null} */
+function callStatus(state, { nearby: { status: words } }) {
+  const asking = state.media.is === 'asking' && state.wish;
+  if (asking) return { text: state.wish?.video ? words.allow : words.allowVoice, tone: 'busy' };
+  const call = currentCall(state);
+  const name = companion(state)?.name ?? '';
+  if (!call) return state.wish?.is === 'dial' ? { text: words.calling(name), tone: 'busy' } : null;
+  if (call.away) return { text: words.away(name), tone: 'warn' };
+  switch (call.state) {
+    case 'ringing':
+      if (call.devices === null) return { text: words.calling(name), tone: 'busy' };
+      return { text: call.devices > 0 ? words.ringing(name) : words.waking(name), tone: 'busy' };
+    case 'joining': return { text: words.joining(name), tone: 'busy' };
+    case 'active': return { text: words.talking(name), tone: 'good' };
+    default: return { text: words.calling(name), tone: 'busy' };
+  }
+}
+
+/**
+ * How a call ended.
+ * @param {import('./types.js').Over} over @param {Strings} strings
+ */
+export function overText({ outcome, direction, person, durationMs }, { nearby }) {
+  return nearby.over[direction][outcome](person.name, durationMs);
+}
+
+/**
+ * What stands in the way.
+ * @param {State} state @param {Strings} strings @returns {Notice | null}
+ */
+export function noticeOf(state, strings) {
+  if (state.link.is === 'closed') return closedNotice(state.link, strings);
+  if (state.trouble) return troubleNotice(state, state.trouble, strings);
+  const call = currentCall(state);
+  if (call?.silent) return { text: strings.silent, ways: ['unblockSound'], tone: 'warn' };
+  return null;
+}
+
+/** @param {{code: string, message: string}} link @param {Strings} strings @returns {Notice} */
+function closedNotice({ code, message }, strings) {
+  const own = strings.nearby.troubles[code];
+  const shared = strings.troubles[/** @type {keyof Strings['troubles']} */ (code)];
+  switch (code) {
+    // On the first screen, Enter leads on.
+    case 'deleted': case 'unlinked': return { text: own, ways: [], tone: 'calm' };
+    case 'version_unsupported': return { text: shared, ways: ['reload'], tone: 'bad' };
+    // The server's own sentence says until when.
+    case 'banned': return { text: message ? `${shared} ${message}` : shared, ways: [], tone: 'bad' };
+    case 'forbidden_origin': return { text: shared, ways: [], tone: 'bad' };
+    default: return { text: own ?? shared ?? (message || strings.troubles.connect_failed), ways: ['retryLink'], tone: 'bad' };
+  }
+}
+
+/** @param {State} state @param {import('./types.js').Trouble} trouble @param {Strings} strings @returns {Notice} */
+function troubleNotice(state, { code, message, person, why }, strings) {
+  if (code === 'media' && why) {
+    // Without a camera a voice is still something.
+    /** @type {Way[]} */
+    const ways = person && why !== 'insecure' ? ['callVoice', 'callVideo', 'dismiss'] : ['dismiss'];
+    return { text: strings.nearby.media[why], ways, tone: 'warn' };
+  }
+  const shared = strings.troubles[/** @type {keyof Strings['troubles']} */ (code)];
+  return { text: strings.nearby.troubles[code] ?? shared ?? (message || strings.troubles.unknown), ways: ['dismiss'], tone: 'warn' };
+}
+
+/**
+ * What can follow a call that is over. The status line says how it ended.
+ * @param {State} state @param {Strings} strings @returns {Notice | null}
+ */
+export function afterwardsOf(state, { nearby }) {
+  const { over } = state;
+  if (!over || currentCall(state) || state.wish) return null;
+  const { name, personId } = over.person;
+  if (worthAgain.includes(over.outcome)) return { text: nearby.overAgain(name), ways: ['callAgain', 'dismiss'], tone: 'calm' };
+  const known = state.contacts?.some((one) => one.personId === personId);
+  if (over.durationMs === null || known) return null;
+  const keeping = keepingOf(state.keeping, over.callId);
+  return { text: nearby.overKeep(name), ways: keeping.mine ? ['dismiss'] : ['keep', 'dismiss'], tone: 'calm' };
+}
+
+/**
+ * Initials for somebody without a picture.
+ * @param {string} name
+ */
+export const initialOf = (name) => [...(name || '?')][0].toUpperCase();

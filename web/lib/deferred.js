@@ -1,0 +1,9 @@
+// A promise, and the means to settle it from elsewhere.
+
+/** @returns {{promise: Promise<any>, resolve: (value?: any) => void, reject: (error: unknown) => void}} */
+export function deferred() {
+  /** @type {any} */
+  const made = {};
+  made.promise = new Promise((resolve, reject) => Object.assign(made, { resolve, reject }));
+  return made;
+}

@@ -1,0 +1,124 @@
+// Calls and bad networks, killed browsers and a killed server, in real browsers.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { sharedBrowsers } from './browsers.mjs';
+import { launchChromium } from './chromium.mjs';
+import { framesRise } from './media.mjs';
+import { ann, bob, call, come, isFree, isQuiet, lists, rings, says, see, talk } from './neighbour.mjs';
+import { startProxy } from './proxy.mjs';
+import { assertNothingThrown, keepReceiving, serve } from './stranger.mjs';
+import { elapsed, stopwatch } from './wait.mjs';
+
+const { chromium } = sharedBrowsers();
+
+/** Two people in each other's lists; the second behind `url` if given. */
+async function two(t, server, url = server.url, others = chromium) {
+  const a = await come(t, await chromium(), server.url, ann);
+  const b = await come(t, await others(), url, bob);
+  await Promise.all([lists(a, 'Bob'), lists(b, 'Ann')]);
+  for (const page of [a, b]) await page.evaluate('window.untouched = true');
+  return { a, b };
+}
+
+async function nobodyReloaded(...pages) {
+  for (const page of pages) assert.equal(await page.evaluate('window.untouched'), true, `${page.label} was not reloaded`);
+  assertNothingThrown(...pages);
+}
+
+test('a callee whose network is gone for 8 s in the call comes back to it', async (t) => {
+  const server = await serve(t);
+  const proxy = await startProxy(server.frontPort);
+  t.after(() => proxy.close());
+  const { a, b } = await two(t, server, proxy.url);
+  await talk([a, ann], [b, bob]);
+  const gone = elapsed(8_000, 'the outage');
+  await proxy.cut();
+  await Promise.all([a.waitForStatus(says.away), b.waitForStatus(says.dropped)]);
+  await gone;
+  const time = stopwatch();
+  await proxy.heal();
+  await Promise.all([a, b].map((page) => page.waitForStatus(says.talking)));
+  t.diagnostic(`both were back in the call ${time()} after the network was`);
+  await Promise.all([see(a, bob), see(b, ann), keepReceiving(a, b)]);
+  await a.click('button', 'End');
+  await b.waitForStatus(says.hungUp);
+  await nobodyReloaded(a, b);
+});
+
+test('a callee whose browser is killed in the call may come back for a while, and then the connection was lost', async (t) => {
+  const server = await serve(t, { CONFAB_CONNECTION_RESUME_GRACE: '4s' });
+  const doomed = await launchChromium();
+  t.after(() => doomed.close());
+  const { a, b } = await two(t, server, server.url, async () => doomed);
+  await talk([a, ann], [b, bob]);
+  await doomed.kill();
+  await a.waitForStatus(says.away);
+  await a.waitForStatus(says.connectionLost);
+  await isFree(a);
+  await nobodyReloaded(a);
+});
+
+test('a network that is gone while it rings: the call rings on, and is answered when it is back', async (t) => {
+  const server = await serve(t);
+  const proxy = await startProxy(server.frontPort);
+  t.after(() => proxy.close());
+  const { a, b } = await two(t, server, proxy.url);
+  await call(a, 'Bob');
+  await rings(b, 'Ann');
+  await proxy.cut();
+  await b.waitForStatus(says.dropped);
+  await proxy.heal();
+  await b.until('the line is back', async () => !says.dropped.test(await b.status()));
+  await b.click('button', 'Accept');
+  await Promise.all([see(a, bob), see(b, ann)]);
+  await nobodyReloaded(a, b);
+});
+
+test('a server that is killed while it rings and started again: it rings on, and is answered', async (t) => {
+  const server = await serve(t);
+  const { a, b } = await two(t, server);
+  await call(a, 'Bob');
+  await rings(b, 'Ann');
+  await a.waitForStatus(says.ringing);
+  await server.kill('SIGKILL');
+  await Promise.all([a, b].map((page) => page.waitForStatus(says.dropped)));
+  const time = stopwatch();
+  await server.start();
+  await Promise.all([a, b].map((page) => page.until('the line is back', async () => !says.dropped.test(await page.status()))));
+  await rings(b, 'Ann');
+  await b.click('button', 'Accept');
+  await Promise.all([see(a, bob), see(b, ann)]);
+  t.diagnostic(`both saw each other ${time()} after the server was started`);
+  await keepReceiving(a, b);
+  await nobodyReloaded(a, b);
+});
+
+test('a server that is killed in the call and started again: the call goes on', async (t) => {
+  const server = await serve(t);
+  const { a, b } = await two(t, server);
+  await talk([a, ann], [b, bob]);
+  await server.kill('SIGKILL');
+  await Promise.all([a, b].map((page) => page.waitForStatus(says.dropped)));
+  const time = stopwatch();
+  await server.start();
+  await Promise.all([see(a, bob), see(b, ann)]);
+  t.diagnostic(`both saw each other again ${time()} after the server was started`);
+  await Promise.all([framesRise(a), framesRise(b)]);
+  await a.click('button', 'End');
+  await b.waitForStatus(says.hungUp);
+  await Promise.all([isFree(a), isFree(b), lists(a, 'Bob'), lists(b, 'Ann')]);
+  await nobodyReloaded(a, b);
+});
+
+test('a ring keeps its deadline over a restart of the server', async (t) => {
+  const server = await serve(t, { CONFAB_CALL_RING_TIMEOUT: '6s' });
+  const { a, b } = await two(t, server);
+  await call(a, 'Bob');
+  await rings(b, 'Ann');
+  await server.kill('SIGKILL');
+  await server.start();
+  await a.waitForStatus(says.unanswered);
+  await b.waitForStatus(says.missed);
+  await Promise.all([isFree(a), isQuiet(b)]);
+  await nobodyReloaded(a, b);
+});

@@ -1,0 +1,276 @@
+// People nearby call each other in real browsers, through the built server and its media plane: every course a call can take.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { sharedBrowsers } from './browsers.mjs';
+import { remoteColour, seesColour } from './media.mjs';
+import { ann, bob, call, cat, come, dan, firstRow, isFree, isQuiet, lists, places, rings, rowsOf, says, see, talk, turnTo } from './neighbour.mjs';
+import { assertNoComplaints, assertNothingThrown, keepReceiving, serve } from './stranger.mjs';
+import { stopwatch } from './wait.mjs';
+
+const { chromium } = sharedBrowsers();
+
+/** Two people in each other's lists. */
+async function two(t, env) {
+  const server = await serve(t, env);
+  const browser = await chromium();
+  const a = await come(t, browser, server.url, ann);
+  const b = await come(t, browser, server.url, { ...bob, at: places.nextDoor });
+  await Promise.all([lists(a, 'Bob'), lists(b, 'Ann')]);
+  return { server, browser, a, b };
+}
+
+test('somebody nearby is listed, is called, rings, accepts, and both see and hear each other', async (t) => {
+  const { a, b } = await two(t);
+  await lists(a, 'Bob', /within [25] miles/);
+  const time = stopwatch();
+  await call(a, 'Bob');
+  await rings(b, 'Ann');
+  t.diagnostic(`it rang after ${time()}`);
+  await a.waitForStatus(says.ringing);
+  for (const name of ['Accept', 'Accept without video', 'Decline']) assert.ok(await b.has('button', name), name);
+  assert.ok(await a.has('button', 'Cancel'));
+  await b.click('button', 'Accept');
+  await Promise.all([see(a, bob), see(b, ann)]);
+  t.diagnostic(`both saw each other after ${time()}`);
+  await keepReceiving(a, b);
+  for (const name of ['Mute', 'Camera off', 'Switch camera', 'End', 'Keep in touch']) assert.ok(await a.has('button', name), name);
+  const own = await (await a.find('video', 'You')).evaluate(function () {
+    const box = this.closest('#you').getBoundingClientRect();
+    return { width: box.width, height: box.height, mirrored: this.style.transform };
+  });
+  assert.deepEqual(own, { width: 120, height: 120, mirrored: 'scaleX(-1)' });
+  await a.waitFor('the clock of the call goes', () => /^0:0[2-9]/.test(document.getElementById('elapsed').textContent));
+  await a.click('button', 'End');
+  await b.waitForStatus(says.hungUp);
+  await a.waitForStatus(says.ended);
+  await Promise.all([isFree(a), isFree(b)]);
+  await turnTo(a, 'log');
+  await firstRow(a, 'log', { name: 'Bob', hint: /^You called .*0:\d\d$/, missed: false });
+  await turnTo(b, 'log');
+  await firstRow(b, 'log', { name: 'Ann', hint: /^Called you/ });
+  assertNoComplaints(a, b);
+});
+
+test('a call that is declined says so, and both can go on', async (t) => {
+  const { a, b } = await two(t);
+  await call(a, 'Bob');
+  await rings(b, 'Ann');
+  await b.click('button', 'Decline');
+  await a.waitForStatus(says.declined);
+  await Promise.all([isFree(a), isQuiet(b)]);
+  await a.click('button', 'Call again');
+  await rings(b, 'Ann');
+  await b.click('button', 'Accept');
+  await Promise.all([see(a, bob), see(b, ann)]);
+  assertNothingThrown(a, b);
+});
+
+test('a call that is cancelled stops ringing', async (t) => {
+  const { a, b } = await two(t);
+  await call(a, 'Bob');
+  await rings(b, 'Ann');
+  await a.click('button', 'Cancel');
+  await b.waitForStatus(says.cancelled);
+  await Promise.all([isFree(a), isQuiet(b)]);
+  assertNothingThrown(a, b);
+});
+
+test('a call nobody answers is missed: both are told, and the log marks it', async (t) => {
+  const { a, b } = await two(t, { CONFAB_CALL_RING_TIMEOUT: '3s' });
+  await call(a, 'Bob');
+  await rings(b, 'Ann');
+  await a.waitForStatus(says.unanswered);
+  await b.waitForStatus(says.missed);
+  await isQuiet(b);
+  assert.equal(await b.evaluate("document.getElementById('missed').textContent"), '1');
+  await turnTo(b, 'log');
+  await firstRow(b, 'log', { name: 'Ann', hint: /^Missed/, missed: true });
+  assert.equal(await b.evaluate("document.getElementById('missed').textContent"), '');
+});
+
+test('who does not want to be disturbed is busy, and does not ring', async (t) => {
+  const { a, b } = await two(t);
+  await turnTo(b, 'settings');
+  await b.click('checkbox', 'Do not disturb');
+  await b.waitForStatus(/saved/i);
+  await call(a, 'Bob');
+  await a.waitForStatus(says.busy);
+  await isFree(a);
+  assert.ok(!await b.has('button', 'Accept'));
+  await turnTo(b, 'log');
+  await firstRow(b, 'log', { name: 'Ann' });
+});
+
+test('beside a call one more may ring, the next is told busy; accepting the one that waits ends the first', async (t) => {
+  const { server, browser, a, b } = await two(t);
+  const c = await come(t, browser, server.url, cat);
+  const d = await come(t, browser, server.url, dan);
+  await Promise.all([lists(c, 'Bob'), lists(d, 'Bob')]);
+  await talk([a, ann], [b, bob]);
+  await call(c, 'Bob');
+  await rings(b, 'Cat');
+  assert.match(await b.evaluate("document.getElementById('waiting-text').textContent"), /ends this call/);
+  await call(d, 'Bob');
+  await d.waitForStatus(says.busy);
+  await b.click('button', 'Accept');
+  await a.waitForStatus(says.hungUp);
+  await Promise.all([see(b, cat), see(c, bob)]);
+  await keepReceiving(b, c);
+  await isFree(a);
+  assertNothingThrown(a, b, c, d);
+});
+
+test('a call that waits can be declined, and the first goes on', async (t) => {
+  const { server, browser, a, b } = await two(t);
+  const c = await come(t, browser, server.url, cat);
+  await lists(c, 'Bob');
+  await talk([a, ann], [b, bob]);
+  await call(c, 'Bob');
+  await rings(b, 'Cat');
+  await b.click('button', 'Decline');
+  await c.waitForStatus(says.declined);
+  await Promise.all([see(a, bob), see(b, ann), keepReceiving(a, b)]);
+});
+
+test('two devices linked by a code ring together; one answers, and the other is told where', async (t) => {
+  const { server, browser, a, b } = await two(t);
+  const second = await come(t, browser, server.url, { name: 'Phone', colour: 'cyan', at: places.nextDoor });
+  await turnTo(b, 'settings');
+  await b.click('button', 'Link another device');
+  const code = await b.waitFor('there is a code', "document.getElementById('code-text').textContent");
+  assert.match(code, /^[0-9A-Z]{4}-[0-9A-Z]{4}$/);
+  await turnTo(second, 'settings');
+  await second.fill('textbox', 'Code from your other device', code);
+  await second.click('button', 'Link this device');
+  await second.click('button', 'Link');
+  await second.until('it is the same person', async () => (await rowsOf(second, 'devices')).length === 2);
+  assert.equal(await second.evaluate("document.getElementById('own-name').value"), 'Bob');
+  await turnTo(second, 'people');
+  await lists(second, 'Ann');
+
+  await call(a, 'Bob');
+  await Promise.all([rings(b, 'Ann'), rings(second, 'Ann')]);
+  await second.click('button', 'Accept');
+  await b.waitForStatus(says.answeredElsewhere);
+  await isQuiet(b);
+  await Promise.all([see(a, { name: 'Bob', colour: 'cyan' }), see(second, ann)]);
+  // A code works once.
+  await a.click('button', 'End');
+  await isFree(a);
+  await turnTo(a, 'settings');
+  await a.fill('textbox', 'Code from your other device', code);
+  await a.click('button', 'Link this device');
+  await a.click('button', 'Link');
+  await a.until('the code is refused', async () => /wrong|used/i.test(await a.alerts()));
+  assertNothingThrown(a, b, second);
+});
+
+test('two who call each other at the same moment end up in one call', async (t) => {
+  const { a, b } = await two(t);
+  await Promise.all([call(a, 'Bob'), call(b, 'Ann')]);
+  // The clicks may have missed each other by the length of a ring.
+  await Promise.all([a, b].map((page) => page.until('it is a call', async () => {
+    if (await page.has('button', 'Accept')) await page.click('button', 'Accept');
+    return page.has('button', 'End');
+  })));
+  await Promise.all([see(a, bob), see(b, ann)]);
+  await keepReceiving(a, b);
+  for (const page of [a, b]) assert.ok(!await page.has('button', 'Accept'), 'nothing rings beside it');
+  await a.click('button', 'End');
+  await b.waitForStatus(says.hungUp);
+  await Promise.all([isFree(a), isFree(b)]);
+  assertNothingThrown(a, b);
+});
+
+test('a caller who closes the tab while it rings has cancelled', async (t) => {
+  const { a, b } = await two(t, { CONFAB_CONNECTION_RESUME_GRACE: '300s' });
+  await call(a, 'Bob');
+  await rings(b, 'Ann');
+  await a.close();
+  await b.waitForStatus(says.cancelled);
+  await isQuiet(b);
+});
+
+test('who closes the tab in a call has hung up', async (t) => {
+  const { a, b } = await two(t, { CONFAB_CONNECTION_RESUME_GRACE: '300s' });
+  await talk([a, ann], [b, bob]);
+  await b.close();
+  await a.waitForStatus(says.hungUp);
+  await isFree(a);
+});
+
+test('accepting without video opens no camera, and the camera can be turned on in the call', async (t) => {
+  const { a, b } = await two(t);
+  await b.evaluate(() => {
+    window.asked = [];
+    const native = navigator.mediaDevices.getUserMedia;
+    navigator.mediaDevices.getUserMedia = (constraints) => { window.asked.push(Boolean(constraints.video)); return native(constraints); };
+  });
+  await call(a, 'Bob');
+  await rings(b, 'Ann');
+  await b.click('button', 'Accept without video');
+  await see(b, ann);
+  await a.waitForStatus(says.talking);
+  assert.deepEqual(await b.evaluate('window.asked'), [false]);
+  assert.notEqual(await remoteColour(a), 'green');
+  await b.click('button', 'Camera off');
+  await seesColour(a, 'green');
+  await b.click('button', 'Camera off');
+  await a.until('the green picture is gone', async () => await remoteColour(a) !== 'green' || !await a.has('video', 'Bob'));
+  await keepReceiving(b);
+  assertNothingThrown(a, b);
+});
+
+test('a voice call rings as one and is answered by voice', async (t) => {
+  const { a, b } = await two(t);
+  await a.evaluate(() => [...document.querySelectorAll('summary')].find((one) => one.ariaLabel === 'More about Bob').click());
+  await a.click('button', 'Voice call');
+  await rings(b, 'Ann');
+  assert.match(await b.evaluate("document.getElementById('incoming-title').textContent"), /without video/);
+  assert.ok(!await b.has('button', 'Accept without video'));
+  await b.click('button', 'Accept');
+  await Promise.all([a, b].map((page) => page.waitForStatus(says.talking)));
+  assert.equal(await a.evaluate("window.__peers.flatMap((peer) => peer.getSenders()).filter((sender) => sender.track?.kind === 'video').length"), 0);
+  assertNothingThrown(a, b);
+});
+
+test('both press Keep in touch in a call, and are contacts who see each other come and go', async (t) => {
+  const { a, b } = await two(t);
+  await talk([a, ann], [b, bob]);
+  await a.click('button', 'Keep in touch');
+  await b.waitFor('the other is told', () => /would like to keep in touch/.test(document.getElementById('keep-words').textContent));
+  await b.click('button', 'Keep in touch');
+  await Promise.all([a, b].map((page) => page.waitFor('they are contacts', () => /keep in touch:/.test(document.getElementById('keep-words').textContent))));
+  await a.click('button', 'End');
+  await isFree(a);
+  await turnTo(a, 'contacts');
+  await firstRow(a, 'contacts', { name: 'Bob', online: 'yes' });
+  await b.close();
+  await firstRow(a, 'contacts', { name: 'Bob', online: 'no' });
+  await call(a, 'Bob');
+  await a.waitForStatus(says.unreachable);
+  assertNothingThrown(a);
+});
+
+test('one is never in a call and a roulette chat at once', async (t) => {
+  const { server, browser, a, b } = await two(t);
+  await talk([a, ann], [b, bob]);
+  const tab = await browser.newPage({ colour: 'magenta', sharing: a });
+  t.after(() => tab.close());
+  await tab.goto(server.url);
+  await tab.click('button', 'Start');
+  await tab.until('the other tab is named as the reason', async () => /another tab/i.test(await tab.alerts()));
+  await Promise.all([see(a, bob), see(b, ann)]);
+});
+
+test('a page nobody touched yet says that it cannot ring aloud', async (t) => {
+  const { server, browser, a } = await two(t);
+  // Somebody who was there before is there again without pressing anything, and so without a gesture.
+  const c = await come(t, browser, server.url, cat);
+  await c.reload();
+  await c.waitForStatus(says.here);
+  await lists(a, 'Cat');
+  await call(a, 'Cat');
+  await rings(c, 'Ann');
+  await c.waitFor('it says so', () => /no ring before you touch/.test(document.getElementById('incoming-note').textContent));
+});

@@ -1,0 +1,114 @@
+// Every state of the page of people nearby and of a call, photographed and checked with axe: phone and laptop, light and dark.
+import assert from 'node:assert/strict';
+import path from 'node:path';
+import { test } from 'node:test';
+import { sharedBrowsers } from './browsers.mjs';
+import { launchChromium } from './chromium.mjs';
+import { failMedia, source } from './in-page.mjs';
+import { ann, approach, bob, call, cat, come, enter, isFree, lists, places, rings, says, talk, turnTo } from './neighbour.mjs';
+import { inspect, screenshotFolder } from './screenshots.mjs';
+import { repository } from './server.mjs';
+import { serve } from './stranger.mjs';
+
+const { chromium } = sharedBrowsers();
+
+/** @param {import('./page.mjs').Page} page */
+async function looksRight(t, page, state) {
+  const faults = await inspect(page, `nearby-${state}`);
+  t.diagnostic(`photographs: ${path.relative(repository, screenshotFolder)}/nearby-${state}-*.png`);
+  assert.deepEqual(faults, [], `faults in the state "${state}"`);
+}
+
+test('the first screen, the empty list and one without a position look right', async (t) => {
+  const { url } = await serve(t);
+  const browser = await chromium();
+  const page = await approach(t, browser, url);
+  await page.find('button', 'Enter');
+  await looksRight(t, page, 'first');
+  await enter(page, { name: 'Ann' });
+  await page.waitFor('nobody is there', () => /nobody else/i.test(document.getElementById('people-none').textContent));
+  await looksRight(t, page, 'empty');
+  const other = await come(t, browser, url, { name: 'Hidden', at: null });
+  await looksRight(t, other, 'no-position');
+});
+
+test('the list, its menu, contacts, calls, settings and questions look right', async (t) => {
+  const { url } = await serve(t, { CONFAB_CALL_RING_TIMEOUT: '2s' });
+  const browser = await chromium();
+  const page = await come(t, browser, url, ann);
+  const other = await come(t, browser, url, { ...bob, at: places.nextDoor });
+  await come(t, browser, url, { name: 'مريم', at: places.nextTown });
+  await come(t, browser, url, { name: 'Somebody with a name of forty characters', at: places.nextTown });
+  await lists(page, 'مريم');
+  await looksRight(t, page, 'list');
+  await page.evaluate(() => document.querySelector('summary[aria-label="More about Bob"]').click());
+  await looksRight(t, page, 'menu');
+  await page.press('Escape');
+  await lists(other, 'Ann');
+  await call(other, 'Ann');
+  await rings(page, 'Bob');
+  await page.waitForStatus(says.missed);
+  await looksRight(t, page, 'missed');
+  await turnTo(page, 'log');
+  await page.find('button', 'Call Bob');
+  await looksRight(t, page, 'log');
+  await turnTo(page, 'contacts');
+  await looksRight(t, page, 'contacts-none');
+  await turnTo(page, 'settings');
+  await page.click('button', 'Link another device');
+  await page.waitFor('there is a code', "document.getElementById('code-text').textContent");
+  await looksRight(t, page, 'settings');
+  await page.click('button', 'Delete me everywhere');
+  await page.find('dialog');
+  await looksRight(t, page, 'question');
+});
+
+test('a call looks right from the first ring to what follows it', async (t) => {
+  const { url } = await serve(t);
+  const browser = await chromium();
+  const doomed = await launchChromium();
+  t.after(() => doomed.close());
+  const page = await come(t, browser, url, ann);
+  const other = await come(t, doomed, url, { ...bob, at: places.nextDoor });
+  const third = await come(t, browser, url, cat);
+  await Promise.all([lists(page, 'Bob'), lists(other, 'Ann'), lists(third, 'Ann')]);
+  await call(other, 'Ann');
+  await rings(page, 'Bob');
+  await looksRight(t, page, 'incoming');
+  await looksRight(t, other, 'calling');
+  await page.click('button', 'Decline');
+  await other.waitForStatus(says.declined);
+  await looksRight(t, other, 'declined');
+  await talk([page, ann], [other, bob]);
+  await looksRight(t, page, 'call');
+  await other.click('button', 'Keep in touch');
+  await page.waitFor('the other asks', () => /would like/.test(document.getElementById('keep-words').textContent));
+  await page.click('button', 'Mute');
+  await page.click('button', 'Camera off');
+  await looksRight(t, page, 'call-muted');
+  await looksRight(t, other, 'call-voice');
+  await call(third, 'Ann');
+  await rings(page, 'Cat');
+  await looksRight(t, page, 'waiting');
+  await page.click('button', 'Decline');
+  await doomed.kill();
+  await page.waitForStatus(says.away);
+  await looksRight(t, page, 'away');
+  await page.click('button', 'End');
+  await isFree(page);
+  await looksRight(t, page, 'after');
+});
+
+test('troubles look right: no camera, and a lost server', async (t) => {
+  const server = await serve(t);
+  const browser = await chromium();
+  const page = await come(t, browser, server.url, { label: 'a blind', name: 'Ann', scripts: [source(failMedia, 'NotAllowedError')] });
+  await come(t, browser, server.url, bob);
+  await lists(page, 'Bob');
+  await call(page, 'Bob');
+  await page.find('button', 'Call without video');
+  await looksRight(t, page, 'no-camera');
+  await server.kill();
+  await page.waitForStatus(says.dropped);
+  await looksRight(t, page, 'dropped');
+});

@@ -1,0 +1,237 @@
+// Who is within reach, in real browsers: lists that live, places, names, links, blocks, and leaving without a trace.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { sharedBrowsers } from './browsers.mjs';
+import { ann, approach, bob, call, cat, come, enter, firstRow, isQuiet, lists, listsNot, moveTo, places, rings, rowsOf, says, turnTo } from './neighbour.mjs';
+import { arrive, assertNoComplaints, assertNothingThrown, meet, serve } from './stranger.mjs';
+
+const { chromium } = sharedBrowsers();
+
+test('people appear in each other’s lists by themselves, with a bucket for a distance, and go when they go', async (t) => {
+  const { url } = await serve(t);
+  const browser = await chromium();
+  const a = await come(t, browser, url, ann);
+  await a.waitFor('nobody is there', () => /nobody else/i.test(document.getElementById('people-none').textContent));
+  const b = await come(t, browser, url, { ...bob, at: places.nextDoor });
+  const c = await come(t, browser, url, { ...cat, at: places.nextTown });
+  await lists(a, 'Bob', /^within [25] miles$/);
+  await lists(a, 'Cat', /^within (50|100) miles$/);
+  assert.deepEqual((await rowsOf(a)).map(({ name }) => name), ['Bob', 'Cat'], 'the nearer comes first, and one is not in one’s own list');
+  await moveTo(c, places.nextDoor);
+  // The server looks at the speed: nobody travels that fast, and the page says so.
+  await c.until('the jump is refused', async () => /jumped/i.test(await c.alerts()));
+  await b.close();
+  await listsNot(a, 'Bob');
+  assertNoComplaints(a);
+});
+
+test('an empty name is allowed and becomes a pleasant one', async (t) => {
+  const { url } = await serve(t);
+  const page = await come(t, await chromium(), url, { name: '' });
+  assert.match(await page.status(), /You are here as .*[A-Z]\p{L}+ [A-Z]\p{L}+/u);
+  assertNoComplaints(page);
+});
+
+test('a name with a bidirectional override is refused with a sentence, and another is taken', async (t) => {
+  const { url } = await serve(t);
+  const page = await approach(t, await chromium(), url);
+  await page.evaluate(() => {
+    const name = document.getElementById('name');
+    name.value = 'Ann\u202egpj.exe';
+    name.dispatchEvent(new Event('input', { bubbles: true }));
+  });
+  await page.click('checkbox', 'I am 18 or older and keep to the rules');
+  await page.click('button', 'Enter');
+  await page.until('the name is refused', async () => /name cannot be used/i.test(await page.alerts()));
+  await enter(page, { name: 'Ann' });
+  assert.match(await page.status(), /Ann/);
+});
+
+test('a smaller radius leaves out who is further away, and the choice is remembered', async (t) => {
+  const { url } = await serve(t);
+  const browser = await chromium();
+  const a = await come(t, browser, url, ann);
+  await come(t, browser, url, { ...cat, at: places.nextTown });
+  await come(t, browser, url, { name: 'Pierre', at: places.abroad });
+  await lists(a, 'Cat');
+  await listsNot(a, 'Pierre');
+  await choose(a, 'Within', '5');
+  await listsNot(a, 'Cat');
+  await a.reload();
+  await a.waitForStatus(says.here);
+  assert.equal(await a.evaluate("document.getElementById('radius').value"), '5');
+  await choose(a, 'Within', '200');
+  await lists(a, 'Cat');
+});
+
+/** Chooses in a list box, as the keyboard does. */
+async function choose(page, label, value) {
+  const box = await page.find('combobox', label);
+  await box.evaluate(function (wanted) {
+    this.value = wanted;
+    this.dispatchEvent(new Event('change', { bubbles: true }));
+  }, value);
+}
+
+test('distances are in kilometres for who wants them', async (t) => {
+  const { url } = await serve(t);
+  const browser = await chromium();
+  const a = await come(t, browser, url, ann);
+  await come(t, browser, url, { ...bob, at: places.nextDoor });
+  await lists(a, 'Bob', /miles/);
+  await turnTo(a, 'settings');
+  await choose(a, 'Distances in', 'km');
+  await turnTo(a, 'people');
+  await lists(a, 'Bob', /^within [38] km$/);
+});
+
+test('without a position nobody is listed, and people find each other by link', async (t) => {
+  const { url } = await serve(t);
+  const browser = await chromium();
+  const a = await come(t, browser, url, { ...ann, at: null });
+  const b = await come(t, browser, url, { ...bob, at: null });
+  await a.find('button', 'Use my position');
+  assert.deepEqual(await rowsOf(a), []);
+  const link = await b.evaluate("document.getElementById('own-link').textContent");
+  assert.ok(link.startsWith(`${url}/nearby#person=`));
+  await a.fill('textbox', 'Find by id or link', link);
+  await a.click('button', 'Find');
+  await firstRow(a, 'found', { name: 'Bob', online: 'yes' });
+  await call(a, 'Bob');
+  await rings(b, 'Ann');
+  await b.click('button', 'Decline');
+  await a.waitForStatus(says.declined);
+  await a.fill('textbox', 'Find by id or link', 'f'.repeat(32));
+  await a.click('button', 'Find');
+  await a.waitFor('nobody is found', () => /nobody has this id/i.test(document.getElementById('found-text').textContent));
+  assertNothingThrown(a, b);
+});
+
+test('a link that is opened leads to its person', async (t) => {
+  const { url } = await serve(t);
+  const browser = await chromium();
+  const b = await come(t, browser, url, bob);
+  const a = await approach(t, browser, url, { ...ann, hash: `#person=${b.personId}` });
+  await enter(a, { name: 'Ann' });
+  await firstRow(a, 'found', { name: 'Bob', online: 'yes' });
+});
+
+test('who is invisible is in nobody’s list and sees the others', async (t) => {
+  const { url } = await serve(t);
+  const browser = await chromium();
+  const a = await come(t, browser, url, ann);
+  const b = await come(t, browser, url, bob);
+  await lists(a, 'Bob');
+  await turnTo(b, 'settings');
+  await b.click('checkbox', 'Show me in the lists of others');
+  await listsNot(a, 'Bob');
+  await turnTo(b, 'people');
+  await lists(b, 'Ann');
+});
+
+test('who lets only contacts ring is not called by others, and the caller is told', async (t) => {
+  const { url } = await serve(t);
+  const browser = await chromium();
+  const a = await come(t, browser, url, ann);
+  const b = await come(t, browser, url, bob);
+  await lists(a, 'Bob');
+  await turnTo(b, 'settings');
+  await choose(b, 'Who may call me', 'contacts');
+  await b.waitForStatus(/saved/i);
+  await call(a, 'Bob');
+  await a.until('the caller is told', async () => /only some people/i.test(await a.alerts()));
+  await isQuiet(b);
+});
+
+test('blocked people see nothing of one, and cannot ring; unblocking takes it back', async (t) => {
+  const { url } = await serve(t);
+  const browser = await chromium();
+  const a = await come(t, browser, url, ann);
+  const b = await come(t, browser, url, bob);
+  await Promise.all([lists(a, 'Bob'), lists(b, 'Ann')]);
+  await b.evaluate(() => [...document.querySelectorAll('summary')].find((one) => one.ariaLabel === 'More about Ann').click());
+  await b.click('button', 'Block');
+  await b.find('dialog');
+  await b.evaluate(() => document.getElementById('question-yes').click());
+  await b.waitForStatus(/blocked/i);
+  await Promise.all([listsNot(a, 'Bob'), listsNot(b, 'Ann')]);
+  await a.fill('textbox', 'Find by id or link', b.personId);
+  await a.click('button', 'Find');
+  await a.waitFor('nobody is found', () => /nobody has this id/i.test(document.getElementById('found-text').textContent));
+  await turnTo(b, 'settings');
+  await b.click('button', 'Unblock Ann');
+  await lists(a, 'Bob');
+});
+
+test('two tabs of one browser are one person with one row, and a guest tab is another', async (t) => {
+  const { url } = await serve(t);
+  const browser = await chromium();
+  const a = await come(t, browser, url, ann);
+  const b = await come(t, browser, url, bob);
+  const second = await approach(t, browser, url, { sharing: b });
+  await second.waitForStatus(says.here);
+  const guest = await come(t, browser, url, { name: 'Guest', sharing: b, guest: true });
+  await lists(a, 'Guest');
+  await lists(a, 'Bob');
+  assert.equal((await rowsOf(a)).length, 2);
+  assert.notEqual(guest.personId, b.personId);
+});
+
+test('Delete me everywhere leaves nothing: the other loses the row and the contact, and the next visit is somebody new', async (t) => {
+  const { url } = await serve(t);
+  const browser = await chromium();
+  const a = await come(t, browser, url, ann);
+  const b = await come(t, browser, url, bob);
+  await lists(a, 'Bob');
+  const before = b.personId;
+  await turnTo(b, 'settings');
+  await b.click('button', 'Delete me everywhere');
+  await b.click('button', 'Delete me');
+  await b.find('button', 'Enter');
+  await b.until('it says so', async () => /you are deleted/i.test(await b.alerts()));
+  await listsNot(a, 'Bob');
+  await enter(b, { name: 'Bob' });
+  assert.notEqual(b.personId, before);
+  await a.fill('textbox', 'Find by id or link', before);
+  await a.click('button', 'Find');
+  await a.waitFor('nobody is found', () => /nobody has this id/i.test(document.getElementById('found-text').textContent));
+});
+
+test('everything that is held can be downloaded', async (t) => {
+  const { url } = await serve(t);
+  const browser = await chromium();
+  const a = await come(t, browser, url, ann);
+  await a.evaluate(() => {
+    const native = URL.createObjectURL;
+    URL.createObjectURL = (blob) => { blob.text().then((text) => { window.saved = text; }); return native(blob); };
+    HTMLAnchorElement.prototype.click = () => {};
+  });
+  await turnTo(a, 'settings');
+  await a.click('button', 'Download everything');
+  const held = JSON.parse(await a.waitFor('there is a download', 'window.saved'));
+  t.diagnostic(`held: ${Object.keys(held).join(', ')}`);
+  assert.ok(JSON.stringify(held).includes('Ann'));
+});
+
+test('strangers who both press Keep in touch after a roulette chat find each other in their contacts', async (t) => {
+  const { url } = await serve(t);
+  const browser = await chromium();
+  const red = await arrive(t, browser, url, { colour: 'red' });
+  const green = await arrive(t, browser, url, { colour: 'green' });
+  await meet([red, 'red'], [green, 'green']);
+  await red.click('button', 'Keep in touch');
+  await green.waitFor('the other is told', () => /would like to keep in touch/.test(document.getElementById('keep-words').textContent));
+  await green.click('button', 'Keep in touch');
+  await Promise.all([red, green].map((page) => page.find('link', 'Contacts')));
+  await red.click('button', 'Stop');
+  for (const page of [red, green]) {
+    await page.browser.control.send('Browser.grantPermissions', { origin: url, permissions: ['geolocation'], browserContextId: page.browserContextId });
+    await page.goto(`${url}/nearby`);
+  }
+  await enter(green, { name: 'Green', at: null });
+  await enter(red, { name: 'Red', at: null });
+  await turnTo(red, 'contacts');
+  await firstRow(red, 'contacts', { name: 'Green', online: 'yes' });
+  await call(red, 'Green');
+  await rings(green, 'Red');
+});

@@ -1,0 +1,178 @@
+// A person at the page of people nearby: what they do with mouse and keyboard, where they are, and what they can tell happened.
+// The page's words are here and nowhere else in the browser tests. Chromium only: its protocol moves people about.
+import assert from 'node:assert/strict';
+import { remoteColour, seesColour } from './media.mjs';
+import { Element } from './page.mjs';
+import { NotYet } from './wait.mjs';
+
+/** What the status line says, and when. */
+export const says = {
+  here: /you are here as/i,
+  calling: /^calling/i,
+  ringing: /^ringing/i,
+  rung: /is calling/i,
+  talking: /you are talking with/i,
+  away: /lost the connection and may/i,
+  dropped: /your connection dropped/i,
+  hungUp: /ended the call/i,
+  ended: /the call ended/i,
+  declined: /declined the call/i,
+  cancelled: /stopped calling/i,
+  missed: /you missed a call/i,
+  unanswered: /did not answer/i,
+  busy: /is busy/i,
+  unreachable: /cannot be reached/i,
+  connectionLost: /was lost, and the call with it/i,
+  answeredElsewhere: /answered on another device/i,
+};
+
+/** Where people are; the names say how far from the first. */
+export const places = {
+  town: { latitude: 51.5074, longitude: -0.1278 },
+  /** About 1.5 miles away. */
+  nextDoor: { latitude: 51.527, longitude: -0.12 },
+  /** About 48 miles away. */
+  nextTown: { latitude: 52.2053, longitude: 0.1218 },
+  /** About 213 miles away: beyond the widest radius. */
+  abroad: { latitude: 48.8566, longitude: 2.3522 },
+};
+
+/** @param {import('./page.mjs').Page} page @param {{latitude: number, longitude: number}} place */
+export async function moveTo(page, place) {
+  await page.send('Emulation.setGeolocationOverride', { ...place, accuracy: 20 });
+}
+
+/** Lets the page do what a browser asks people about. */
+async function allow(page, url, permissions) {
+  await page.browser.control.send('Browser.grantPermissions', {
+    origin: new URL(url).origin, permissions, browserContextId: page.browserContextId,
+  });
+}
+
+/**
+ * Opens the page, and closes it with the test.
+ *
+ * @param {import('./page.mjs').PageOptions & {at?: {latitude: number, longitude: number} | null, hash?: string, guest?: boolean,
+ *   permissions?: string[]}} options `at` null: somebody who tells nobody where they are
+ */
+export async function approach(t, browser, url, { at = places.town, hash = '', guest = false, permissions = [], ...options } = {}) {
+  const page = await browser.newPage(options);
+  t.after(() => page.close());
+  await allow(page, url, [...(at ? ['geolocation'] : []), ...permissions]);
+  if (at) await moveTo(page, at);
+  await page.goto(`${url}/nearby${guest ? '?guest=1' : ''}${hash}`);
+  return page;
+}
+
+/** Fills in the first screen and enters. */
+export async function enter(page, { name, at = places.town } = {}) {
+  if (name !== undefined) await page.fill('textbox', 'Name', name);
+  const position = await page.find('checkbox', 'Show who is near me');
+  if (await position.evaluate(function () { return this.checked; }) !== (at !== null)) await position.click();
+  for (const handle of await page.query('checkbox', 'I am 18 or older and keep to the rules')) {
+    const box = new Element(page, handle, 'the checkbox of the rules');
+    if (!await box.evaluate(function () { return this.checked; })) await box.click();
+  }
+  await page.click('button', 'Enter');
+  await page.waitForStatus(says.here);
+  page.personId = await page.evaluate("document.getElementById('own-link').textContent.slice(-32)");
+}
+
+/**
+ * Opens the page and enters, under a name and with a camera of one colour.
+ *
+ * @param {Parameters<typeof approach>[3] & {name?: string}} options
+ */
+export async function come(t, browser, url, { name, ...options }) {
+  const page = await approach(t, browser, url, { label: name, ...options });
+  await enter(page, { name, at: options.at });
+  return page;
+}
+
+/** Waits until somebody is in the list, in a row that says so. */
+export function lists(page, name, hint = /within \d+ (miles|km)/) {
+  return page.until(`${name} is in the list, ${hint}`, async () => {
+    const rows = await rowsOf(page);
+    const row = rows.find((one) => one.name === name);
+    if (!row) throw new NotYet(`the list has ${JSON.stringify(rows)}`);
+    if (!hint.test(row.hint)) throw new NotYet(`the row says "${row.hint}"`);
+    return true;
+  });
+}
+
+/** Waits until somebody is not in the list any more, or never was. */
+export function listsNot(page, name) {
+  return page.until(`${name} is not in the list`, async () => {
+    const rows = await rowsOf(page);
+    if (rows.some((one) => one.name === name)) throw new NotYet(`the list has ${JSON.stringify(rows)}`);
+    return true;
+  });
+}
+
+/** The rows of a list: `people`, `contacts`, `log`, `devices`, `blocked` or `found`. */
+export function rowsOf(page, list = 'people') {
+  return page.evaluate((id) => [...document.getElementById(id).children].map((row) => ({
+    name: row.querySelector('.row-name')?.textContent, hint: row.querySelector('.hint')?.textContent,
+    missed: row.hasAttribute('data-missed'), online: row.querySelector('[data-online]')?.dataset.online,
+  })), list);
+}
+
+/** Waits until the first row of a list is so. */
+export function firstRow(page, list, expected) {
+  return page.until(`the first row of ${list} is ${JSON.stringify(expected, (_, value) => (value instanceof RegExp ? String(value) : value))}`, async () => {
+    const [row] = await rowsOf(page, list);
+    const fits = row && Object.entries(expected).every(([key, value]) => (value instanceof RegExp ? value.test(row[key]) : value === row[key]));
+    if (!fits) throw new NotYet(`it is ${JSON.stringify(row)}`);
+    return true;
+  });
+}
+
+export function turnTo(page, panel) {
+  // By its element: a count of missed calls may be part of its name.
+  return page.evaluate((id) => document.querySelector(`[data-panel=${id}]`).click(), panel);
+}
+
+/** Presses the green button beside somebody. */
+export async function call(page, name) {
+  await page.click('button', `Call ${name}`);
+}
+
+/** Waits until the page rings, with the caller's name. */
+export async function rings(page, name) {
+  await page.find('button', 'Accept');
+  const words = await page.evaluate(() => [document.getElementById('incoming-title'), document.getElementById('waiting-text')]
+    .filter((element) => element.checkVisibility({ visibilityProperty: true })).map((element) => element.textContent).join(' '));
+  assert.match(words, new RegExp(`${name}.*is calling`), `${page.label} says who calls`);
+}
+
+/** Waits until the page does not ring any more. */
+export function isQuiet(page) {
+  return page.until('nothing rings', async () => !await page.has('button', 'Accept'));
+}
+
+/** One calls the other, whose page rings and who accepts; both see each other. */
+export async function talk([one, its], [other, others]) {
+  await call(one, others.name);
+  await rings(other, its.name);
+  await one.waitForStatus(says.ringing);
+  await other.click('button', 'Accept');
+  await Promise.all([see(one, others), see(other, its)]);
+}
+
+/** Waits until the other's picture has this colour, under the name they chose. */
+export async function see(page, { name, colour }) {
+  await seesColour(page, colour);
+  await page.waitForStatus(says.talking);
+  await page.until(`the other's video is named ${name}`, () => page.has('video', name));
+}
+
+/** Waits until nobody is shown and the list is back. */
+export async function isFree(page) {
+  await page.until('the call is off the screen', async () => !await page.has('button', 'End') && !await page.has('button', 'Cancel'));
+  assert.match(await remoteColour(page), /^no element|^no frame/);
+}
+
+export const ann = { name: 'Ann', colour: 'red' };
+export const bob = { name: 'Bob', colour: 'green' };
+export const cat = { name: 'Cat', colour: 'blue' };
+export const dan = { name: 'Dan', colour: 'yellow' };

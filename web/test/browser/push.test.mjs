@@ -1,0 +1,114 @@
+// A push that arrives while no page is open: Chromium's service worker shows the notification. The push service itself is not
+// part of this: the browser is handed what it would have decrypted.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { sharedBrowsers } from './browsers.mjs';
+import { ann, approach, bob, call, come, lists, rings } from './neighbour.mjs';
+import { serve } from './stranger.mjs';
+import { NotYet, until } from './wait.mjs';
+
+const { chromium } = sharedBrowsers();
+
+const callId = 'c0ffee'.padEnd(32, '0');
+
+/**
+ * The service worker of a profile, for as long as the test lasts.
+ *
+ * @param {import('./page.mjs').Page} page any page of the profile; it may close once this is there
+ */
+async function workerOf(t, page) {
+  const { control } = page.browser;
+  // An empty tab keeps the profile when the last page closes.
+  const empty = await page.browser.newPage({ label: 'an empty', sharing: page });
+  t.after(() => empty.close());
+  const { sessionId } = empty;
+  /** @type {Map<string, {registrationId: string, scopeURL: string}>} */
+  const registrations = new Map();
+  control.on('ServiceWorker.workerRegistrationUpdated', ({ registrations: all }, from) => {
+    if (from === sessionId) for (const one of all) registrations.set(one.registrationId, one);
+  });
+  await empty.send('ServiceWorker.enable');
+  const registration = await until('the service worker is registered', () => [...registrations.values()][0]);
+  const origin = new URL(registration.scopeURL).origin;
+  return {
+    scope: registration.scopeURL,
+    /** Delivers what a push service would have brought, decrypted. */
+    push: (data) => empty.send('ServiceWorker.deliverPushMessage', {
+      origin, registrationId: registration.registrationId, data: typeof data === 'string' ? data : JSON.stringify(data),
+    }),
+    /** Runs an expression in the worker, which a push has woken. */
+    evaluate: async (expression) => {
+      const { targetInfos } = await control.send('Target.getTargets', { filter: [{ type: 'service_worker' }] });
+      const target = targetInfos.find((one) => one.url.startsWith(origin) && one.browserContextId === page.browserContextId);
+      if (!target) throw new NotYet(`no service worker runs; there are ${targetInfos.map(({ url }) => url)}`);
+      const { sessionId: worker } = await control.send('Target.attachToTarget', { targetId: target.targetId, flatten: true });
+      try {
+        const { result, exceptionDetails } = await control.send('Runtime.evaluate', {
+          expression, awaitPromise: true, returnByValue: true,
+        }, { sessionId: worker });
+        if (exceptionDetails) throw new NotYet(exceptionDetails.text);
+        return result.value;
+      } finally {
+        await control.send('Target.detachFromTarget', { sessionId: worker }).catch(() => {});
+      }
+    },
+  };
+}
+
+const notifications = `self.registration.getNotifications().then((all) => all.map(({ title, body, tag, data, requireInteraction }) => (
+  { title, body, tag, data, requireInteraction })))`;
+
+/** Waits until the worker shows exactly this one. */
+function shows(worker, expected) {
+  return until(`the notification is ${JSON.stringify(expected)}`, async () => {
+    const all = await worker.evaluate(notifications);
+    const fits = all?.length === 1 && Object.entries(expected).every(([key, value]) => JSON.stringify(all[0][key]) === JSON.stringify(value));
+    if (!fits) throw new NotYet(`the notifications are ${JSON.stringify(all)}`);
+    return all[0];
+  });
+}
+
+test('with no page open, a push shows a notification that names nobody, and what became of the call replaces it', async (t) => {
+  const { url } = await serve(t);
+  const page = await approach(t, await chromium(), url, { ...ann, permissions: ['notifications'] });
+  await page.waitFor('the worker is active', () => navigator.serviceWorker.ready.then(() => true));
+  const worker = await workerOf(t, page);
+  assert.equal(worker.scope, `${url}/`);
+  await page.close();
+  await worker.push({ type: 'call', callId, kind: 'incoming' });
+  const shown = await shows(worker, { title: 'Confab', tag: callId, data: { callId }, requireInteraction: true });
+  assert.match(shown.body, /somebody is calling/i);
+  await worker.push({ type: 'call', callId, kind: 'over' });
+  assert.match((await shows(worker, { tag: callId, requireInteraction: false })).body, /called you/i);
+  await worker.push({ type: 'call', callId, kind: 'missed' });
+  await until('the call is said to be missed', async () => {
+    const { body } = await shows(worker, { tag: callId });
+    if (!/missed/i.test(body)) throw new NotYet(`it says "${body}"`);
+    return true;
+  });
+});
+
+test('a push that nobody can read still shows something, as browsers insist', async (t) => {
+  const { url } = await serve(t);
+  const page = await approach(t, await chromium(), url, { ...ann, permissions: ['notifications'] });
+  await page.waitFor('the worker is active', () => navigator.serviceWorker.ready.then(() => true));
+  const worker = await workerOf(t, page);
+  await page.close();
+  await worker.push('not JSON');
+  await shows(worker, { tag: 'call', title: 'Confab' });
+});
+
+test('a page that somebody looks at rings by itself, without a notification of the worker', async (t) => {
+  const { url } = await serve(t);
+  const browser = await chromium();
+  const a = await come(t, browser, url, ann);
+  const b = await come(t, browser, url, { ...bob, permissions: ['notifications'] });
+  await b.waitFor('the worker is active', () => navigator.serviceWorker.ready.then(() => true));
+  const worker = await workerOf(t, b);
+  await Promise.all([lists(a, 'Bob'), lists(b, 'Ann')]);
+  await call(a, 'Bob');
+  await rings(b, 'Ann');
+  await worker.push({ type: 'call', callId, kind: 'incoming' });
+  await worker.push({ type: 'call', callId, kind: 'incoming' });
+  assert.deepEqual(await until('the worker answers', () => worker.evaluate(notifications)), []);
+});

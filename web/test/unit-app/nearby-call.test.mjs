@@ -1,0 +1,229 @@
+import assert from 'node:assert/strict';
+import test from 'node:test';
+import { companion, currentCall, incomingCall } from '../../app/nearby/call-state.js';
+import { keepingOf } from '../../app/keep.js';
+import { screenOf, soundOf } from '../../app/nearby/words.js';
+import { ann, bob, NearbyMachine } from './nearby-machine.mjs';
+
+test('Call opens the camera first, then calls, and shows whom at once', () => {
+  const machine = new NearbyMachine().here().tell('call', { person: ann, video: true });
+  assert.deepEqual(machine.effect('openMedia'), { do: 'openMedia', camera: true });
+  assert.equal(screenOf(machine.state), 'call');
+  assert.equal(companion(machine.state), ann);
+  machine.tell('mediaOn', { camera: true });
+  assert.deepEqual(machine.effect('call'), { do: 'call', person: ann, video: true });
+  machine.call({ state: 'placing' });
+  assert.equal(machine.state.wish, null);
+  assert.equal(currentCall(machine.state).person.name, 'Ann');
+});
+
+test('a voice call opens no camera', () => {
+  const machine = new NearbyMachine().here().tell('call', { person: ann, video: false });
+  assert.deepEqual(machine.effect('openMedia'), { do: 'openMedia', camera: false });
+  machine.tell('mediaOn', { camera: false });
+  assert.equal(machine.effect('call').video, false);
+  assert.equal(machine.state.cameraOff, true);
+});
+
+test('where there is no camera, a video call becomes one by voice', () => {
+  const machine = new NearbyMachine().here().tell('call', { person: ann, video: true }).tell('mediaOn', { camera: false });
+  assert.equal(machine.effect('call').video, false);
+});
+
+test('nobody is called while a call or a wish for one is there', () => {
+  const machine = new NearbyMachine().here().tell('call', { person: ann, video: true }).tell('call', { person: bob, video: true });
+  assert.deepEqual(machine.wanted, []);
+  machine.tell('mediaOn', { camera: true }).call({ state: 'ringing' }).tell('call', { person: bob, video: true });
+  assert.deepEqual(machine.wanted, []);
+});
+
+test('Cancel before the camera is there calls nobody and puts the camera out', () => {
+  const machine = new NearbyMachine().here().tell('call', { person: ann, video: true }).tell('cancel');
+  assert.deepEqual(machine.wanted, ['closeMedia']);
+  assert.equal(screenOf(machine.state), 'home');
+  assert.deepEqual(machine.tell('mediaOn', { camera: true }).wanted, ['closeMedia']);
+});
+
+test('a camera that is refused says so, and a voice call leads on', () => {
+  const machine = new NearbyMachine().here().tell('call', { person: ann, video: true }).tell('mediaFailed', { why: 'refused' });
+  assert.deepEqual(machine.state.trouble, { code: 'media', message: '', person: ann, why: 'refused' });
+  assert.equal(screenOf(machine.state), 'home');
+  assert.deepEqual(machine.tell('call', { person: ann, video: false }).effect('openMedia'), { do: 'openMedia', camera: false });
+});
+
+test('a call that the server refuses leads back, with the reason and the camera out', () => {
+  const machine = new NearbyMachine().here().tell('call', { person: ann, video: true }).tell('mediaOn', { camera: true });
+  machine.call({ state: 'placing' }).tell('callRefused', { line: 1, code: 'call_not_allowed' });
+  assert.deepEqual(machine.state.calls, []);
+  assert.deepEqual(machine.wanted, ['closeMedia']);
+  assert.equal(machine.state.trouble.code, 'call_not_allowed');
+  assert.equal(screenOf(machine.state), 'home');
+});
+
+test('one hears the ring of a call, the tone while it rings there, and a knock beside a call', () => {
+  const machine = new NearbyMachine().here();
+  assert.equal(soundOf(machine.state), 'none');
+  assert.equal(soundOf(machine.rung().state), 'ring');
+  machine.over('cancelled', { line: 9 });
+  assert.equal(soundOf(machine.calling('ringing').state), 'ringback');
+  assert.equal(soundOf(machine.call({ devices: 0 }).state), 'none');
+  assert.equal(soundOf(machine.call({ state: 'active' }).state), 'none');
+  assert.equal(soundOf(machine.rung({ waiting: true }).state), 'knock');
+});
+
+test('Accept opens what was chosen and accepts; without video no camera is opened', () => {
+  for (const video of [true, false]) {
+    const machine = new NearbyMachine().here().rung().tell('accept', { line: 9, video });
+    assert.equal(machine.effect('openMedia').camera, video);
+    machine.tell('mediaOn', { camera: video });
+    assert.deepEqual(machine.effect('accept'), { do: 'accept', line: 9, video });
+  }
+});
+
+test('a camera that fails on answering leaves the call ringing, to be accepted without video', () => {
+  const machine = new NearbyMachine().here().rung().tell('accept', { line: 9, video: true }).tell('mediaFailed', { why: 'missing' });
+  assert.ok(incomingCall(machine.state));
+  assert.deepEqual(machine.state.media, { is: 'failed', why: 'missing' });
+  machine.tell('accept', { line: 9, video: false }).tell('mediaOn', { camera: false });
+  assert.equal(machine.effect('accept').video, false);
+});
+
+test('a call that ends while the camera is still asked for is not accepted', () => {
+  const machine = new NearbyMachine().here().rung().tell('accept', { line: 9, video: true }).over('cancelled', { line: 9 });
+  assert.ok(machine.wanted.includes('closeMedia'));
+  assert.deepEqual(machine.tell('mediaOn', { camera: true }).wanted, ['closeMedia']);
+});
+
+test('each ending puts the camera out, keeps its sentence, and the log is asked for again', () => {
+  for (const outcome of ['hungUp', 'ended', 'declined', 'cancelled', 'unanswered', 'busy', 'unreachable', 'failed', 'connectionLost']) {
+    const machine = new NearbyMachine().here().calling('active').over(outcome, { durationMs: 61_000 });
+    assert.ok(machine.wanted.includes('closeMedia'), outcome);
+    assert.ok(machine.wanted.includes('askLog'), outcome);
+    assert.equal(machine.state.over.outcome, outcome);
+    assert.equal(screenOf(machine.state), 'home', outcome);
+  }
+});
+
+test('a merged call says nothing: the other goes on', () => {
+  const machine = new NearbyMachine().here().calling('ringing').rung({ person: ann }).over('merged', { line: 9 });
+  assert.equal(machine.state.over, null);
+  assert.ok(!machine.wanted.includes('closeMedia'));
+  assert.equal(currentCall(machine.state).line, 1);
+});
+
+test('accepting a waiting call keeps the camera, and the end of the first is no news', () => {
+  const machine = new NearbyMachine().here().calling('active').rung({ waiting: true }).tell('accept', { line: 9, video: true });
+  assert.deepEqual(machine.wanted, ['accept']);
+  machine.rung({ state: 'joining' }).over('ended', { line: 1 });
+  assert.ok(!machine.wanted.includes('closeMedia'));
+  assert.equal(machine.state.over, null);
+  assert.equal(currentCall(machine.state).person.name, 'Bob');
+});
+
+test('accepting a waiting call with video in a voice call opens only the camera beside the microphone', () => {
+  const machine = new NearbyMachine().here().tell('call', { person: ann, video: false }).tell('mediaOn', { camera: false }).call({ state: 'active', video: false });
+  machine.rung({ waiting: true }).tell('accept', { line: 9, video: true });
+  assert.deepEqual(machine.wanted, ['addCamera']);
+  assert.deepEqual(machine.tell('mediaOn', { camera: true }).effect('accept'), { do: 'accept', line: 9, video: true });
+});
+
+test('Camera off and on tells the call; in a voice call the camera is opened first', () => {
+  const machine = new NearbyMachine().here().calling('active').tell('camera');
+  assert.deepEqual(machine.effect('setVideo'), { do: 'setVideo', line: 1, on: false });
+  assert.deepEqual(machine.tell('camera').effect('setVideo'), { do: 'setVideo', line: 1, on: true });
+  const voice = new NearbyMachine().here().tell('call', { person: ann, video: false }).tell('mediaOn', { camera: false }).call({ state: 'active' });
+  assert.deepEqual(voice.tell('camera').wanted, ['addCamera']);
+  assert.deepEqual(voice.tell('mediaOn', { camera: true }).effect('setVideo'), { do: 'setVideo', line: 1, on: true });
+  assert.equal(voice.state.cameraOff, false);
+});
+
+test('a camera unplugged in a call ends its picture, not the call', () => {
+  const machine = new NearbyMachine().here().calling('active').tell('mediaLost');
+  assert.deepEqual(machine.state.media, { is: 'on', camera: false });
+  assert.equal(machine.state.trouble.why, 'lost');
+  assert.equal(currentCall(machine.state).state, 'active');
+});
+
+test('the clock of a call begins once, when the other is there, and goes on over a restart', () => {
+  const machine = new NearbyMachine().here().calling('active');
+  const began = machine.now;
+  machine.wait(5_000).call({ away: true }).wait(5_000).call({ state: 'joining' }).call({ state: 'active', away: false });
+  assert.equal(currentCall(machine.state).activeAt, began);
+});
+
+test('missed calls are counted until the log is looked at', () => {
+  const machine = new NearbyMachine().here().rung().over('missed', { line: 9 });
+  assert.equal(machine.state.missed, 1);
+  machine.over('missed', { line: null, callId: 'while away', person: ann });
+  assert.equal(machine.state.missed, 2);
+  assert.equal(machine.state.over.callId, 'while away');
+  assert.equal(machine.tell('panel', { is: 'log' }).state.missed, 0);
+});
+
+test('the sentence about an ended call goes after a while, and not one about a later call', () => {
+  const machine = new NearbyMachine().here().calling('ringing').over('busy');
+  machine.tell('overPassed', { callId: 'another' });
+  assert.ok(machine.state.over);
+  assert.equal(machine.tell('overPassed', { callId: 'c1' }).state.over, null);
+});
+
+test('Call again calls the same person in the same way', () => {
+  const machine = new NearbyMachine().here().tell('call', { person: ann, video: false }).tell('mediaOn', { camera: false }).call({ state: 'ringing', video: false });
+  machine.over('unanswered').tell('callAgain');
+  assert.equal(machine.effect('openMedia').camera, false);
+  assert.equal(companion(machine.state).personId, ann.personId);
+});
+
+test('Keep in touch is said once for a call, in it or after it, and shows what the other said', () => {
+  const machine = new NearbyMachine().here().calling('active').tell('contactAsked', { callId: 'c1' });
+  assert.deepEqual(keepingOf(machine.state.keeping, 'c1'), { meeting: 'c1', mine: false, theirs: true, agreed: false });
+  assert.deepEqual(machine.tell('keep').effects, [{ do: 'keep', callId: 'c1' }]);
+  assert.deepEqual(machine.tell('keep').effects, []);
+  machine.tell('contacts', { people: [] }).tell('contactAdded', { person: ann, callId: 'c1' });
+  assert.equal(keepingOf(machine.state.keeping, 'c1').agreed, true);
+  assert.deepEqual(machine.state.contacts, [ann]);
+  const later = new NearbyMachine().here().calling('active').over('hungUp', { durationMs: 5000 }).tell('keep');
+  assert.deepEqual(later.effects, [{ do: 'keep', callId: 'c1' }]);
+});
+
+test('a closed connection ends calls and puts the camera out', () => {
+  const machine = new NearbyMachine().here().calling('active').tell('closed', { code: 'replaced' });
+  assert.deepEqual(machine.state.calls, []);
+  assert.ok(machine.wanted.includes('closeMedia'));
+});
+
+test('ten thousand random events never leave the camera open for nobody', () => {
+  const seed = Number(process.env.CONFAB_SEED ?? Date.now() % 1e6);
+  let random = seed + 1;
+  const below = (limit) => (random = (random * 48271) % 2147483647) % limit;
+  const news = (members) => (machine) => machine.call(members);
+  const events = [
+    ...['cancel', 'end', 'mute', 'camera', 'keep', 'callAgain', 'mediaLost', 'dismiss', 'switchCamera', 'leave', 'enter', 'agree', 'unask', 'makeCode', 'exportAll']
+      .map((type) => (machine) => machine.tell(type, {})),
+    ...[true, false].flatMap((video) => [
+      (machine) => machine.tell('call', { person: ann, video }), (machine) => machine.tell('accept', { line: 9, video }),
+      (machine) => machine.tell('mediaOn', { camera: video }), (machine) => machine.tell('shown', { visible: video }), (machine) => machine.tell('push', { on: video }),
+    ]),
+    ...['placing', 'ringing', 'joining', 'active'].map((state) => news({ state })),
+    // A call that was answered never rings again.
+    (machine) => machine.state.calls.some(({ line, state }) => line === 9 && state !== 'incoming') || machine.rung(),
+    ...['joining', 'active'].map((state) => news({ line: 9, id: 'c9', person: bob, direction: 'incoming', state })),
+    ...['hungUp', 'merged', 'missed', 'failed'].flatMap((outcome) => [1, 9].map((line) => (machine) => machine.over(outcome, { line }))),
+    (machine) => machine.tell('mediaFailed', { why: 'busy' }), (machine) => machine.tell('callRefused', { code: 'rate_limited' }),
+    (machine) => machine.tell('decline', { line: 9 }), (machine) => machine.tell('closed', { code: 'connect_failed' }), (machine) => machine.tell('retryLink'),
+    (machine) => machine.tell('connected', { resumed: false }), (machine) => machine.tell('reconnecting'), (machine) => machine.tell('restarted'),
+    (machine) => machine.tell('panel', { is: 'log' }), (machine) => machine.tell('log', { calls: [], next: null }),
+  ];
+  const machine = new NearbyMachine().here();
+  for (let count = 0; count < 10_000; count += 1) {
+    events[below(events.length)](machine.wait(below(5000)));
+    // The SDK says so at once.
+    if (machine.effect('accept')) machine.call({ line: 9, state: 'joining' });
+    if (machine.effect('call')) machine.call({ state: 'placing' });
+    const { media, calls, wish } = machine.state;
+    const where = `seed ${seed}, event ${count}`;
+    if (media.is === 'on' || media.is === 'asking') assert.ok(wish || calls.some(({ state }) => state !== 'incoming'), where);
+    if (wish?.is === 'answer') assert.ok(calls.some(({ line }) => line === wish.line), where);
+    machine.done.length = 0;
+  }
+});

@@ -1,0 +1,77 @@
+// The machine of the page `/nearby` with its history, as `machine.mjs` is for the front page.
+import { initialState, step } from '../../app/nearby/state.js';
+
+export const ann = { personId: 'a'.repeat(32), name: 'Ann', online: true };
+export const bob = { personId: 'b'.repeat(32), name: 'Bob', online: true };
+export const me = { personId: 'e'.repeat(32), name: 'Robin', visible: true, doNotDisturb: false, ringable: 'everyone', hasPosition: false };
+export const kept = {
+  entered: false, position: true, unit: 'mi', radius: 200, visible: true, doNotDisturb: false, ringable: 'everyone', push: false, blockedNames: [],
+};
+
+export class NearbyMachine {
+  now = 1_000_000;
+  /** What the last event wants done. */
+  effects = [];
+  /** Everything it ever wanted done. */
+  done = [];
+
+  constructor({ form = {}, guest = false, arrival, ...settings } = {}) {
+    this.state = initialState({ form: { name: 'Robin', agreed: true, ...form }, kept: { ...kept, ...settings }, guest, arrival });
+  }
+
+  tell(type, members = {}) {
+    const from = this.state;
+    const before = JSON.stringify(from);
+    [this.state, this.effects] = step(from, { type, ...members }, this.now);
+    if (JSON.stringify(from) !== before) throw new Error(`${type} changed the state it was given`);
+    this.done.push(...this.effects);
+    return this;
+  }
+
+  /** The names of what the last event wants done. */
+  get wanted() {
+    return this.effects.map((effect) => effect.do);
+  }
+
+  effect(what) {
+    return this.effects.find((effect) => effect.do === what);
+  }
+
+  wait(milliseconds) {
+    this.now += milliseconds;
+    return this;
+  }
+
+  /** Connected and in the list, with a position. */
+  here() {
+    return this.tell('connected', { resumed: false }).tell('enter').tell('self', { me }).tell('position', { is: 'on' });
+  }
+
+  /** News of a call, one after the other: `members` on top of what it was. */
+  call(members) {
+    const known = this.state.calls.find(({ line }) => line === (members.line ?? 1));
+    return this.tell('callNews', {
+      call: { line: 1, id: 'c1', person: ann, direction: 'outgoing', video: true, withVideo: false, waiting: false, state: 'placing', devices: null, away: false, ...known, ...members },
+    });
+  }
+
+  /** Calls Ann, up to a state. */
+  calling(state = 'ringing') {
+    this.tell('call', { person: ann, video: true }).tell('mediaOn', { camera: true }).call({ state: 'placing' });
+    for (const next of ['ringing', 'joining', 'active']) {
+      if (['placing', 'ringing', 'joining', 'active'].indexOf(next) > ['placing', 'ringing', 'joining', 'active'].indexOf(state)) break;
+      this.call({ state: next, devices: next === 'ringing' ? 1 : null, withVideo: next === 'active' });
+    }
+    return this;
+  }
+
+  rung(members = {}) {
+    return this.call({ line: 9, id: 'c9', person: bob, direction: 'incoming', state: 'incoming', ...members });
+  }
+
+  over(outcome, members = {}) {
+    const line = members.line ?? 1;
+    const known = this.state.calls.find((one) => one.line === line) ?? { id: 'late', person: ann, direction: 'incoming', video: true };
+    return this.tell('callOver', { line, callId: known.id, outcome, person: known.person, direction: known.direction, video: known.video, durationMs: null, ...members });
+  }
+}
