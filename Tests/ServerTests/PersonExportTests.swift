@@ -10,16 +10,17 @@ import Wire
 struct PersonExportTests: StorageFixtures {
     private let path = "/v1/person"
 
+    /// Of today, for the server deletes what is old as soon as it starts.
     private func fill(_ directory: String) async throws {
         let storage = try SQLiteStorage(directory: directory)
         let phone = LinkedDevice(identity: carol, label: "Phone", linkedAt: now)
         let call = CallRecord(
             call: CallID(high: 9, low: 9), other: bob, otherName: "Bob \"B\"", direction: .incoming, outcome: .missed,
-            video: true, at: now, duration: nil, isSeen: false)
+            video: true, at: .wall, duration: nil, isSeen: false)
         try await storage.commit([
             .profile(alice, PersonID(high: 7, low: 1), Profile(name: "Alice")), .linked(phone, to: alice),
             block(alice, person(1)), .keptInTouch(alice, bob, names: ["Alice", "Bob"], at: now),
-            .callLogged(call, of: alice), .report(report()),
+            .callLogged(call, of: alice), .report(report(at: .wall)),
         ])
         let browser = PushRegistration(kind: .web, endpoint: "https://push.example/secret", p256dh: "k", auth: "a")
         try await storage.addPushEndpoint(browser, of: alice, device: carol, at: now)

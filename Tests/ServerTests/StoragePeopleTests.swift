@@ -98,6 +98,8 @@ struct StoragePeopleTests: StorageFixtures {
             let phone = device(bob, "Phone")
             try await storage.commit([profile(alice, known(1), loud), .linked(phone, to: alice), .retired(alice)])
             #expect(try await storage.resolve(alice) == .retired)
+            #expect(try await storage.person(alice, at: now).isRetired)
+            #expect(try await !storage.person(bob, at: now).isRetired)
             #expect(try await storage.visitor(alice, at: now) == nil)
             #expect(try await storage.visitor(bob, at: now)?.identity == alice)
             #expect(try await storage.person(known(1), at: now)?.record.devices == [phone])

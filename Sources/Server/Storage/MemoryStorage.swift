@@ -27,6 +27,7 @@ public actor MemoryStorage: Storage {
 
     private func record(_ id: IdentityID, at now: Timestamp) -> PersonRecord {
         var record = PersonRecord(blocked: (blocks[id] ?? []).map(\.person), ban: ban(of: id, at: now))
+        record.isRetired = people.resolve(id) == .retired
         people.fill(&record, of: id)
         return record
     }

@@ -73,6 +73,7 @@ extension Database {
     func person(_ id: IdentityID, at now: Timestamp) throws -> PersonRecord {
         let blocked = try rows("SELECT blocked FROM block WHERE owner = ? ORDER BY id", [id.blob])
         var record = PersonRecord(blocked: try blocked.map { try $0.id("blocked") }, ban: try ban(of: id, at: now))
+        record.isRetired = try resolve(id) == .retired
         try fill(&record, of: id)
         return record
     }

@@ -67,7 +67,8 @@ public struct OriginalClient: Equatable, Sendable {
             effects.append(.close(socket, code, ""))
             depart(into: &effects)
         // What only clients of our own protocol are told or can say.
-        case .message, .unreadable, .resume, .joinRefused, .leftSession, .roulette, .call, .connected, .requested: return
+        case .message, .unreadable, .resume, .joinRefused, .leftSession, .roulette, .call, .connected, .requested:
+            return
         }
     }
 

@@ -282,8 +282,8 @@ public struct Person: Equatable, Sendable {
         if search?.client == client { stopSearching(.partnerLeft, now: now, rules, into: &effects) }
         // Blocks are on disk; an identity that never met anybody leaves nothing behind, nor does one that cannot come back.
         let isWorthIt =
-            !recentChats.isEmpty || !skips.isEmpty || lastPartner != nil || calls.isWorthRemembering || !meetings.isEmpty
-            || trail != nil
+            !recentChats.isEmpty || !skips.isEmpty || lastPartner != nil || trail != nil || calls.isWorthRemembering
+            || !meetings.isEmpty
         if devices.isEmpty, device.home == nil, isWorthIt { emptySince = now }
     }
 
