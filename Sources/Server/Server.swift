@@ -64,9 +64,11 @@ public struct ConfabServer: Sendable {
         let clock = ServerClock()
         let media = configuration.media.isEnabled ? try startMedia(on: group.next()) : nil
         defer { media?.plane.stop() }
-        let pushes = try makePushes(clock: clock)
+        let endpoints = StoredPushDirectory(storage: storage, logger: logger)
+        let pushes = try makePushes(endpoints, clock: clock)
         let gateway = try await makeGateway(on: group.next(), clock: clock, media: media?.plane, pushes)
         media?.deliver(to: gateway)
+        endpoints.tell(gateway)
         try await restoreCalls(to: gateway)
         let lan = configuration.lan ? try LocalNetwork(configuration) : nil
         let application = try application(gateway, lan, group)
@@ -119,11 +121,10 @@ public struct ConfabServer: Sendable {
     }
 
     /// What wakes sleeping devices; says what the operator should hear about its keys.
-    private func makePushes(clock: ServerClock) throws -> PushSender {
+    private func makePushes(_ endpoints: StoredPushDirectory, clock: ServerClock) throws -> PushSender {
         let keys = try PushKeys.open(configuration)
         for warning in keys.warnings { logger.warning("\(warning)") }
-        let directory = StoredPushDirectory(storage: storage, logger: logger)
-        return PushSender(configuration, keys: keys, directory: directory, logger: logger) { clock.now }
+        return PushSender(configuration, keys: keys, directory: endpoints, logger: logger) { clock.now }
     }
 
     private func makeGateway(

@@ -22,6 +22,8 @@ public enum Input: Equatable, Sendable {
     case expel(SocketID, WireError, CloseCode)
     /// What came of an inquiry.
     case answered(Question, Finding)
+    /// No device of this person can be woken any more: the push services said so.
+    case unreachable(IdentityID)
     /// At the start, before anybody arrives: a call that was going on when the server stopped, and its two people.
     case restored(StoredCall, caller: PersonRecord, callee: PersonRecord)
 }
@@ -137,6 +139,8 @@ public struct Hub<Generator: RandomNumberGenerator & Sendable>: Sendable {
             if let client = sockets[socket] { effects.tell(.client(client, .expel(error, code))) }
         case .media(let event): effects.tell(event.letter)
         case .answered(let question, let finding): receive(finding, to: question, now: now, into: &effects)
+        case .unreachable(let identity):
+            if people[identity] != nil { effects.tell(.person(identity, .presence(.pushChanged(isReachable: false)))) }
         case .restored(let call, let caller, let callee):
             restore(call, caller, callee, now: now, into: &effects)
         }

@@ -59,7 +59,8 @@ extension Hub {
 
     /// In memory, or else storage is asked.
     mutating func introduce(_ person: PersonID, _ introduction: Introduction, into effects: inout [Effect]) {
-        if let known = publicIDs[person] {
+        // Whoever was never present is known to nobody, though in memory.
+        if let known = publicIDs[person], people[known]?.machine.isKnown ?? false {
             return effects.tell(.person(introduction.identity, .introduced(introduction, known)))
         }
         let question = Question(

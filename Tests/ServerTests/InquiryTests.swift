@@ -37,6 +37,7 @@ struct InquiryTests: StorageFixtures {
 
     @Test func `a way to be woken is kept as it was judged, with its device, until it is taken back`() async throws {
         let storage = MemoryStorage()
+        try await storage.commit([.linked(LinkedDevice(identity: bob, label: "Phone", linkedAt: now), to: alice)])
         let app = PushRegistration(kind: .apns, endpoint: "AB")
         #expect(await finding(.register(app), storage, device: bob) == .push(isReachable: true))
         let held = try await storage.everything(of: alice, at: now).endpoints

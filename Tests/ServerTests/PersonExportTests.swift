@@ -59,7 +59,7 @@ struct PersonExportTests: StorageFixtures {
         #expect(held["personId"] as? String == id(alice))
         #expect((held["profile"] as? [String: Any])?["name"] as? String == "Alice")
         #expect(try rows("devices")["deviceId"] as? String == id(carol))
-        #expect(try rows("blocked")["personId"] as? String == id(person(1)))
+        #expect(try rows("blocked")["personId"] as? String == "\(project.blockedID(of: person(1), by: alice))")
         #expect(try rows("contacts")["name"] as? String == "Bob")
         #expect(try rows("calls")["name"] as? String == "Bob \"B\"")
         #expect(try rows("calls")["outcome"] as? String == "missed")

@@ -150,6 +150,9 @@ struct StoragePeopleTests: StorageFixtures {
         try await kind.withStorage { storage in
             let app = PushRegistration(kind: .apns, endpoint: "00ff", sandbox: true)
             #expect(try await storage.person(alice, at: now).hasPush == false)
+            try await storage.addPushEndpoint(app, of: alice, device: bob, at: now)
+            #expect(try await storage.pushEndpoints(of: alice) == [], "it is no device of that person")
+            try await storage.commit([.linked(device(bob, "Phone"), to: alice)])
             try await storage.addPushEndpoint(browser("1"), of: alice, device: alice, at: now)
             try await storage.addPushEndpoint(app, of: alice, device: bob, at: now)
             try await storage.addPushEndpoint(browser("1", key: "new"), of: alice, device: alice, at: now)

@@ -203,6 +203,17 @@ import Wire
         #expect(stage.noticesOf(bob) == [.incoming, .missed])
     }
 
+    @Test func whoseLastEndpointDiedIsNotThereToBeCalled() {
+        stage.register(bob)
+        let roulette = stage.arrive(bob.person)
+        bob.leave()
+        stage.handle(.unreachable(bob.person))
+        ada.call(stage.person(bob))
+        #expect(ada.takeCallEnds() == [.unreachable])
+        #expect(stage.noticesOf(bob).isEmpty)
+        #expect(roulette.takeCallEnds() == [], "it never appeared")
+    }
+
     @Test func whatWasTakenBackIsTakenBackFromSleepingDevices() throws {
         stage.register(bob)
         let call = try stage.ring(ada, bob)

@@ -57,7 +57,7 @@ import Wire
         phone.block(person: stage.person(eve))
         phone.useLink(try #require(ada.linkCode()))
         #expect(eve.find(stage.person(ada))?.errorCode == .notFound)
-        #expect(ada.blockedPeople?.map(\.id) == [stage.person(eve)])
+        #expect(ada.blockedPeople?.map(\.id) == [stage.blocked(eve, by: ada)])
         stage.restart()
         ada.arrive()
         #expect(ada.blockedPeople?.count == 1)

@@ -181,7 +181,7 @@ import Wire
             return
         }
         #expect(nobody.error == blocked.error)
-        #expect(ada.blockedPeople?.map(\.id) == [stage.person(ben)])
+        #expect(ada.blockedPeople?.map(\.id) == [stage.blocked(ben, by: ada)])
         #expect(stage.changes.contains { if case .block = $0 { true } else { false } })
         #expect(ada.unblock(person: stage.person(ben))?.type == "ok")
         #expect(ada.blockedPeople == [])
@@ -208,6 +208,23 @@ import Wire
         #expect(!ada.isMatched && !ben.isMatched, "nor do they meet again")
     }
 
+    @Test func blockingAPartnerOfTheRouletteTellsNobodyWhoThatIs() throws {
+        let (ada, ben, _) = stage.pair()
+        ada.ask(.block(OfMatch(match: nil)))
+        let listed = try #require(ada.blockedPeople?.first)
+        #expect(listed.id != stage.person(ben))
+        #expect(ada.find(listed.id)?.errorCode == .notFound)
+        #expect(ada.unblock(person: listed.id)?.type == "ok")
+        #expect(ada.find(stage.person(ben))?.errorCode == .notFound, "who was never present is known to nobody")
+    }
+
+    @Test func whoBlockedSomebodyDoesNotFindThemEither() {
+        let (ada, ben) = (stage.arrive(), stage.arrive())
+        for guest in [ada, ben] { guest.appear() }
+        ada.block(person: stage.person(ben))
+        #expect(ada.find(stage.person(ben))?.errorCode == .notFound)
+    }
+
     @Test func blockedPeopleAreListedNewestFirstAndNoMoreOfThemThanMayBe() {
         let stage = Stage { $0.maxBlocks = 3 }
         let ada = stage.arrive()
@@ -215,7 +232,7 @@ import Wire
         let others = (0..<5).map { number in stage.arrive(name: "\(number)") }
         for other in others { other.appear() }
         for other in others { ada.block(person: stage.person(other)) }
-        #expect(ada.blockedPeople?.map(\.id) == others.suffix(3).reversed().map { stage.person($0) })
+        #expect(ada.blockedPeople?.map(\.id) == others.suffix(3).reversed().map { stage.blocked($0, by: ada) })
     }
 
     // MARK: Wrong states

@@ -3,6 +3,13 @@ import Testing
 import Wire
 
 // What guests do about people nearby, in a word each.
+extension Stage {
+    /// As the list of those whom somebody blocked names them.
+    func blocked(_ guest: Guest, by owner: Guest) -> PersonID {
+        project.blockedID(of: guest.person, by: owner.person)
+    }
+}
+
 extension Guest {
     @discardableResult func set(
         name: String? = nil, visible: Bool? = nil, doNotDisturb: Bool? = nil, ringable: Ringable? = nil

@@ -145,7 +145,7 @@ export class Server {
 
   /** @param {string} matchId */
   keep(matchId) {
-    this.#wish('keep', () => this.#people.keep({ matchId }));
+    this.#call(() => this.#people.keep({ matchId })).catch((error) => this.dispatch({ type: 'refused', verb: 'keep', matchId, ...described(error) }));
   }
 
   /** @param {string} text */

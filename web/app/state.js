@@ -358,11 +358,12 @@ function heard(state, { text, mine }) {
 }
 
 /** @param {State} state @param {Event} event @param {number} now @returns {Step} */
-function refused(state, { verb, code, message = '', retryAfterMs }, now) {
+function refused(state, { verb, matchId, code, message = '', retryAfterMs }, now) {
   if (verb === 'report') return [{ ...state, reporting: state.question ? 'failed' : null }, []];
   // Answers that crossed the end of a match, or a wish that came true already.
   if (code === 'not_matched') return unchanged(state);
   const trouble = { code, message, pause: pauseOf(retryAfterMs, now) };
+  if (verb === 'keep' && matchId) return [{ ...state, trouble, keeping: changeKeeping(state.keeping, matchId, { mine: false }) }, []];
   if (verb !== 'start' && verb !== 'next') return [{ ...state, trouble }, []];
   if (state.chat.is !== 'waiting') return unchanged(state);
   return [{ ...state, trouble, chat: { is: 'idle' } }, [{ do: 'focus', on: 'start' }]];

@@ -2,6 +2,8 @@
 // sound or picture of it is left, whether or not the server could be told.
 
 import { CallMedia } from './call-media.js';
+import { endIsTold, lossOf, ringingGrace } from './call-ending.js';
+import { Timers } from './clock.js';
 import { ConfabError, isRestart } from './errors.js';
 import { Emitter } from './events.js';
 
@@ -25,7 +27,7 @@ import { Emitter } from './events.js';
  * @property {import('./client.js').Client} client
  * @property {import('./people.js').People} people
  * @property {import('./calls.js').CallsOptions} options
- * @property {() => number} now
+ * @property {import('./clock.js').Clock} clock
  * @property {(call: Call) => void} prepare it will be published soon
  * @property {(call: Call) => void} accepted there is no other call beside it now
  * @property {(call: Call) => void} over
@@ -39,6 +41,7 @@ import { Emitter } from './events.js';
  */
 export class Call extends Emitter {
   #host;
+  #timers;
   /** @type {CallMedia | null} */
   #media = null;
   /** @type {Publisher | null} */
@@ -84,6 +87,7 @@ export class Call extends Emitter {
   constructor(host, { direction, person, video, id }, publisher = null) {
     super();
     this.#host = host;
+    this.#timers = new Timers(host.clock);
     this.#publisher = publisher;
     this.direction = direction;
     this.person = person;
@@ -109,7 +113,7 @@ export class Call extends Emitter {
 
   /** How long the two have been talking: milliseconds, by our own clock. */
   get elapsedMs() {
-    return this.#acceptedAt === null ? 0 : Math.round((this.#endedAt ?? this.#host.now()) - this.#acceptedAt);
+    return this.#acceptedAt === null ? 0 : Math.round((this.#endedAt ?? this.#host.clock.now()) - this.#acceptedAt);
   }
 
   /**
@@ -119,6 +123,7 @@ export class Call extends Emitter {
    */
   async accept({ video = true, publisher = null } = {}) {
     if (this.state !== 'incoming') throw wrongState('This call does not ring any more.');
+    this.#timers.clear('ringing');
     this.#publisher = publisher;
     publisher?.publishVideo(video);
     this.sendsVideo = this.#toldVideo = video;
@@ -128,7 +133,8 @@ export class Call extends Emitter {
       await this.#host.people._ask('call.accept', { callId: this.id, video }, false);
     } catch (error) {
       // What became of it is told by its end, or asked after the restart.
-      if (this.isOver || isRestart(error)) return;
+      if (isRestart(error) || await endIsTold(this, this.#timers, error, ['call_state', 'not_found'])) return;
+      this.#host.people._ask('call.end', { callId: this.id }).catch(() => {});
       this._end({ outcome: 'failed', error: /** @type {ConfabError} */ (error) });
       throw error;
     }
@@ -191,6 +197,7 @@ export class Call extends Emitter {
    */
   _placed({ callId, person, video, expiresInMs }) {
     this.#set({ id: callId, person, video, expiresAt: Date.now() + expiresInMs });
+    this.#ringUntil(expiresInMs);
   }
 
   /**
@@ -208,6 +215,7 @@ export class Call extends Emitter {
   _incoming({ person, video, waiting, expiresInMs }) {
     const withVideo = this.state === 'incoming' ? video : this.withVideo;
     this.#set({ person, video, withVideo, waiting, expiresAt: Date.now() + expiresInMs });
+    this.#ringUntil(expiresInMs);
   }
 
   /**
@@ -223,7 +231,8 @@ export class Call extends Emitter {
    * @param {import('./people-messages.js').Accepted} accepted
    */
   _accepted({ callId, person, video, withVideo, since, sessionId, token }) {
-    this.#acceptedAt ??= this.#host.now();
+    this.#acceptedAt ??= this.#host.clock.now();
+    this.#timers.clear('ringing');
     const state = this.state === 'active' ? 'active' : 'joining';
     this.#set({ state, id: callId, person, video, withVideo, since, waiting: false, expiresAt: null });
     this.#host.accepted(this);
@@ -279,7 +288,9 @@ export class Call extends Emitter {
         await this.#host.people._ask('call.accept', { callId: this.id, video: this.sendsVideo }, false);
       }
     } catch (error) {
-      if (!this.isOver && !isRestart(error)) this._end({ outcome: 'connectionLost', error: /** @type {ConfabError} */ (error) });
+      // Its end, should there be one to tell, was told when we appeared; only that it was taken meanwhile is told next.
+      if (isRestart(error) || await endIsTold(this, this.#timers, error, ['call_state'])) return;
+      this._end({ outcome: lossOf(this, error), error: /** @type {ConfabError} */ (error) });
     }
   }
 
@@ -290,7 +301,8 @@ export class Call extends Emitter {
    */
   _end({ outcome, durationMs, error }, isLost = false) {
     if (this.isOver) return;
-    this.#endedAt = this.#host.now();
+    this.#timers.clearAll();
+    this.#endedAt = this.#host.clock.now();
     this.durationMs = durationMs ?? (this.#acceptedAt === null ? undefined : this.elapsedMs);
     this.outcome = outcome;
     this.error = error ?? null;
@@ -308,6 +320,13 @@ export class Call extends Emitter {
   }
 
   // ----
+
+  /** @param {number} ms */
+  #ringUntil(ms) {
+    if (this.isOver || this.state === 'joining' || this.state === 'active') return;
+    this.#timers.set('ringing', ms + ringingGrace, () => (
+      this._end({ outcome: this.direction === 'incoming' ? 'missed' : 'unanswered' })));
+  }
 
   /** @param {string} verb @param {Outcome} outcome */
   async #finish(verb, outcome) {

@@ -43,7 +43,7 @@ export class Calls extends Emitter {
     /** @type {import('./call.js').CallHost} */
     this.#host = {
       client, people, options,
-      now: () => clock.now(),
+      clock,
       prepare: (/** @type {Call} */ call) => this.#prepare(call),
       accepted: (/** @type {Call} */ call) => this.#endOthers(call),
       over: (/** @type {Call} */ call) => this.#isOver(call),

@@ -19,7 +19,7 @@ import { NearbyPage } from './nearby-page.js';
 /**
  * Every method that asks the server returns a promise, which rejects with a `ConfabError`.
  *
- * Events: `self` (the new `self`), `nearby` (a `Page`: after `watch`, with every change, and after a restart),
+ * Events: `self` (the new `self`), `positionForgotten {}` (on another device), `nearby` (a `Page`: after `watch`, with every change, and after a restart),
  * `contactAsked {matchId?, callId?}`, `contactAdded {person, matchId?, callId?}`, `contactChanged {person}`,
  * `contactRemoved {personId}`, `unlinked {}` and `deleted {}` (the client is `closed` next; connecting begins as somebody
  * else), `error {error}` (what was said again after a restart was refused).
@@ -30,6 +30,8 @@ export class People extends Emitter {
   #said = null;
   /** @type {Position | null} */
   #position = null;
+  /** How often a position was forgotten: a move that was under way then is not said again. */
+  #forgotten = 0;
   /** @type {Watch | null} */
   #watch = null;
   /** @type {NearbyPage | null} */
@@ -179,8 +181,9 @@ export class People extends Emitter {
   /** @param {Position} position @returns {Promise<void>} */
   async move({ latitude, longitude, accuracy }) {
     const position = { latitude, longitude, accuracy };
+    const turn = this.#forgotten;
     await this._ask('nearby.move', position);
-    this.#position = position;
+    if (turn === this.#forgotten) this.#position = position;
   }
 
   /**
@@ -188,8 +191,7 @@ export class People extends Emitter {
    * @returns {Promise<void>}
    */
   async forgetPosition() {
-    this.#position = null;
-    this.#stopWatching();
+    this.#dropPosition();
     await this._ask('nearby.forget');
   }
 
@@ -292,13 +294,17 @@ export class People extends Emitter {
 
   /** @param {Message} message */
   #told(message) {
+    const isForgotten = message.re === undefined && !message.hasPosition
+      && (this.#position !== null || this.#watch !== null || this.self?.hasPosition);
     this.self = ownOf(message);
     // Said on another device: it is not for this one to say otherwise later.
     if (message.re === undefined && this.#said) {
       const known = Object.keys(this.#said);
       this.#said = Object.fromEntries(Object.entries(this.self).filter(([name]) => known.includes(name)));
     }
+    if (isForgotten) this.#dropPosition();
     this.emit('self', this.self);
+    if (isForgotten) this.emit('positionForgotten');
   }
 
   /** Before the server closes the line, which it does next. */
@@ -345,6 +351,12 @@ export class People extends Emitter {
     this.emit('nearby', page.value);
   }
 
+  #dropPosition() {
+    this.#forgotten += 1;
+    this.#position = null;
+    this.#stopWatching();
+  }
+
   #stopWatching() {
     this.#watch = null;
     this.#page = null;
@@ -356,9 +368,8 @@ export class People extends Emitter {
    */
   #forget(event) {
     this.#said = null;
-    this.#position = null;
+    this.#dropPosition();
     this.self = null;
-    this.#stopWatching();
     this.emit(event);
   }
 }

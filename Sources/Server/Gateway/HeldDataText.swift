@@ -15,7 +15,7 @@ extension HeldData {
         }
         writer.list("devices", devices) { $0.write($1, project) }
         writer.list("blocked", blocks) { writer, block in
-            writer.member("personId", "\(project.personID(of: block.person))")
+            writer.member("personId", "\(project.blockedID(of: block.person, by: identity))")
             writer.member("at", block.at.milliseconds)
         }
         writer.list("contacts", contacts) { writer, kept in

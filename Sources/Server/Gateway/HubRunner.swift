@@ -50,6 +50,8 @@ final class HubRunner {
     private static let mostWaitingInputs = 4096
     /// Whose device a secret proves may change while somebody asks storage about it.
     private(set) var identityChanges = IdentityChanges()
+    /// Of arrivals among the inputs: whose they are, and the change that storage knew of when it was asked.
+    private var asked: [SocketID: (identities: [IdentityID], number: UInt64)] = [:]
     private var inquiriesUnderWay = 0
     /// A reader takes a fraction of a millisecond, and there are a few: more than this is a flood.
     private static let mostInquiries = 2048
@@ -111,6 +113,21 @@ final class HubRunner {
         pump()
     }
 
+    /// Somebody arrives, of whom storage said something when it knew of that many changes.
+    func submit(_ arrival: Arrival, asked number: UInt64) {
+        asked[arrival.socket] = ([arrival.device, arrival.identity.id], number)
+        submit(.arrived(arrival))
+    }
+
+    /// Whether somebody comes as who he is no more: the change was among the inputs before him. He has to come again.
+    private func isOutOfDate(_ input: Input) -> Bool {
+        guard case .arrived(let arrival) = input, let asked = asked.removeValue(forKey: arrival.socket),
+            identityChanges.concern(asked.identities, since: asked.number)
+        else { return false }
+        sockets[arrival.socket]?.close(CloseCode(rawValue: 1012), "come again")
+        return true
+    }
+
     private func pump() {
         run { _ in }
     }
@@ -131,6 +148,7 @@ final class HubRunner {
         first { carryOut($0, &changes, &held) }
         repeat {
             while let input = inputs.popFirst() {
+                guard !isOutOfDate(input) else { continue }
                 carryOut(hub.handle(input, now: clock.now), &changes, &held)
             }
             flush()
@@ -222,7 +240,8 @@ final class HubRunner {
         for effect in held { carryOut(effect) }
         flush()
         isPumping = false
-        pump()
+        // Where commit follows commit, this is when timers get their turn.
+        run { collect in collect(hub.handleTimeout(now: clock.now)) }
         let waiting = paused
         paused = []
         for reader in waiting { reader.resumeReading() }

@@ -164,15 +164,18 @@ final class NativeSocket: GatewayConnection, RunnerSocket, WebSocketUser {
         let concerned = [guest.device] + (found.map { [$0.identity] } ?? [])
         if gateway.runner.identityChanges.concern(concerned, since: asked) { return lookUp(guest) }
         guard let found else {
+            // A program vouches for its users, also for those who had everything of theirs deleted.
+            if guest.hello.token != nil { return admit(guest, PersonRecord(), asked: asked) }
             var generator = SystemRandomNumberGenerator()
             return admit(gateway.reception.newcomer(guest.hello, using: &generator), PersonRecord())
         }
         var guest = guest
         guest.identity = Identity(id: found.identity, name: guest.identity.name)
-        admit(guest, found.record)
+        admit(guest, found.record, asked: asked)
     }
 
-    private func admit(_ guest: Reception.Guest, _ record: PersonRecord) {
+    /// - Parameter asked: when storage was, in changes; nothing is asked about newcomers.
+    private func admit(_ guest: Reception.Guest, _ record: PersonRecord, asked: UInt64 = .max) {
         guard case .admitting(let early) = state, isWelcome() else { return }
         let ban = record.ban ?? gateway.ban(of: guest.identity.id) ?? gateway.ban(of: guest.device)
         if let ban, ban.isActive(at: gateway.runner.now) {
@@ -183,13 +186,12 @@ final class NativeSocket: GatewayConnection, RunnerSocket, WebSocketUser {
         state = .open(id)
         logger.debug("Socket open", metadata: ["address": "\(address)", "client": "\(guest.hello.client ?? "-")"])
         gateway.runner.submit(
-            .arrived(
-                Arrival(
-                    socket: id, identity: guest.identity, newIdentitySecret: guest.newSecret, record: record,
-                    resume: guest.hello.resume, address: gateway.limitingText(address), name: guest.hello.name,
-                    device: guest.device
-                )
-            )
+            Arrival(
+                socket: id, identity: guest.identity, newIdentitySecret: guest.newSecret, record: record,
+                resume: guest.hello.resume, address: gateway.limitingText(address), name: guest.hello.name,
+                device: guest.device
+            ),
+            asked: asked
         )
         for bytes in early { receive(bytes) }
     }

@@ -27,7 +27,7 @@ public protocol PushDirectory: Sendable {
 /// ```
 public actor PushSender: Service {
     /// Devices of one person that are woken; the directory keeps no more either.
-    static let endpointsPerPerson = 16
+    static let endpointsPerPerson = StorageLimits.pushEndpointsPerPerson
 
     /// Whose endpoints are accepted.
     public nonisolated let services: PushServices

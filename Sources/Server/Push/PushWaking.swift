@@ -1,5 +1,7 @@
 import Logging
+import NIOCore
 import Signaling
+import Synchronization
 import Wire
 
 /// Joins the sender of pushes with those who ask for one: the gateway's runner, and the storage that keeps the endpoints.
@@ -15,10 +17,16 @@ struct PushWaking: Waking {
     func wake(_ identity: IdentityID, _ notice: PushNotice) { sender.send(notice, to: identity) }
 }
 
-/// The endpoints that storage keeps.
-struct StoredPushDirectory: PushDirectory {
-    let storage: any Storage
-    let logger: Logger
+/// The endpoints that storage keeps; the rules are told when a person's last one is gone.
+final class StoredPushDirectory: PushDirectory {
+    private let storage: any Storage
+    private let logger: Logger
+    /// None before the gateway is there, when nothing is sent either.
+    private let gateway = Mutex<NIOLoopBound<Gateway>?>(nil)
+
+    init(storage: any Storage, logger: Logger) { (self.storage, self.logger) = (storage, logger) }
+
+    func tell(_ gateway: NIOLoopBound<Gateway>) { self.gateway.withLock { $0 = gateway } }
 
     /// One that an older version accepted and this one does not is passed over.
     func endpoints(of identity: IdentityID) async throws -> [PushEndpoint] {
@@ -27,7 +35,9 @@ struct StoredPushDirectory: PushDirectory {
 
     func remove(_ endpoint: PushEndpoint, of identity: IdentityID) async {
         do {
-            _ = try await storage.removePushEndpoint(endpoint.registration.endpoint, of: identity)
+            let isReachable = try await storage.removePushEndpoint(endpoint.registration.endpoint, of: identity)
+            guard !isReachable, let gateway = gateway.withLock({ $0 }) else { return }
+            gateway.eventLoop.execute { gateway.value.runner.submit(.unreachable(identity)) }
         } catch {
             logger.error("A dead push endpoint could not be removed", metadata: ["error": "\(error)"])
         }

@@ -129,6 +129,8 @@ struct MemoryPeople {
     // MARK: Endpoints
 
     mutating func keep(_ endpoint: HeldData.KeptEndpoint, of person: IdentityID) {
+        // It may have been unlinked since it asked.
+        guard resolve(endpoint.device).identity(of: endpoint.device) == person else { return }
         var list = endpoints[person] ?? []
         list.removeAll { $0.registration.endpoint == endpoint.registration.endpoint }
         list.append(endpoint)

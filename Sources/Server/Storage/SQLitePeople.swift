@@ -160,6 +160,8 @@ extension Database {
 extension Database {
     /// Inserted anew when it was there, so that what is used stays longest.
     func keep(_ endpoint: HeldData.KeptEndpoint, of id: IdentityID, limit: Int) throws {
+        // It may have been unlinked since it asked.
+        guard try resolve(endpoint.device).identity(of: endpoint.device) == id else { return }
         let registration = endpoint.registration
         try run(
             """

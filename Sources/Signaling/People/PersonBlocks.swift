@@ -11,6 +11,8 @@ extension Person {
         _ surroundings: Surroundings, into effects: inout [Effect]
     ) {
         switch verb {
+        // Neither sees the other.
+        case .find where blockedSet.contains(other): notFound(re, client, into: &effects)
         case .find: effects.tell(.person(other, .presence(.sought(by: id, client, re: re))))
         case .block where other == id:
             effects.fail(WireError(.notPermitted, "This is yourself."), re: re, to: client)
@@ -65,7 +67,10 @@ extension Person {
         _ person: PersonID, _ client: ConnectionID, _ re: UInt64, _ project: Project, into effects: inout [Effect]
     ) {
         // Not by asking who that is: whoever was deleted can be taken from the list as well.
-        guard let index = blocked.firstIndex(where: { project.personID(of: $0) == person }) else {
+        let named = blocked.firstIndex {
+            project.blockedID(of: $0, by: id) == person || project.personID(of: $0) == person
+        }
+        guard let index = named else {
             let error = WireError(.notFound, "You blocked nobody of this id; ask for presence.blocked again.")
             return effects.fail(error, re: re, to: client)
         }
@@ -81,7 +86,7 @@ extension Person {
         for record in unseenCalls { names[record.other] = record.otherName }
         for contact in contacts { names[contact.identity] = contact.name }
         let people = blocked.reversed().prefix(Self.mostListed).map { other in
-            let person = project.personID(of: other)
+            let person = project.blockedID(of: other, by: id)
             return PersonInfo(id: person, name: names[other] ?? PersonName.pleasant(person), online: false)
         }
         effects.send(.presence(.blocked(PeopleList(re: re, people: people))), to: client)

@@ -90,8 +90,8 @@ extension Person {
                 let error = WireError(.notFound, "This person is not among your contacts.")
                 return effects.fail(error, re: re, to: client)
             }
-            effects.send(.ok(Answer(re: re)), to: client)
             removeContact(contact.identity, into: &effects)
+            effects.send(.ok(Answer(re: re)), to: client)
             tellDevices(.removed(verb), except: client, into: &effects)
         }
     }

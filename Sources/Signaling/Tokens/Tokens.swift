@@ -127,6 +127,13 @@ extension Project {
         PersonID(bytes: authenticationCode(Array("confab person\n".utf8) + identity.bytes)) ?? PersonID(high: 0, low: 0)
     }
 
+    /// By which somebody tells those whom it blocked from each other: a partner of the roulette has no public id for the
+    /// other, and must not get one by blocking.
+    public func blockedID(of identity: IdentityID, by owner: IdentityID) -> PersonID {
+        let bytes = Array("confab blocked\n".utf8) + owner.bytes + identity.bytes
+        return PersonID(bytes: authenticationCode(bytes)) ?? PersonID(high: 0, low: 0)
+    }
+
     // MARK: Anonymous identities
 
     private static let identityPrefix = "a_"

@@ -55,11 +55,12 @@ export const callHandlers = {
   camera: (state) => toggleCamera(state),
   switchCamera: (state) => [state, [{ do: 'switchCamera' }]],
   keep: (state, { callId }) => keep(state, callId),
+  keepRefused: (state, { callId }) => [{ ...state, keeping: changeKeeping(state.keeping, callId, { mine: false }) }, []],
   callAgain: (state, { video }) => (state.over ? dial(state, state.over.person, video ?? state.over.video) : unchanged(state)),
 
   mediaOn: (state, { camera }) => mediaOn(state, camera),
   mediaFailed: (state, { why }) => mediaFailed(state, why),
-  mediaLost: (state) => mediaFailed({ ...state, cameraOff: true }, 'lost'),
+  mediaLost: (state, { kind }) => mediaLost(state, kind),
 
   callNews: (state, { call }, now) => callNews(state, call, now),
   callOver: (state, event) => callOver(state, event),
@@ -118,11 +119,14 @@ function fulfil(state) {
 function mediaOn(state, camera) {
   // Where there is no camera, the voice alone is better than nothing.
   const wish = state.wish && { ...state.wish, video: state.wish.video && camera };
+  const asked = state.media.is === 'asking' && state.media.toggle;
   const on = { ...state, wish, media: /** @type {Media} */ ({ is: 'on', camera }) };
   if (on.wish) return fulfil(on);
   const call = currentCall(on);
   if (!call) return release(on);
-  // The camera was asked for in a call: it is shown now.
+  // It was asked for by an answer that is not wanted any more: the call one is in goes on as it was.
+  if (!asked) return unchanged(on);
+  // The camera was asked for in this call: it is shown now.
   return [{ ...on, cameraOff: !camera }, [{ do: 'setVideo', line: call.line, on: camera }]];
 }
 
@@ -137,6 +141,17 @@ function mediaFailed(state, why) {
   // A call that rings goes on ringing, says why, and may be answered without a picture.
   const trouble = incomingCall(state) ? state.trouble : { code: 'media', message: '', person, why };
   return [{ ...failed, trouble }, [{ do: 'closeMedia' }]];
+}
+
+/**
+ * A device was unplugged. Without a microphone one is still seen; that the camera is gone, the other is told.
+ * @param {State} state @param {'audio' | 'video'} kind @returns {Step}
+ */
+function mediaLost(state, kind) {
+  const call = currentCall(state);
+  if (kind === 'audio') return [{ ...state, trouble: { code: 'media', message: '', person: null, why: 'lost' } }, []];
+  const [lost, effects] = mediaFailed({ ...state, cameraOff: true }, 'lost');
+  return [lost, call ? [...effects, { do: 'setVideo', line: call.line, on: false }] : effects];
 }
 
 /** @param {State} state @returns {Step} */
@@ -162,7 +177,7 @@ function toggleCamera(state) {
   const call = currentCall(state);
   if (!call || state.media.is !== 'on') return unchanged(state);
   const off = !state.cameraOff;
-  if (!off && !state.media.camera) return [{ ...state, media: { is: 'asking' } }, [{ do: 'addCamera' }]];
+  if (!off && !state.media.camera) return [{ ...state, media: { is: 'asking', toggle: true } }, [{ do: 'addCamera' }]];
   return [{ ...state, cameraOff: off }, [{ do: 'setVideo', line: call.line, on: !off }]];
 }
 

@@ -72,7 +72,12 @@ const carryOut = {
 
   askContacts: () => server.wish((people) => people.contacts(), { done: (people) => dispatch({ type: 'contacts', people }) }),
   removeContact: ({ personId }) => server.wish((people) => people.removeContact(personId)),
-  keep: ({ callId }) => server.wish((people) => people.keep({ callId })),
+  keep: ({ callId }) => server.wish((people) => people.keep({ callId }), {
+    refused: (error) => {
+      dispatch({ type: 'keepRefused', callId });
+      throw error;
+    },
+  }),
   askLog: ({ before }) => server.askLog(before),
   forgetCall: ({ callId }) => server.wish(() => server.calls.forget(callId ?? undefined)),
   seen: ({ calls }) => calls.forEach((/** @type {string} */ callId) => server.wish(() => server.calls.seen(callId))),
@@ -131,17 +136,23 @@ document.addEventListener('visibilitychange', () => {
   dispatch({ type: 'shown', visible: document.visibilityState === 'visible' });
 });
 window.addEventListener('hashchange', () => {
-  const { find } = arrival();
-  if (find && state.me) dispatch({ type: 'find', text: find });
+  const asked = arrival();
+  if (asked.find || asked.link || asked.call) dispatch({ type: 'arrived', ...asked });
+});
+// The worker asks who rings by itself, and says that a notification of a call was pressed.
+navigator.serviceWorker?.addEventListener('message', ({ data, ports }) => {
+  if (data?.type === 'rings') ports[0]?.postMessage(state.entered && state.me !== null && state.link.is === 'online');
+  if (data?.type === 'call' && !guest) dispatch({ type: 'arrived', call: true });
 });
 
-/** What the address asks for: somebody's link, or a code that makes this device one of another's. */
+/** What the address asks for: somebody's link, a code that makes this device one of another's, or the call of a notification. */
 function arrival() {
   const parts = new URLSearchParams(location.hash.slice(1));
   const link = parts.get('link');
-  // A code works once; it must not be tried again by a reload.
-  if (link) history.replaceState(null, '', location.pathname + location.search);
-  return { find: personIdIn(parts.get('person') ?? ''), link };
+  const call = parts.has('call') && !guest;
+  // A code works once, and a call is over soon: neither must be tried again by a reload.
+  if (link || call) history.replaceState(null, '', location.pathname + location.search);
+  return { find: personIdIn(parts.get('person') ?? ''), link, call };
 }
 
 /** How this device stands with notifications; one that was to be woken says so again, should the server have forgotten. */

@@ -60,8 +60,8 @@ export class Media {
   /** @param {any} publisher @param {boolean} asked whether a camera was asked for */
   #opened(publisher, asked) {
     this.publisher = publisher;
-    publisher.on('mediaStopped', () => {
-      if (publisher === this.publisher) this.dispatch({ type: 'mediaLost' });
+    publisher.on('mediaStopped', (/** @type {any} */ { track }) => {
+      if (publisher === this.publisher) this.dispatch({ type: 'mediaLost', kind: track?.kind });
     });
     // Where there is only a microphone, the SDK takes that.
     this.dispatch({ type: 'mediaOn', camera: asked && !!publisher.getVideoSource().track });

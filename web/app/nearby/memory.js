@@ -9,6 +9,7 @@ const isPair = (value) => Array.isArray(value) && value.length === 2 && value.ev
 /** @param {boolean} guest a guest's settings live in its tab alone, as its identity does */
 export function nearbyMemory(guest) {
   const kept = shelf(guest, 'confab.nearby');
+  const guestForm = guest ? shelf(true, 'confab.form') : null;
   return {
     /** @param {import('./types.js').Unit} unit where none was chosen @returns {Remembered} */
     recall(unit) {
@@ -23,10 +24,15 @@ export function nearbyMemory(guest) {
         blockedNames: Array.isArray(blockedNames) ? blockedNames.filter(isPair) : [],
       };
     },
-    recallForm: () => ({ name: recallForm().name, agreed: recallForm().agreed }),
+    recallForm() {
+      const { name, agreed } = recallForm();
+      const own = guestForm?.get() ?? {};
+      return { name: typeof own.name === 'string' ? own.name : name, agreed: typeof own.agreed === 'boolean' ? own.agreed : agreed };
+    },
     /** @param {import('./types.js').Form} form @param {Remembered} settings */
     remember(form, settings) {
-      rememberForm({ ...recallForm(), ...form });
+      if (guestForm) guestForm.set(form);
+      else rememberForm({ ...recallForm(), ...form });
       kept.set(settings);
     },
   };

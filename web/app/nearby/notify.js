@@ -53,7 +53,8 @@ export class Notifications {
   /** @param {any} client @returns {Promise<Push>} */
   async disable(client) {
     const serviceWorker = await this.#worker;
-    if (serviceWorker) await disablePush(client, { serviceWorker });
+    // The subscription is that of the person whose browser it is.
+    if (serviceWorker && !this.guest) await disablePush(client, { serviceWorker });
     return 'off';
   }
 
@@ -71,7 +72,7 @@ export class Notifications {
     this.#plain = null;
     if (before && worker) for (const old of await worker.getNotifications({ tag: before })) old.close();
     if (!wanted || this.#shown !== wanted.id) return;
-    const options = { body: this.words.body(wanted.name), tag: wanted.id, icon: '/app/favicon.svg', requireInteraction: true, data: { callId: wanted.id } };
+    const options = { body: this.words.body(wanted.name), tag: wanted.id, icon: '/app/favicon.svg', requireInteraction: true, data: { callId: wanted.id, guest: this.guest } };
     if (worker?.active) await worker.showNotification(this.words.title, options).catch(() => {});
     else this.#showPlain(options);
   }

@@ -46,6 +46,7 @@ export class Server {
     const tell = (/** @type {(detail: any) => import('./types.js').Event} */ translate) => present((detail) => this.dispatch(translate(detail)));
     this.people = new People(client).on({
       self: tell((me) => ({ type: 'self', me })),
+      positionForgotten: tell(() => ({ type: 'positionForgotten' })),
       nearby: tell(({ people, next }) => ({ type: 'nearby', people, next })),
       contactAsked: tell(({ callId }) => ({ type: 'contactAsked', callId })),
       contactAdded: tell(({ person, callId }) => ({ type: 'contactAdded', person, callId })),
@@ -65,9 +66,9 @@ export class Server {
     });
     client.on({
       identity: present(({ secret }) => this.identity.remember(secret)),
-      connected: tell(({ resumed }) => ({ type: 'connected', resumed })),
+      connected: tell(({ resumed }) => ({ type: 'connected', resumed, isNew: client.welcome?.identity !== undefined })),
       reconnecting: tell(() => ({ type: 'reconnecting' })),
-      restarted: tell(() => ({ type: 'restarted' })),
+      restarted: tell(() => ({ type: 'restarted', isNew: client.welcome?.identity !== undefined })),
       closed: present(({ code, error }) => this.#closed(error?.code ?? String(code), error?.message)),
     });
     // How it ends is told by `closed`; the promise tells it a second time.
@@ -86,7 +87,7 @@ export class Server {
     if (code.startsWith('token_') && this.identity.recall() && !this.#forgotIdentity) {
       this.#forgotIdentity = true;
       this.identity.remember(null);
-      this.connect();
+      this.dispatch({ type: 'identityLost' });
       return;
     }
     this.dispatch({ type: 'closed', code: this.#farewell ?? code, message });

@@ -85,12 +85,14 @@ export class SettingsView {
   /** @param {State} state */
   #renderDevices({ devices }) {
     const { words } = this;
-    showRows(box('devices'), devices ?? [], ({ deviceId }) => deviceId, (device) => {
+    // What a row depends on is in its item: the only device cannot be unlinked.
+    const items = (devices ?? []).map((device) => ({ ...device, canUnlink: (devices ?? []).length > 1 }));
+    showRows(box('devices'), items, ({ deviceId }) => deviceId, ({ canUnlink, ...device }) => {
       const name = device.label || words.unnamedDevice;
       const hints = [device.current ? words.thisDevice : device.present ? words.online : words.offline, device.linkedAt ? this.date.format(device.linkedAt) : null];
       const unlink = rowButton({ does: 'unlink', label: words.unlinkName(name), text: words.unlink },
         () => this.dispatch({ type: 'ask', question: { is: 'unlink', device } }));
-      return [wordsOf(name, hints.filter(Boolean).join(' · ')), ...((devices ?? []).length > 1 ? [unlink] : [])];
+      return [wordsOf(name, hints.filter(Boolean).join(' · ')), ...(canUnlink ? [unlink] : [])];
     });
   }
 

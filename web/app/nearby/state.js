@@ -28,12 +28,14 @@ const mostLogged = 500;
 const noList = { is: 'off', people: [], next: null, pages: [null] };
 
 /**
- * @param {{form: import('./types.js').Form, kept: Remembered, guest: boolean, arrival?: {find: string | null, link: string | null}}} from
+ * @param {{form: import('./types.js').Form, kept: Remembered, guest: boolean, arrival?: import('./types.js').Arrival}} from
  * @returns {State}
  */
-export function initialState({ form, kept, guest, arrival = { find: null, link: null } }) {
+export function initialState({ form, kept: before, guest, arrival: { call = false, ...arrival } = { find: null, link: null } }) {
+  // Whoever answers a call wants to be there for it.
+  const kept = { ...before, entered: before.entered || (call && form.agreed) };
   return {
-    link: { is: 'connecting' }, guest, form, kept, entered: kept.entered && form.agreed, me: null, position: 'off', list: noList,
+    link: { is: 'connecting' }, guest, form, kept, entered: kept.entered && form.agreed, saysForm: false, me: null, position: 'off', list: noList,
     panel: 'people', contacts: null, log: { calls: null, next: null }, missed: 0, found: { is: 'none' }, arrival, calls: [],
     wish: null, media: { is: 'off' }, muted: false, cameraOff: false, ringSilent: false, over: null, keeping: [], devices: null,
     code: null, blocked: null, push: 'unavailable', question: null, trouble: null, passing: null,
@@ -61,7 +63,8 @@ const handlers = {
   // What the person does on the first screen and in the list.
   form: (state, { change }) => changeForm(state, change),
   keepPosition: (state, { on }) => remember({ ...state, kept: { ...state.kept, position: on } }),
-  enter: (state) => enter(state),
+  enter: (state) => enter({ ...state, saysForm: true }, state),
+  arrived: (state, event) => arrived(state, event),
   leave: (state) => leave(state),
   panel: (state, { is }) => panel(state, is),
   radius: (state, { radius }) => watchAnew(state, { radius }),
@@ -76,16 +79,18 @@ const handlers = {
   dismiss: (state) => [{ ...state, trouble: null, passing: null, over: null }, []],
 
   // The connection to the server.
-  connected: (state, { resumed }) => connected(state, resumed),
-  restarted: (state) => [{ ...state, link: { is: 'online' }, passing: 'back' }, [passes()]],
+  connected: (state, { resumed, isNew = false }) => connected(state, resumed, isNew),
+  restarted: (state, { isNew = false }) => backOnline(state, isNew),
   reconnecting: (state) => [{ ...state, link: { is: 'reconnecting' } }, []],
   closed: (state, event) => closed(state, event),
   retryLink: (state) => [{ ...state, link: { is: 'connecting' } }, [{ do: 'connect' }]],
+  identityLost: (state) => identityLost(state),
 
   // What the server says of people.
   self: (state, { me }) => self(state, me),
   appearRefused: (state, event) => appearRefused(state, event),
   position: (state, { is }) => position(state, is),
+  positionForgotten: (state) => dropPosition(state),
   nearby: (state, { people, next = null }) => [state.list.is === 'off' ? state : { ...state, list: { ...state.list, is: 'here', people, next } }, []],
   noPosition: (state) => [{ ...state, list: noList }, []],
   found: (state, { person }) => [{ ...state, found: person ? { is: 'found', person } : { is: 'nobody' } }, []],
@@ -115,22 +120,27 @@ function changeForm(state, change) {
   return remember({ ...state, form: { ...state.form, ...change } });
 }
 
-/** @param {State} state @returns {Step} */
-function enter(state) {
-  if (!state.form.agreed || state.entered) return unchanged(state);
+/**
+ * By the button, or for a call that woke this device.
+ * @param {State} state @param {State} [otherwise] as it stays when there is nothing to enter @returns {Step}
+ */
+function enter(state, otherwise = state) {
+  if (!state.form.agreed || state.entered) return unchanged(otherwise);
   const entered = { ...state, entered: true, kept: { ...state.kept, entered: true }, trouble: null, passing: null };
   const [kept, effects] = remember(entered);
   if (state.link.is === 'closed') return [{ ...kept, link: { is: 'connecting' } }, [...effects, { do: 'connect' }]];
   if (state.link.is !== 'online') return [kept, effects];
-  const [appearing, more] = appear(kept);
+  const [appearing, more] = appear(kept, false);
   return [appearing, [...effects, ...more, { do: 'focus', on: 'home' }]];
 }
 
 /**
- * To be there for others.
- * @param {State} state @returns {Step}
+ * To be there for others: as the server knows us, for another device of ours may have chosen otherwise since we were here.
+ * The form is said by whoever presses Enter, and for somebody the server has never seen.
+ * @param {State} state @param {boolean} isNew @returns {Step}
  */
-function appear(state) {
+function appear(state, isNew) {
+  if (!state.saysForm && !isNew) return [state, [{ do: 'appear', as: {} }]];
   const { name } = state.form;
   const { visible, doNotDisturb, ringable } = state.kept;
   return [state, [{ do: 'appear', as: { name, visible, doNotDisturb, ringable } }]];
@@ -142,7 +152,7 @@ function appear(state) {
  */
 function appearRefused(state, { code, message = '' }) {
   if (!state.entered || state.me) return unchanged(state);
-  const [kept, effects] = remember({ ...state, entered: false, kept: { ...state.kept, entered: false } });
+  const [kept, effects] = remember({ ...state, entered: false, saysForm: false, kept: { ...state.kept, entered: false } });
   return [{ ...kept, trouble: { code, message, person: null } }, [...effects, { do: 'focus', on: 'name' }]];
 }
 
@@ -160,33 +170,55 @@ function leave(state) {
  */
 function blank(state) {
   return {
-    ...state, entered: false, me: null, position: 'off', list: noList, panel: 'people', contacts: null, log: { calls: null, next: null },
+    ...state, entered: false, saysForm: false, me: null, position: 'off', list: noList, panel: 'people', contacts: null, log: { calls: null, next: null },
     missed: 0, found: { is: 'none' }, calls: [], wish: null, over: null, keeping: [], devices: null, code: null, blocked: null,
     question: null, trouble: null, passing: null,
   };
 }
 
-/** @param {State} state @param {boolean} resumed @returns {Step} */
-function connected(state, resumed) {
+/** @param {State} state @param {boolean} resumed @param {boolean} isNew @returns {Step} */
+function connected(state, resumed, isNew) {
   const dropped = state.link.is === 'reconnecting';
   // Back, but as somebody new: `restarted` follows, and the SDK says again what was said before.
   if (dropped && !resumed) return unchanged(state);
+  if (dropped) return backOnline(state, isNew);
   /** @type {State} */
   const online = { ...state, link: { is: 'online' } };
-  if (dropped) return [{ ...online, passing: 'back' }, [passes()]];
-  return state.entered ? appear(online) : unchanged(online);
+  return state.entered ? appear(online, isNew) : unchanged(online);
+}
+
+/**
+ * Whoever was there before is so again by itself; Enter may have been pressed meanwhile.
+ * @param {State} state @param {boolean} isNew @returns {Step}
+ */
+function backOnline(state, isNew) {
+  /** @type {State} */
+  const online = { ...state, link: { is: 'online' }, passing: 'back' };
+  // The SDK said that we are here; who we were, it does not know since the last Enter.
+  const [appearing, effects] = state.entered && (!state.me || isNew) ? appear(online, isNew) : unchanged(online);
+  return [appearing, [...effects, passes()]];
+}
+
+/**
+ * The server will not have the identity of this browser any more: it is there as somebody new.
+ * @param {State} state @returns {Step}
+ */
+function identityLost(state) {
+  const { entered, saysForm } = state;
+  const anew = { ...blank(state), entered, saysForm, link: /** @type {State['link']} */ ({ is: 'connecting' }), media: /** @type {State['media']} */ ({ is: 'off' }) };
+  return [anew, [...(state.media.is === 'off' ? [] : [{ do: 'closeMedia' }]), { do: 'stopPosition' }, { do: 'connect' }]];
 }
 
 /** @param {State} state @param {Event} event @returns {Step} */
 function closed(state, { code, message = '' }) {
   /** @type {State} */
-  const ended = { ...blank(state), entered: state.entered, link: { is: 'closed', code, message }, media: { is: 'off' } };
+  const ended = { ...blank(state), entered: state.entered, saysForm: state.saysForm, link: { is: 'closed', code, message }, media: { is: 'off' } };
   /** @type {Effect[]} */
   const effects = [...(state.media.is === 'off' ? [] : [{ do: 'closeMedia' }]), { do: 'stopPosition' }];
   if (code !== 'deleted' && code !== 'unlinked') return [ended, effects];
   // By one's own wish, or that of another device: whoever enters next is somebody else.
   const form = code === 'deleted' ? { ...state.form, name: '' } : state.form;
-  const [kept, more] = remember({ ...ended, entered: false, form, kept: { ...state.kept, entered: false, push: false } });
+  const [kept, more] = remember({ ...ended, entered: false, saysForm: false, form, kept: { ...state.kept, entered: false, push: false } });
   return [kept, [...effects, ...more]];
 }
 
@@ -195,7 +227,10 @@ function self(state, me) {
   if (!state.entered) return unchanged(state);
   const first = state.me === null || state.me.personId !== me.personId;
   const { visible, doNotDisturb, ringable } = me;
-  const known = { ...state, me, kept: { ...state.kept, visible, doNotDisturb, ringable } };
+  // Who chose no name is called something by the server, which is no choice to be remembered.
+  const chosen = state.form.name !== '' || (state.me !== null && state.me.name !== me.name);
+  const form = chosen ? { ...state.form, name: me.name } : state.form;
+  const known = { ...state, me, form, saysForm: false, kept: { ...state.kept, visible, doNotDisturb, ringable } };
   if (!first) return remember(known);
   const [kept, effects] = remember({ ...known, log: { calls: null, next: null } });
   /** @type {Effect[]} */
@@ -212,9 +247,19 @@ function self(state, me) {
  */
 function arrive(state) {
   const { find: whom, link } = state.arrival;
-  const arrived = { ...state, arrival: { find: null, link: null } };
-  if (link) return [{ ...arrived, panel: 'settings', question: { is: 'link', code: link } }, [{ do: 'askDevices' }, { do: 'askBlocked' }]];
-  return whom ? find(arrived, whom) : unchanged(state);
+  const done = { ...state, arrival: { find: null, link: null } };
+  if (link) return [{ ...done, panel: 'settings', question: { is: 'link', code: link } }, [{ do: 'askDevices' }, { do: 'askBlocked' }]];
+  return whom ? find(done, whom) : unchanged(state);
+}
+
+/**
+ * The address changed in an open page, or a notification of a call was pressed.
+ * @param {State} state @param {Event} event @returns {Step}
+ */
+function arrived(state, { find: whom = null, link = null, call = false }) {
+  const asked = { ...state, arrival: { find: whom ?? state.arrival.find, link: link ?? state.arrival.link } };
+  if (asked.me) return arrive(asked);
+  return call ? enter(asked) : unchanged(asked);
 }
 
 /** @param {State} state @param {import('./types.js').Panel} is @returns {Step} */
@@ -287,8 +332,18 @@ function usePosition(state) {
 
 /** @param {State} state @returns {Step} */
 function forgetPosition(state) {
-  const [kept, effects] = remember({ ...state, position: 'off', list: noList, kept: { ...state.kept, position: false } });
-  return [kept, [...effects, { do: 'stopPosition' }, { do: 'forgetPosition' }]];
+  const [dropped, effects] = dropPosition(state);
+  return [dropped, [...effects, { do: 'forgetPosition' }]];
+}
+
+/**
+ * It is forgotten, here or on another device: then this one must not tell it anew.
+ * @param {State} state @returns {Step}
+ */
+function dropPosition(state) {
+  const me = state.me && { ...state.me, hasPosition: false };
+  const [kept, effects] = remember({ ...state, me, position: 'off', list: noList, kept: { ...state.kept, position: false } });
+  return [kept, [...effects, { do: 'stopPosition' }]];
 }
 
 /** @param {State} state @param {import('./types.js').Position} is `on`: the server has it @returns {Step} */

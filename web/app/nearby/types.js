@@ -50,7 +50,7 @@
  *   what waits for camera and microphone; a dial that was `sent` waits for the call it makes
  */
 /** @typedef {'refused' | 'missing' | 'busy' | 'insecure' | 'lost' | 'unknown'} MediaTrouble */
-/** @typedef {{is: 'off'} | {is: 'asking'} | {is: 'on', camera: boolean} | {is: 'failed', why: MediaTrouble}} Media */
+/** @typedef {{is: 'off'} | {is: 'asking', toggle?: boolean} | {is: 'on', camera: boolean} | {is: 'failed', why: MediaTrouble}} Media `toggle`: for the call one is in */
 /**
  * @typedef {{callId: string, direction: Direction, outcome: Outcome, person: Person, video: boolean, at: number,
  *   durationMs?: number, seen: boolean}} Logged
@@ -67,6 +67,7 @@
 /** @typedef {'unavailable' | 'off' | 'busy' | 'on' | 'onPage' | 'refused'} Push `onPage`: this server or browser wakes no closed page */
 /** @typedef {{code: string, message: string, person: Person | null, why?: MediaTrouble}} Trouble `person`: who was being called */
 /** @typedef {{name: string, agreed: boolean}} Form */
+/** @typedef {{find: string | null, link: string | null, call?: boolean}} Arrival `call`: a notification of one was pressed */
 /**
  * @typedef {object} Remembered
  * @property {boolean} entered whether the last visit ended in the list: then this one begins there
@@ -86,6 +87,7 @@
  * @property {Form} form
  * @property {Remembered} kept
  * @property {boolean} entered
+ * @property {boolean} saysForm whether Enter was pressed and the server has not heard the form yet
  * @property {Me | null} me null until the server said who we are
  * @property {Position} position
  * @property {Listing} list
@@ -94,7 +96,7 @@
  * @property {{calls: Logged[] | null, next: string | null}} log
  * @property {number} missed calls missed and not looked at
  * @property {Found} found
- * @property {{find: string | null, link: string | null}} arrival what the address asked for, until it is done
+ * @property {Arrival} arrival what the address asked for, until it is done
  * @property {Line[]} calls all that are not over
  * @property {Wish | null} wish
  * @property {Media} media

@@ -111,6 +111,8 @@ function troubleNotice(state, { code, message, person, why }, strings) {
     const ways = person && why !== 'insecure' ? ['callVoice', 'callVideo', 'dismiss'] : ['dismiss'];
     return { text: strings.nearby.media[why], ways, tone: 'warn' };
   }
+  // The server knows whom one blocked, and how long to wait.
+  if (message && (code === 'call_not_allowed' || code === 'rate_limited')) return { text: message, ways: ['dismiss'], tone: 'warn' };
   const shared = strings.troubles[/** @type {keyof Strings['troubles']} */ (code)];
   return { text: strings.nearby.troubles[code] ?? shared ?? (message || strings.troubles.unknown), ways: ['dismiss'], tone: 'warn' };
 }

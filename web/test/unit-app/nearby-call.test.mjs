@@ -138,10 +138,30 @@ test('Camera off and on tells the call; in a voice call the camera is opened fir
 });
 
 test('a camera unplugged in a call ends its picture, not the call', () => {
-  const machine = new NearbyMachine().here().calling('active').tell('mediaLost');
+  const machine = new NearbyMachine().here().calling('active').tell('mediaLost', { kind: 'video' });
+  assert.deepEqual(machine.effect('setVideo'), { do: 'setVideo', line: 1, on: false });
   assert.deepEqual(machine.state.media, { is: 'on', camera: false });
   assert.equal(machine.state.trouble.why, 'lost');
   assert.equal(currentCall(machine.state).state, 'active');
+});
+
+test('a microphone unplugged in a call says so, and the picture goes on', () => {
+  const machine = new NearbyMachine().here().calling('active').tell('mediaLost', { kind: 'audio' });
+  assert.equal(machine.state.trouble.why, 'lost');
+  assert.deepEqual([machine.state.media, machine.state.cameraOff, machine.wanted], [{ is: 'on', camera: true }, false, []]);
+});
+
+test('a camera asked for by an answer that came too late is not shown in the call one is in', () => {
+  const machine = new NearbyMachine().here().tell('call', { person: ann, video: false }).tell('mediaOn', { camera: false }).call({ state: 'active', video: false });
+  machine.rung({ waiting: true }).tell('accept', { line: 9, video: true }).over('cancelled', { line: 9 }).tell('mediaOn', { camera: true });
+  assert.deepEqual([machine.wanted, machine.state.cameraOff], [[], true]);
+  assert.deepEqual(machine.tell('camera').effect('setVideo'), { do: 'setVideo', line: 1, on: true });
+});
+
+test('Keep in touch that the server refuses can be pressed again', () => {
+  const machine = new NearbyMachine().here().calling('active').tell('keep').tell('keepRefused', { callId: 'c1' });
+  assert.equal(keepingOf(machine.state.keeping, 'c1').mine, false);
+  assert.deepEqual(machine.tell('keep').effects, [{ do: 'keep', callId: 'c1' }]);
 });
 
 test('the clock of a call begins once, when the other is there, and goes on over a restart', () => {

@@ -63,6 +63,12 @@ test('every refusal has a sentence, and one nobody knows has that of the server'
   assert.equal(noticeOf(new NearbyMachine().here().tell('refused', { code: 'new', message: 'The server is sorry.' }).state, strings).text, 'The server is sorry.');
 });
 
+test('who one blocked, and how long to wait, is told in the server’s own words', () => {
+  for (const code of ['call_not_allowed', 'rate_limited']) {
+    assert.equal(noticeOf(new NearbyMachine().here().tell('refused', { code, message: 'Wait 9 minutes.' }).state, strings).text, 'Wait 9 minutes.');
+  }
+});
+
 test('a camera that fails offers to call without it', () => {
   const machine = new NearbyMachine().here().tell('call', { person: { personId: 'a', name: 'Ann', online: true }, video: true }).tell('mediaFailed', { why: 'refused' });
   assert.deepEqual(noticeOf(machine.state, strings).ways, ['callVoice', 'callVideo', 'dismiss']);

@@ -248,3 +248,12 @@ test('ten thousand random events never break the machine', () => {
     machine.done.length = 0;
   }
 });
+
+test('Keep in touch that the server refuses can be pressed again', () => {
+  const machine = new Machine().matched().tell('keep');
+  const [{ matchId }] = machine.wants('keep');
+  assert.deepEqual(machine.tell('keep').effects, []);
+  machine.tell('refused', { verb: 'keep', matchId, code: 'not_permitted', message: 'You have 500 contacts.' });
+  assert.equal(machine.state.trouble.code, 'not_permitted');
+  assert.deepEqual(machine.tell('keep').wants('keep'), [{ do: 'keep', matchId }]);
+});

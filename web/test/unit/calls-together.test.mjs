@@ -188,7 +188,16 @@ describe('After a restart of the server', () => {
     assert.deepEqual(after.map(({ type, callId }) => [type, callId]), [
       ['presence.appear', undefined], ['call.rejoin', 'c'], ['call.rejoin', 'd'], ['call.decline', 'e'],
     ]);
-    assert.deepEqual([mine.state, mine.id, theirs.outcome], ['placing', 'c', 'connectionLost']);
+    assert.deepEqual([mine.state, mine.id, theirs.outcome], ['placing', 'c', 'cancelled']);
+  });
+
+  test('a call that another device took meanwhile is over here, as one answered there', async () => {
+    const { mine, theirs: [theirs] } = await talking();
+    room.stop();
+    room['call.rejoin'] = () => { throw new ConfabError({ code: 'elsewhere', message: 'On your other device.' }); };
+    room.resume();
+    await quiet();
+    assert.deepEqual([mine, theirs].map(({ call }) => call.outcome), ['answeredElsewhere', 'answeredElsewhere']);
   });
 
   test('a call that was only being placed is refused', async () => {

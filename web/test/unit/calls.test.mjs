@@ -224,10 +224,11 @@ describe('A call ends', () => {
   });
 
   test('as failed when it cannot be taken, or not be joined', async () => {
-    const { theirs: [theirs] } = await ringing();
+    const { theirs: [theirs], ben } = await ringing();
     room['call.accept'] = () => { throw new ConfabError({ code: 'elsewhere', message: 'In another tab.' }); };
     assert.equal((await rejection(theirs.call.accept())).code, 'elsewhere');
     assert.deepEqual([theirs.call.outcome, theirs.call.error?.code], ['failed', 'elsewhere']);
+    assert.equal(ben.client.askedFor('call.end').length, 1);
     begin();
     const { mine, ann, theirs: [later] } = await ringing();
     room['session.join'] = () => { throw new ConfabError({ code: 'session_full', message: 'Full.' }); };
@@ -235,6 +236,40 @@ describe('A call ends', () => {
     await quiet();
     assert.deepEqual([mine.call.outcome, mine.call.error?.reason], ['failed', 'session_full']);
     assert.equal(ann.client.askedFor('call.end').length, 1);
+  });
+
+  test('as the server says, when it was over before it could be taken', async () => {
+    const { theirs: [theirs], ben } = await ringing();
+    room['call.accept'] = () => { throw new ConfabError({ code: 'call_state', message: 'Taken.' }); };
+    const accepted = theirs.call.accept();
+    await quiet();
+    assert.equal(theirs.call.isOver, false);
+    room.tellEnd(/** @type {any} */ (room.calls.get(String(theirs.call.id))), ben.client, 'answeredElsewhere');
+    await accepted;
+    assert.deepEqual([theirs.call.outcome, ben.client.askedFor('call.end').length], ['answeredElsewhere', 0]);
+  });
+
+  test('as failed, when it could not be taken and nobody says why', async () => {
+    const { theirs: [theirs], ben } = await ringing();
+    room['call.accept'] = () => { throw new ConfabError({ code: 'not_found', message: 'No such call.' }); };
+    const accepted = rejection(theirs.call.accept());
+    await clock.advance(10_000);
+    assert.equal((await accepted).code, 'not_found');
+    assert.deepEqual([theirs.call.outcome, ben.client.askedFor('call.end').length, clock.pending], ['failed', 1, 0]);
+  });
+
+  test('by itself when it should have rung out and the server is out of reach', async () => {
+    const { mine, theirs: [theirs] } = await ringing();
+    await clock.advance(46_000);
+    assert.deepEqual([mine.call.state, theirs.call.state], ['ringing', 'incoming']);
+    await clock.advance(10_000);
+    assert.deepEqual([mine.call.outcome, theirs.call.outcome, clock.pending], ['unanswered', 'missed', 0]);
+  });
+
+  test('not because it rang long, once it is taken', async () => {
+    const { mine, theirs: [theirs] } = await talking();
+    await clock.advance(60_000);
+    assert.deepEqual([mine.call.state, theirs.call.state], ['active', 'active']);
   });
 
   test('while the connection is away: here at once, there when it is back', async () => {

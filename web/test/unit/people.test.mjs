@@ -125,6 +125,36 @@ describe('Somebody who appears', () => {
   });
 });
 
+describe('A position that is forgotten', () => {
+  const told = () => asked().map(({ type }) => type);
+
+  test('while a move was under way is not said again', async () => {
+    await people.appear();
+    /** @type {any} */
+    let answer = null;
+    server.answers['nearby.move'] = ({ seq }) => { answer = seq; return null; };
+    const moved = people.move(berlin);
+    await settled();
+    const forgotten = people.forgetPosition();
+    server.send({ type: 'ok', re: answer });
+    await Promise.all([moved, forgotten]);
+    await restart();
+    assert.deepEqual(told(), ['presence.appear']);
+  });
+
+  test('on another device is not said again, nor looked from, and that is told', async () => {
+    await people.appear();
+    await people.move(berlin);
+    await people.watch({ unit: 'mi', radius: 200 });
+    let heard = 0;
+    people.on('positionForgotten', () => { heard += 1; });
+    server.send({ type: 'presence.self', ...me, hasPosition: false });
+    server.send({ type: 'presence.self', ...me, hasPosition: false });
+    await restart();
+    assert.deepEqual([heard, told()], [1, ['presence.appear']]);
+  });
+});
+
 describe('A page of the people nearby', () => {
   test('is answered, and told as a whole with every change', async () => {
     await people.appear();

@@ -1,0 +1,83 @@
+// The service worker, in a browser of which there is as much as it touches.
+import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import test from 'node:test';
+import vm from 'node:vm';
+
+const source = await readFile(new URL('../../app/sw.js', import.meta.url), 'utf8');
+
+/** An open page: `present` is what it answers, undefined when it does not. */
+const page = (path, { visible = true, present } = {}) => ({
+  url: `https://confab.example${path}`, visibilityState: visible ? 'visible' : 'hidden', told: [], focused: 0, answers: present !== undefined,
+  postMessage(message, ports) {
+    this.told.push(message);
+    if (message.type === 'rings' && present !== undefined) ports[0].postMessage(present);
+  },
+  async focus() { this.focused += 1; },
+});
+
+/** A worker, what it shows, and what it opened. */
+function start(pages = []) {
+  const listeners = {};
+  const shown = new Map();
+  const opened = [];
+  const self = {
+    navigator: { languages: ['en'] },
+    addEventListener: (type, listener) => { listeners[type] = listener; },
+    registration: {
+      showNotification: async (title, options) => { shown.set(options.tag, options.body); },
+      getNotifications: async ({ tag }) => (shown.has(tag) ? [{ close: () => shown.delete(tag) }] : []),
+    },
+    clients: { matchAll: async () => pages, openWindow: async (url) => { opened.push(url); } },
+  };
+  // A page that does not answer is not waited for.
+  const hurry = (run, ms) => setTimeout(run, pages.some(({ answers }) => answers) ? ms : 0);
+  vm.runInNewContext(source, { self, URL, MessageChannel, setTimeout: hurry, clearTimeout, encodeURIComponent });
+  const tell = async (type, members) => {
+    let done;
+    listeners[type]({ waitUntil: (promise) => { done = promise; }, ...members });
+    await done;
+  };
+  return {
+    shown, opened,
+    push: (kind) => tell('push', { data: { json: () => ({ type: 'call', callId: 'c1', kind }) } }),
+    click: (guest) => tell('notificationclick', { notification: { close() {}, data: { callId: 'c1', guest } } }),
+  };
+}
+
+test('a push is shown unless somebody looks at a page that rings', async () => {
+  const cases = [
+    [[], true], [[page('/nearby', { visible: false, present: true })], true], [[page('/')], true],
+    [[page('/nearby?guest=1', { present: true })], true], [[page('/nearby', { present: false })], true], [[page('/nearby')], true],
+    [[page('/nearby', { present: false }), page('/nearby', { present: true })], false],
+  ];
+  for (const [pages, expected] of cases) {
+    const worker = start(pages);
+    await worker.push('incoming');
+    assert.equal(worker.shown.has('c1'), expected, pages.map(({ url }) => url).join());
+  }
+});
+
+test('a call that is over takes its notification away, also where a page says the rest', async () => {
+  const looked = [];
+  const worker = start(looked);
+  await worker.push('incoming');
+  assert.match(worker.shown.get('c1'), /is calling/);
+  await worker.push('missed');
+  assert.match(worker.shown.get('c1'), /missed/);
+  await worker.push('incoming');
+  looked.push(page('/nearby', { present: true }));
+  await worker.push('over');
+  assert.equal(worker.shown.size, 0);
+});
+
+test('a notification opens the page of the person, never a guest’s, and says which call it was', async () => {
+  const worker = start([page('/nearby?guest=1')]);
+  await worker.click();
+  assert.deepEqual(worker.opened, ['/nearby#call=c1']);
+  const [open, guest] = [page('/nearby'), page('/nearby?guest=1')];
+  await start([open, guest]).click(true);
+  assert.deepEqual([open.focused, guest.focused], [0, 1]);
+  await start([open]).click();
+  assert.deepEqual(JSON.parse(JSON.stringify([open.told, open.focused])), [[{ type: 'call', callId: 'c1' }], 1]);
+});
