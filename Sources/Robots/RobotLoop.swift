@@ -1,3 +1,4 @@
+import CSockets
 import Datagrams
 import Foundation
 import RTC
@@ -41,9 +42,12 @@ public final class RobotLoop: DatagramSink, @unchecked Sendable {
     public private(set) var unsent = 0
 
     /// Starts the thread; `stop` ends it.
-    /// - Parameter certificate: of all its connections; one is made without it.
+    /// - Parameters:
+    ///   - certificate: of all its connections; one is made without it.
+    ///   - givesWay: whether it never interrupts another thread because a datagram came for it. A load that does would
+    ///     interrupt the server it measures in the middle of sending, and be counted as its work.
     /// - Throws: a sentence when the system has no descriptors left, or OpenSSL no randomness.
-    public init(certificate: DTLSCertificate? = nil) throws {
+    public init(certificate: DTLSCertificate? = nil, givesWay: Bool = false) throws {
         guard let certificate = certificate ?? DTLSCertificate.make() else {
             throw RobotError("OpenSSL makes no certificate. Is its version 3.0 or newer?")
         }
@@ -63,7 +67,12 @@ public final class RobotLoop: DatagramSink, @unchecked Sendable {
         arena = DatagramArena(joins: io.joins)
         poller.add(inbox.wakeDescriptor, tag: Self.wakeTag)
         // The thread holds the loop until it is stopped.
-        Thread.detachNewThread { [self] in live() }
+        Thread.detachNewThread { [self] in
+            #if os(Linux)
+            if givesWay { confab_give_way() }
+            #endif
+            live()
+        }
     }
 
     // MARK: Any thread

@@ -53,13 +53,8 @@ extension StorageFixtures {
         return error
     }
 
-    /// Polls without sleeping; the guard is generous, for slow machines.
     func until(_ what: String, _ condition: () async throws -> Bool) async throws {
-        let start = ContinuousClock.now
-        while try await !condition() {
-            try #require(ContinuousClock.now - start < .seconds(30), "still not so: \(what)")
-            await Task.yield()
-        }
+        try await eventually { try await condition() ? nil : "still not so: \(what)" }
     }
 }
 

@@ -59,5 +59,9 @@ int confab_sends_send(confab_sends *sends, int socket, uint32_t from, uint32_t t
 /// Whether the kernel cuts datagrams into segments for this socket (Linux 4.18).
 int confab_has_segmentation(int socket);
 
+/// Has the calling thread no longer interrupt others when it wakes (SCHED_BATCH, `sched(7)`): it waits for a processor that
+/// is free or for its turn, and gets as much as before.
+void confab_give_way(void);
+
 #endif
 #endif

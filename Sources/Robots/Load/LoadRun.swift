@@ -32,7 +32,7 @@ public struct LoadRun: Sendable {
     }
 
     func run(_ target: some LoadTarget, name: String) async throws -> LoadReport {
-        let loop = try RobotLoop()
+        let loop = try RobotLoop(givesWay: true)
         let crowd = LoadCrowd(loop: loop)
         do {
             let report = try await measure(target, crowd, name)
@@ -62,17 +62,24 @@ public struct LoadRun: Sendable {
         try await Task.sleep(for: settling)
         progress("Measuring for \(seconds) s")
         let ports = server?.datagramPorts() ?? []
+        // Before and after the window: being asked costs the server time.
+        let counters = try await counters()
         var start = try await crowd.sample(server, serverPorts: ports, isBeginning: true)
-        if let metrics { start.counters = try await LoadCounters.read(metrics) }
+        start.counters = counters
         try await Task.sleep(for: .seconds(seconds))
         var end = try await crowd.sample(server, serverPorts: ports, isBeginning: false)
-        if let metrics { end.counters = try await LoadCounters.read(metrics) }
+        end.counters = try await self.counters()
         var report = LoadReport(from: start, to: end, fanOut: Int64(shape.flows / max(1, shape.senders)))
         report.target = name
         (report.publishers, report.subscribers) = (shape.senders, shape.receivers)
         let growth = (server?.residentBytes() ?? .nan) - before
         report.memoryPerSubscriber = growth / 1000 / Double(max(1, shape.receivers))
         return report
+    }
+
+    private func counters() async throws -> LoadCounters {
+        guard let metrics else { return LoadCounters() }
+        return try await LoadCounters.read(metrics)
     }
 }
 

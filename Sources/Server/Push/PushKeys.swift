@@ -1,5 +1,6 @@
 import Crypto
 import NIOSSL
+import Wire
 
 #if canImport(FoundationEssentials)
 import FoundationEssentials

@@ -21,7 +21,7 @@ import Wire
     private func withConnections<Result>(
         allowsPrivate: Bool = true, trusts: Bool = true,
         resolver: any PushResolver = ResolverDouble([["127.0.0.1"]]),
-        timeIsOver: @escaping @Sendable () async throws -> Void = { try await Task.sleep(for: .seconds(60)) },
+        timeIsOver: @escaping @Sendable () async throws -> Void = PushSamples.never,
         _ body: (PushConnections) async throws -> Result
     ) async throws -> Result {
         let connections = PushConnections(
@@ -166,7 +166,7 @@ import Wire
     func silence(version: String) async throws {
         let service = try await PushServiceDouble.start(certificate, protocols: [version]) { _, _ in .silence }
         try await withConnections(timeIsOver: {
-            try await PushSamples.eventually { service.requests.isEmpty ? "the push has not arrived" : nil }
+            try await eventually { service.requests.isEmpty ? "the push has not arrived" : nil }
         }) { connections in
             let failure = await failure { try await connections.exchange(request("push.example.org", service.port)) }
             #expect(failure == .timedOut)
@@ -178,7 +178,7 @@ import Wire
     func trickle(version: String) async throws {
         let service = try await PushServiceDouble.start(certificate, protocols: [version]) { _, _ in .trickle(410) }
         try await withConnections(timeIsOver: {
-            try await PushSamples.eventually { service.pieces < 50 ? "only \(service.pieces) bytes came" : nil }
+            try await eventually { service.pieces < 50 ? "only \(service.pieces) bytes came" : nil }
         }) { connections in
             do {
                 let answer = try await connections.exchange(request("push.example.org", service.port))
@@ -207,7 +207,7 @@ import Wire
         try await withConnections { connections in
             let port = service.port
             let waiting = Task { try await connections.exchange(request("push.example.org", port)) }
-            try await PushSamples.eventually { service.requests.isEmpty ? "the push has not arrived" : nil }
+            try await eventually { service.requests.isEmpty ? "the push has not arrived" : nil }
             waiting.cancel()
             await #expect(throws: (any Error).self) { try await waiting.value }
         }
@@ -243,7 +243,7 @@ import Wire
             clock: time.clock, logger: PushSamples.silent)
         let running = Task { try await sender.run() }
         sender.send(PushSamples.notice(until: time.now + .seconds(45)), to: PushSamples.identity)
-        try await PushSamples.eventually { service.requests.count == 2 ? nil : "\(service.requests.count) requests" }
+        try await eventually { service.requests.count == 2 ? nil : "\(service.requests.count) requests" }
         running.cancel()
         try await running.value
         let request = try #require(service.requests.last)
@@ -275,7 +275,7 @@ import Wire
         ) { time.now }
         let running = Task { try await sender.run() }
         sender.send(PushSamples.notice(until: time.now + .seconds(45)), to: PushSamples.identity)
-        try await PushSamples.eventually {
+        try await eventually {
             let removed = await directory.removed.count
             return service.requests.count == 2 && removed == 1 ? nil : "\(service.requests.count), \(removed) removed"
         }

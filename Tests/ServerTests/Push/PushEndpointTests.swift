@@ -127,20 +127,6 @@ import Wire
         }
     }
 
-    @Test("base64url has one spelling, and any bytes come back")
-    func base64() throws {
-        var random = SystemRandomNumberGenerator()
-        for count in 0..<70 {
-            let bytes = (0..<count).map { _ in UInt8.random(in: 0...255, using: &random) }
-            let text = Base64URL.encode(bytes)
-            #expect(try Array(ReadToken.bytes(text)) == bytes)
-            #expect(Base64URL.decode(text.utf8) == bytes)
-        }
-        for wrong in ["A", "AB", "AAB", "A+", "AA=", "AAAA=", "AA===", "=", "AA==AA", "A A"] {
-            #expect(Base64URL.decode(wrong.utf8) == nil, "\(wrong)")
-        }
-    }
-
     @Test(
         "addresses that lead inside, by whatever spelling, are no push service's",
         arguments: [

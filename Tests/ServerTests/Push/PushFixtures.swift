@@ -176,12 +176,11 @@ enum PushSamples {
         APNSKey(key: .init(), keyID: "ABC123DEFG", teamID: "TEAM456789", bundle: "org.example.chat")
     }
 
-    /// Polls until the condition holds, and otherwise says why not yet.
-    static func eventually(_ whyNotYet: () async -> String?) async throws {
-        let end = ContinuousClock.now + .seconds(60)
-        while let reason = await whyNotYet() {
-            try #require(ContinuousClock.now < end, "\(reason)")
-            try await Task.sleep(for: .milliseconds(5))
-        }
+    /// Time that is never over: ends only by being cancelled.
+    @Sendable static func never() async throws {
+        let (nothing, source) = AsyncStream.makeStream(of: Never.self)
+        for await _ in nothing {}
+        withExtendedLifetime(source) {}
+        try Task.checkCancellation()
     }
 }

@@ -184,7 +184,7 @@ import Wire
         let running = Task { try await sender.run() }
         sender.send(PushSamples.notice(until: time.now + .seconds(45)), to: PushSamples.identity)
         sender.send(PushSamples.notice(until: time.now + .seconds(45)), to: IdentityID(high: 9, low: 9))
-        try await PushSamples.eventually {
+        try await eventually {
             let paths = Set(await transport.requests.map(\.path))
             return paths.count == 3 ? nil : "only \(paths) were sent to"
         }
@@ -206,11 +206,11 @@ import Wire
         let running = Task { try await sender.run() }
         let expires = time.now + .seconds(45)
         sender.send(PushSamples.notice(until: expires), to: PushSamples.identity)
-        try await PushSamples.eventually { await transport.requests.count == 1 ? nil : "the first is not under way" }
+        try await eventually { await transport.requests.count == 1 ? nil : "the first is not under way" }
         sender.send(PushSamples.notice(.over, until: expires), to: PushSamples.identity)
         sender.send(PushSamples.notice(.missed, until: expires), to: PushSamples.identity)
         gate.settle(true)
-        try await PushSamples.eventually {
+        try await eventually {
             let last = await transport.requests.last.map { try? browser.open($0.body).text }
             return last??.contains("missed") == true ? nil : "the last is \(last as Any)"
         }
@@ -244,12 +244,12 @@ import Wire
         let running = Task { try await sender.run() }
         let expires = time.now + .seconds(45)
         sender.send(PushSamples.notice(until: expires), to: PushSamples.identity)
-        try await PushSamples.eventually { now.withLockedValue { $0.current == 2 ? nil : "\($0) under way" } }
+        try await eventually { now.withLockedValue { $0.current == 2 ? nil : "\($0) under way" } }
         for _ in 0..<5 { sender.send(PushSamples.notice(until: expires), to: other) }
-        try await PushSamples.eventually {
+        try await eventually {
             await transport.requests.contains { $0.host == APNS.host } ? nil : "the other service waits"
         }
-        try await PushSamples.eventually {
+        try await eventually {
             for turn in gate.withLockedValue({ $0 }) { turn.settle(true) }
             let count = await transport.requests.count { $0.host == "push.example.org" }
             return count == 10 ? nil : "\(count) were sent"

@@ -8,10 +8,12 @@ const source = await readFile(new URL('../../app/sw.js', import.meta.url), 'utf8
 
 /** An open page: `present` is what it answers, undefined when it does not. */
 const page = (path, { visible = true, present } = {}) => ({
-  url: `https://confab.example${path}`, visibilityState: visible ? 'visible' : 'hidden', told: [], focused: 0, answers: present !== undefined,
+  url: `https://confab.example${path}`, visibilityState: visible ? 'visible' : 'hidden', told: [], focused: 0, outwait() {},
   postMessage(message, ports) {
     this.told.push(message);
-    if (message.type === 'rings' && present !== undefined) ports[0].postMessage(present);
+    if (message.type !== 'rings') return;
+    if (present === undefined) this.outwait();
+    else ports[0].postMessage(present);
   },
   async focus() { this.focused += 1; },
 });
@@ -30,9 +32,11 @@ function start(pages = []) {
     },
     clients: { matchAll: async () => pages, openWindow: async (url) => { opened.push(url); } },
   };
-  // A page that does not answer is not waited for.
-  const hurry = (run, ms) => setTimeout(run, pages.some(({ answers }) => answers) ? ms : 0);
-  vm.runInNewContext(source, { self, URL, MessageChannel, setTimeout: hurry, clearTimeout, encodeURIComponent });
+  // Time passes only for a page that does not answer: what the worker set just before it asked is due at once.
+  let due = () => {};
+  const timer = (run) => { due = run; };
+  for (const each of pages) each.outwait = () => due();
+  vm.runInNewContext(source, { self, URL, MessageChannel, setTimeout: timer, clearTimeout() {}, encodeURIComponent });
   const tell = async (type, members) => {
     let done;
     listeners[type]({ waitUntil: (promise) => { done = promise; }, ...members });

@@ -1,5 +1,5 @@
-/// base64url without padding (RFC 4648 §5), as JWTs and session ids use it.
-enum Base64URL {
+/// base64url without padding (RFC 4648 §5), as JWTs, session ids, identities and Web Push write bytes.
+public enum Base64URL {
     private static let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_".utf8)
 
     private static let values: [UInt8] = {
@@ -8,7 +8,7 @@ enum Base64URL {
         return values
     }()
 
-    static func encode(_ bytes: some Sequence<UInt8>) -> String {
+    public static func encode(_ bytes: some Sequence<UInt8>) -> String {
         var text: [UInt8] = []
         var buffer: UInt32 = 0
         var bits = 0
@@ -26,7 +26,7 @@ enum Base64URL {
     }
 
     /// `nil` for anything but the one canonical spelling, so that no token has two.
-    static func decode(_ text: some Sequence<UInt8>) -> [UInt8]? {
+    public static func decode(_ text: some Sequence<UInt8>) -> [UInt8]? {
         var bytes: [UInt8] = []
         var buffer: UInt32 = 0
         var bits = 0
@@ -43,5 +43,15 @@ enum Base64URL {
         }
         guard bits < 6, buffer & ((1 << UInt32(bits)) - 1) == 0 else { return nil }
         return bytes
+    }
+
+    /// The same, also with the padding that some libraries write: as much as makes the text a multiple of four long.
+    public static func decode(orPadded text: some Collection<UInt8>) -> [UInt8]? {
+        let digits = text.prefix { $0 != UInt8(ascii: "=") }
+        let padding = text.dropFirst(digits.count)
+        guard padding.allSatisfy({ $0 == UInt8(ascii: "=") }),
+            padding.isEmpty || (padding.count < 3 && text.count.isMultiple(of: 4))
+        else { return nil }
+        return decode(digits)
     }
 }

@@ -1,1 +1,0 @@
-../../../../Sources/Server/Push/Base64URL.swift
