@@ -25,11 +25,10 @@ export async function endIsTold(call, timers, error, codes) {
 }
 
 /**
- * @param {Call} call that could not be rejoined
+ * How a call ends that could not be rejoined.
  * @param {any} error
  * @returns {import('./call.js').Outcome}
  */
-export function lossOf({ state }, { code }) {
-  if (code === 'elsewhere') return 'answeredElsewhere';
-  return code === 'not_found' && state === 'incoming' ? 'cancelled' : 'connectionLost';
+export function lossOf({ code }) {
+  return code === 'elsewhere' ? 'answeredElsewhere' : 'connectionLost';
 }

@@ -278,7 +278,7 @@ export class Call extends Emitter {
   }
 
   /**
-   * @internal Asks the server, which has begun anew, how the call stands.
+   * @internal Asks the server, which has begun anew, how the call stands that we make or are in.
    */
   async _rejoin() {
     try {
@@ -290,7 +290,7 @@ export class Call extends Emitter {
     } catch (error) {
       // Its end, should there be one to tell, was told when we appeared; only that it was taken meanwhile is told next.
       if (isRestart(error) || await endIsTold(this, this.#timers, error, ['call_state'])) return;
-      this._end({ outcome: lossOf(this, error), error: /** @type {ConfabError} */ (error) });
+      this._end({ outcome: lossOf(error), error: /** @type {ConfabError} */ (error) });
     }
   }
 

@@ -3,7 +3,7 @@
 
 import { Call } from './call.js';
 import { systemClock } from './clock.js';
-import { ConfabError } from './errors.js';
+import { ConfabError, isRestart } from './errors.js';
 import { Emitter } from './events.js';
 
 /** @typedef {import('./people-messages.js').Ended} Ended */
@@ -29,6 +29,8 @@ export class Calls extends Emitter {
   #isPrepared = false;
   /** @type {Set<string>} ids of those that are over */
   #over = new Set();
+  /** @type {Set<Call>} rang here when our place on the server was lost, and do not ring anew so far */
+  #unrung = new Set();
 
   /**
    * @param {import('./client.js').Client} client
@@ -49,7 +51,7 @@ export class Calls extends Emitter {
       over: (/** @type {Call} */ call) => this.#isOver(call),
     };
     client.on({
-      connected: ({ resumed }) => { if (!resumed) for (const call of this.#calls.values()) call._rejoin(); },
+      connected: ({ resumed }) => { if (!resumed) this.#beginAnew(); },
       expired: () => { for (const call of this.#calls.values()) call._lost(); },
       closed: ({ code }) => {
         const outcome = code === 1000 ? 'ended' : 'connectionLost';
@@ -137,7 +139,10 @@ export class Calls extends Emitter {
   #incoming(message) {
     const { callId } = message;
     const known = this.#calls.get(callId);
-    if (known) return known._incoming(message);
+    if (known) {
+      this.#unrung.delete(known);
+      return known._incoming(message);
+    }
     // It ended here, and the server has not heard so.
     if (this.#over.has(callId)) return this.#endAfterAll(callId);
     const call = new Call(this.#host, { direction: 'incoming', person: message.person, video: message.video, id: callId });
@@ -183,6 +188,38 @@ export class Calls extends Emitter {
   }
 
   // ----
+
+  /**
+   * Our place is a new one. What this device makes or is in, it asks for. A call that only rang here may be another
+   * device's by now, from which asking would take it: what still rings, rings anew by itself.
+   */
+  #beginAnew() {
+    for (const call of this.#calls.values()) if (call.state !== 'incoming') call._rejoin();
+    const ringing = [...this.#calls.values()].filter(({ state }) => state === 'incoming');
+    this.#unrung = new Set(ringing);
+    if (ringing.length > 0) this.#endUnrung(this.#unrung);
+  }
+
+  /** @param {Set<Call>} unrung */
+  async #endUnrung(unrung) {
+    /** @type {LoggedCall[]} */
+    let logged = [];
+    try {
+      // Asked after we appeared, it is answered after everything that rings was told.
+      logged = (await this.#people._ask('call.log', { limit: 50 }, false)).calls;
+    } catch (error) {
+      if (isRestart(error)) return;
+    }
+    if (unrung !== this.#unrung) return;
+    for (const call of unrung) {
+      // Pressed Accept meanwhile: whether that came in time, the server says.
+      if (call.state !== 'incoming') continue;
+      const { outcome, durationMs } = logged.find(({ callId }) => callId === call.id) ?? {};
+      // One that goes on is in no log yet.
+      call._end({ outcome: outcome && durationMs === undefined ? outcome : 'answeredElsewhere' });
+    }
+    unrung.clear();
+  }
 
   /**
    * Two calls become one: ours goes on under the other's id, and theirs, which rang here, is over.

@@ -28,6 +28,13 @@ export class CallRoom extends FakeRoom {
 
   'call.seen'() {}
 
+  /** @type {any[]} what is told of calls that are over */
+  logged = [];
+
+  'call.log'() {
+    return { type: 'call.log', calls: this.logged };
+  }
+
   'call.start'(/** @type {any} */ from, /** @type {any} */ { personId, video }) {
     if (this.startRefusal) throw this.startRefusal;
     const callees = this.clients.filter((client) => personOf(client) === personId);
@@ -131,8 +138,9 @@ export class CallRoom extends FakeRoom {
     for (const client of this.clients) client.emit('expired');
   }
 
-  /** And is there again. */
+  /** And is there again: all appear, and what rings, rings anew. */
   resume() {
     for (const client of this.clients) client.emit('connected', { resumed: false });
+    for (const call of this.calls.values()) if (!call.taken) for (const callee of call.callees) callee.tell(this.incoming(call));
   }
 }

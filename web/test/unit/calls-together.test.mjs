@@ -171,7 +171,8 @@ describe('After a restart of the server', () => {
       }),
       'call.start': () => ({ type: 'call.placed', callId: 'c', person: ben, video: true, expiresInMs: 45_000 }),
       'call.decline': () => null,
-      'call.rejoin': ({ callId }) => (callId === 'c' ? server.answers['call.start']({}) : { type: 'error', code: 'not_found', message: 'Over.', retryable: false }),
+      'call.rejoin': () => server.answers['call.start']({}),
+      'call.log': () => ({ type: 'call.log', calls: [{ callId: 'd', direction: 'incoming', outcome: 'missed', person: ben, video: true, at: 1, seen: false }] }),
     };
     await people.appear();
     const mine = calls.start('ben');
@@ -186,9 +187,47 @@ describe('After a restart of the server', () => {
     await clock.advance(5000);
     const after = server.heard.slice(server.heard.indexOf(server.heardOf('hello')[1]) + 1).filter(({ seq }) => seq !== undefined);
     assert.deepEqual(after.map(({ type, callId }) => [type, callId]), [
-      ['presence.appear', undefined], ['call.rejoin', 'c'], ['call.rejoin', 'd'], ['call.decline', 'e'],
+      ['presence.appear', undefined], ['call.rejoin', 'c'], ['call.log', undefined], ['call.decline', 'e'],
     ]);
-    assert.deepEqual([mine.state, mine.id, theirs.outcome], ['placing', 'c', 'cancelled']);
+    assert.deepEqual([mine.state, mine.id, theirs.outcome], ['placing', 'c', 'missed']);
+  });
+
+  test('a device that only rang does not take the call from the one that took it, and rings no more', async () => {
+    const { bens, theirs: [theirs, rang], mine } = await ringing({ devices: ['ben', 'ben.2'] });
+    // Its line was away when the other device took it.
+    const { tellEnd } = room;
+    room.tellEnd = (call, client, reason) => { if (reason !== 'answeredElsewhere') tellEnd.call(room, call, client, reason); };
+    await theirs.call.accept({ publisher: camera() });
+    await quiet();
+    room.stop();
+    room.resume();
+    await quiet();
+    await quiet();
+    assert.deepEqual(bens.map(({ client }) => client.askedFor('call.rejoin').length), [1, 0]);
+    assert.deepEqual([mine, theirs].map(({ call }) => [call.state, call.partnerState]), [['active', 'connected'], ['active', 'connected']]);
+    assert.deepEqual([rang.call.outcome, bens[1].calls.all.length], ['answeredElsewhere', 0]);
+  });
+
+  test('a call that rang, and went elsewhere or nowhere meanwhile, ends as the log has it', async () => {
+    for (const [outcome, durationMs, told] of [['declined', undefined, 'declined'], ['hungUp', 5000, 'answeredElsewhere']]) {
+      begin();
+      const { mine, theirs: [theirs] } = await ringing();
+      room.stop();
+      room.calls.clear();
+      room.logged = [{ callId: mine.call.id, outcome, durationMs }];
+      room.resume();
+      await quiet();
+      assert.equal(theirs.call.outcome, told);
+    }
+  });
+
+  test('a call that is accepted before it rang anew is not ended here', async () => {
+    const { theirs: [theirs], mine } = await ringing();
+    room.stop();
+    for (const client of room.clients) client.emit('connected', { resumed: false });
+    theirs.call.accept({ publisher: camera() });
+    await quiet();
+    assert.deepEqual([mine.call.state, theirs.call.state], ['active', 'active']);
   });
 
   test('a call that another device took meanwhile is over here, as one answered there', async () => {
