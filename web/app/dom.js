@@ -77,3 +77,14 @@ export function showWays(row, ways, names) {
     return element;
   }));
 }
+
+/**
+ * What the buttons of such rows do.
+ * @param {Record<string, () => void>} ways
+ */
+export function followWays(ways) {
+  document.addEventListener('click', ({ target }) => {
+    const way = target instanceof HTMLElement ? target.dataset.way : undefined;
+    if (way) ways[way]();
+  });
+}

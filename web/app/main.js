@@ -1,11 +1,12 @@
 // The wiring of the page: elements tell the machine what happened, the machine's effects are carried out, and every state
 // is drawn. The rules are in `state.js`.
 import { Chat } from './chat.js';
-import { box, button } from './dom.js';
+import { box, button, followWays } from './dom.js';
 import { setUpForm } from './form.js';
-import { identityMemory, recallForm, rememberForm } from './memory.js';
+import { deviceMemory, formMemory, identityMemory } from './memory.js';
 import { allowedBefore, pageIsSecure, Preview } from './preview.js';
 import { Report } from './report.js';
+import { run } from './run.js';
 import { Server } from './server.js';
 import { initialState, step } from './state.js';
 import { fillIn, stringsFor } from './strings.js';
@@ -21,39 +22,24 @@ const { language, strings } = stringsFor(navigator.languages);
 document.documentElement.lang = language;
 fillIn(document, strings);
 
-let state = initialState({ form: recallForm(), guest });
+/** @param {import('./types.js').Event} event */
+function dispatch(event) {
+  machine.dispatch(event);
+}
+
+const forms = formMemory(guest);
 const view = new View(strings);
 const server = new Server(identityMemory(guest), strings, dispatch);
-const preview = new Preview(strings, dispatch);
+const preview = new Preview(strings, dispatch, deviceMemory(guest));
 const chat = new Chat(strings, dispatch, (typing) => server.tellTyping(typing));
 const report = new Report(strings, dispatch);
 let matchedAt = 0;
-let ticking = 0;
-
-/** @param {import('./types.js').Event} event */
-function dispatch(event) {
-  const [next, effects] = step(state, event, Date.now());
-  state = next;
-  render();
-  for (const effect of effects) carryOut[effect.do](effect);
-}
-
-function render() {
-  const now = Date.now();
-  view.render(state, now);
-  chat.render(state);
-  report.render(state);
-  // Something counts down: draw again each second, until it is over.
-  const pause = state.trouble?.pause ?? (state.chat.is === 'waiting' ? state.chat.pause : null);
-  clearTimeout(ticking);
-  if (pause && pause.until > now) ticking = window.setTimeout(render, Math.min(1000, pause.until - now + 20));
-}
 
 /** @type {Record<string, (effect: any) => void>} */
 const carryOut = {
-  connect: () => server.connect(state.form.name),
-  remember: ({ form }) => rememberForm(form),
-  openMedia: ({ camera }) => preview.open({ camera, muted: state.muted, cameraOff: state.cameraOff }),
+  connect: () => server.connect(machine.state.form.name),
+  remember: ({ form }) => forms.remember(form),
+  openMedia: ({ camera }) => preview.open({ camera, muted: machine.state.muted, cameraOff: machine.state.cameraOff }),
   count: () => server.askCount(),
   useMedia: () => server.usePublisher(preview.publisher),
   closeMedia: () => {
@@ -77,11 +63,22 @@ const carryOut = {
   focus: ({ on }) => box(on).focus({ preventScroll: true }),
 };
 
-/**
- * What the buttons beside a trouble do.
- * @type {Record<string, () => void>}
- */
-const ways = {
+const machine = run({
+  state: initialState({ form: forms.recall(), guest }),
+  step,
+  carryOut,
+  draw(state, now) {
+    view.render(state, now);
+    chat.render(state);
+    report.render(state);
+    // Something counts down: each second, until it is over.
+    const pause = state.trouble?.pause ?? (state.chat.is === 'waiting' ? state.chat.pause : null);
+    return pause && pause.until > now ? Math.min(now + 1000, pause.until) : null;
+  },
+});
+
+// The buttons beside a trouble.
+followWays({
   retryLink: () => dispatch({ type: 'retryLink' }),
   reload: () => location.reload(),
   start: () => dispatch({ type: 'start' }),
@@ -92,7 +89,7 @@ const ways = {
   report: () => dispatch({ type: 'ask', about: 'report' }),
   dismiss: () => dispatch({ type: 'dismiss' }),
   unblock: () => server.unblockSound(),
-};
+});
 
 /** @param {string} id @param {import('./types.js').Event} event */
 const onClick = (id, event) => button(id).addEventListener('click', () => dispatch(event));
@@ -105,29 +102,26 @@ onClick('keep', { type: 'keep' });
 onClick('block', { type: 'ask', about: 'block' });
 onClick('block-yes', { type: 'block' });
 onClick('block-no', { type: 'unask' });
-document.addEventListener('click', ({ target }) => {
-  const way = target instanceof HTMLElement ? target.dataset.way : undefined;
-  if (way) ways[way]();
-});
 
 document.addEventListener('keydown', (event) => {
   if (event.key !== 'Escape' || event.defaultPrevented || event.repeat || event.isComposing) return;
   if (event.ctrlKey || event.altKey || event.metaKey || event.shiftKey || document.fullscreenElement) return;
   const inField = event.target instanceof Element && event.target.closest('input, textarea, select, dialog');
-  if (inField || state.chat.is !== 'matched') return;
-  if (state.question) dispatch({ type: 'unask' });
+  if (inField || machine.state.chat.is !== 'matched') return;
+  if (machine.state.question) dispatch({ type: 'unask' });
   else if (Date.now() - matchedAt > escapeRest) dispatch({ type: 'next' });
 });
 
 const count = () => {
-  if (document.visibilityState === 'visible' && state.link.is === 'online') server.askCount();
+  if (document.visibilityState === 'visible' && machine.state.link.is === 'online') server.askCount();
 };
 window.setInterval(count, countEvery);
 document.addEventListener('visibilitychange', count);
 
-setUpForm(state.form, strings, dispatch);
+setUpForm(machine.state.form, strings, dispatch);
 // A guest stays the same guest on the way to people nearby.
 if (guest) for (const id of ['to-strangers', 'to-nearby', 'keep-link']) /** @type {HTMLAnchorElement} */ (box(id)).search = '?guest=1';
-render();
-server.connect(state.form.name);
-if (state.form.mode === 'video' && pageIsSecure() && await allowedBefore() && state.media.is === 'off') dispatch({ type: 'openMedia' });
+machine.render();
+server.connect(machine.state.form.name);
+const wantsPreview = machine.state.form.mode === 'video' && pageIsSecure() && await allowedBefore();
+if (wantsPreview && machine.state.media.is === 'off') dispatch({ type: 'openMedia' });

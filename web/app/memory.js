@@ -25,13 +25,18 @@ function memoryIn(choose) {
 
 const lasting = memoryIn(() => window.localStorage);
 const ofThisTab = memoryIn(() => window.sessionStorage);
+const isText = (/** @type {unknown} */ value) => typeof value === 'string';
 const keys = { identity: 'confab.identity', form: 'confab.form', devices: 'confab.devices' };
 
 /**
- * @param {boolean} guest a guest's identity lives in its tab alone
+ * What a guest does lives in its tab alone, and is gone with it.
+ * @param {boolean} guest
  */
+const memoryOf = (guest) => (guest ? ofThisTab : lasting);
+
+/** @param {boolean} guest */
 export function identityMemory(guest) {
-  const memory = guest ? ofThisTab : lasting;
+  const memory = memoryOf(guest);
   return {
     recall: () => memory.get(keys.identity) ?? undefined,
     /** @param {string | null} secret */
@@ -39,32 +44,47 @@ export function identityMemory(guest) {
   };
 }
 
-/** @param {import('./types.js').Form} form */
-export function rememberForm(form) {
-  lasting.set(keys.form, JSON.stringify(form));
-}
-
-/** @returns {import('./types.js').Form} */
-export function recallForm() {
-  const kept = parsed(lasting.get(keys.form));
-  const interests = Array.isArray(kept.interests) ? kept.interests.filter((/** @type {unknown} */ one) => typeof one === 'string') : [];
+/**
+ * The form of the first screen.
+ * @param {boolean} guest
+ */
+export function formMemory(guest) {
+  const kept = overlay(guest, keys.form);
   return {
-    name: typeof kept.name === 'string' ? kept.name : '',
-    interests,
-    mode: kept.mode === 'text' ? 'text' : 'video',
-    agreed: kept.agreed === true,
+    /** @returns {import('./types.js').Form} */
+    recall() {
+      const { name, interests, mode, agreed } = kept.get();
+      return {
+        name: typeof name === 'string' ? name : '',
+        interests: Array.isArray(interests) ? interests.filter(isText) : [],
+        mode: mode === 'text' ? 'text' : 'video',
+        agreed: agreed === true,
+      };
+    },
+    /** @param {Partial<import('./types.js').Form>} change */
+    remember: (change) => kept.change(change),
   };
 }
 
-/** @returns {{camera?: string, microphone?: string}} */
-export function recallDevices() {
-  const { camera, microphone } = parsed(lasting.get(keys.devices));
-  return { camera: typeof camera === 'string' ? camera : undefined, microphone: typeof microphone === 'string' ? microphone : undefined };
-}
+/** @typedef {{camera?: string, microphone?: string}} Devices */
+/** @typedef {ReturnType<typeof deviceMemory>} DeviceMemory */
 
-/** @param {{camera?: string, microphone?: string}} devices */
-export function rememberDevices(devices) {
-  lasting.set(keys.devices, JSON.stringify({ ...recallDevices(), ...devices }));
+/**
+ * The camera and the microphone chosen last.
+ * @param {boolean} guest
+ */
+export function deviceMemory(guest) {
+  const kept = overlay(guest, keys.devices);
+  const known = (/** @type {unknown} */ id) => (typeof id === 'string' ? id : undefined);
+  return {
+    /** @returns {Devices} */
+    recall() {
+      const { camera, microphone } = kept.get();
+      return { camera: known(camera), microphone: known(microphone) };
+    },
+    /** @param {Devices} change */
+    remember: (change) => kept.change(change),
+  };
 }
 
 /**
@@ -72,11 +92,24 @@ export function rememberDevices(devices) {
  * @param {boolean} guest @param {string} key
  */
 export function shelf(guest, key) {
-  const memory = guest ? ofThisTab : lasting;
+  const memory = memoryOf(guest);
   return {
     get: () => parsed(memory.get(key)),
     /** @param {object | null} value */
     set: (value) => memory.set(key, value === null ? null : JSON.stringify(value)),
+  };
+}
+
+/**
+ * A guest begins with what this browser remembers of its person, and changes nothing of that.
+ * @param {boolean} guest @param {string} key
+ */
+function overlay(guest, key) {
+  const own = shelf(guest, key);
+  return {
+    get: () => ({ ...shelf(false, key).get(), ...own.get() }),
+    /** @param {object} change */
+    change: (change) => own.set({ ...own.get(), ...change }),
   };
 }
 

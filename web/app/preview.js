@@ -3,7 +3,6 @@
 import { OT } from '../lib/index.js';
 import { box, byId, setText, show } from './dom.js';
 import { mediaTrouble } from './media-trouble.js';
-import { recallDevices, rememberDevices } from './memory.js';
 
 /** Without https browsers have no camera to offer, and no word for it either. */
 export const pageIsSecure = () => window.isSecureContext && !!navigator.mediaDevices?.getUserMedia;
@@ -43,10 +42,12 @@ export class Preview {
   /**
    * @param {import('./strings.js').Strings} strings
    * @param {(event: import('./types.js').Event) => void} dispatch
+   * @param {import('./memory.js').DeviceMemory} devices those chosen last
    */
-  constructor(strings, dispatch) {
+  constructor(strings, dispatch, devices) {
     this.strings = strings;
     this.dispatch = dispatch;
+    this.devices = devices;
     this.#pickers.camera.addEventListener('change', () => this.#pick('camera'));
     this.#pickers.microphone.addEventListener('change', () => this.#pick('microphone'));
     navigator.mediaDevices?.addEventListener?.('devicechange', () => this.#listDevices());
@@ -60,7 +61,7 @@ export class Preview {
       this.dispatch({ type: 'mediaFailed', why: 'insecure' });
       return;
     }
-    const chosen = recallDevices();
+    const chosen = this.devices.recall();
     this.#make({ camera, muted, cameraOff, chosen }, (publisher, error) => {
       if (turn !== this.#turn) {
         publisher.destroy();
@@ -142,7 +143,7 @@ export class Preview {
    */
   #fill(kind, devices, unnamed) {
     const picker = this.#pickers[kind];
-    const chosen = picker.value || recallDevices()[kind];
+    const chosen = picker.value || this.devices.recall()[kind];
     picker.replaceChildren(...devices.map((device, index) => {
       const option = document.createElement('option');
       option.value = device.deviceId;
@@ -156,7 +157,7 @@ export class Preview {
   /** @param {'camera' | 'microphone'} kind */
   async #pick(kind) {
     const deviceId = this.#pickers[kind].value;
-    rememberDevices({ [kind]: deviceId });
+    this.devices.remember({ [kind]: deviceId });
     try {
       await (kind === 'camera' ? this.publisher?.setVideoSource(deviceId) : this.publisher?.setAudioSource(deviceId));
     } catch {

@@ -61,6 +61,7 @@ export const callHandlers = {
   mediaOn: (state, { camera }) => mediaOn(state, camera),
   mediaFailed: (state, { why }) => mediaFailed(state, why),
   mediaLost: (state, { kind }) => mediaLost(state, kind),
+  mediaBack: (state) => [state.trouble?.why === 'unheard' ? { ...state, trouble: null } : state, []],
 
   callNews: (state, { call }, now) => callNews(state, call, now),
   callOver: (state, event) => callOver(state, event),
@@ -85,7 +86,7 @@ function dial(state, person, video) {
 
 /** @param {State} state @param {number} line @param {boolean} video @returns {Step} */
 function answer(state, line, video) {
-  if (incomingCall(state)?.line !== line || state.wish) return unchanged(state);
+  if (incomingCall(state)?.line !== line || state.wish?.is === 'answer') return unchanged(state);
   return want({ ...state, over: null, trouble: null }, { is: 'answer', line, video });
 }
 
@@ -100,7 +101,9 @@ function want(state, wish) {
     // The microphone is in use in a call: only the camera is opened beside it.
     return [{ ...state, wish, media: { is: 'asking' } }, [{ do: 'addCamera' }]];
   }
-  if (media.is === 'asking') return [{ ...state, wish }, []];
+  // Who answers instead of calling, and without a picture, is not to be asked for one any more.
+  const isAsked = media.is === 'asking' && (state.wish?.video ?? wish.video) === wish.video;
+  if (isAsked) return [{ ...state, wish }, []];
   return [{ ...state, wish, media: { is: 'asking' } }, [{ do: 'openMedia', camera: wish.video }]];
 }
 
@@ -149,9 +152,13 @@ function mediaFailed(state, why) {
  */
 function mediaLost(state, kind) {
   const call = currentCall(state);
-  if (kind === 'audio') return [{ ...state, trouble: { code: 'media', message: '', person: null, why: 'lost' } }, []];
+  /** @type {State['trouble']} */
+  const unheard = { code: 'media', message: '', person: null, why: 'unheard' };
+  if (kind === 'audio') return [{ ...state, trouble: unheard }, []];
   const [lost, effects] = mediaFailed({ ...state, cameraOff: true }, 'lost');
-  return [lost, call ? [...effects, { do: 'setVideo', line: call.line, on: false }] : effects];
+  // Not to be heard is worse than not to be seen.
+  const trouble = state.trouble?.why === 'unheard' ? state.trouble : lost.trouble;
+  return [{ ...lost, trouble }, call ? [...effects, { do: 'setVideo', line: call.line, on: false }] : effects];
 }
 
 /** @param {State} state @returns {Step} */
@@ -169,7 +176,9 @@ function hangUp(state) {
  */
 function release(state) {
   if (state.wish || currentCall(state) || state.media.is === 'off') return unchanged(state);
-  return [{ ...state, media: { is: 'off' }, muted: false, cameraOff: false }, [{ do: 'closeMedia' }]];
+  // What was unplugged is no trouble any more.
+  const trouble = state.trouble?.why === 'lost' || state.trouble?.why === 'unheard' ? null : state.trouble;
+  return [{ ...state, trouble, media: { is: 'off' }, muted: false, cameraOff: false }, [{ do: 'closeMedia' }]];
 }
 
 /** @param {State} state @returns {Step} */

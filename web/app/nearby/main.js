@@ -1,7 +1,8 @@
 // The wiring of the page `/nearby`: elements tell the machine what happened, the machine's effects are carried out, and every
 // state is drawn. The rules are in `state.js`.
-import { box } from '../dom.js';
-import { identityMemory } from '../memory.js';
+import { box, followWays } from '../dom.js';
+import { deviceMemory, identityMemory } from '../memory.js';
+import { run } from '../run.js';
 import { fillIn } from '../strings.js';
 import { incomingCall, currentCall } from './call-state.js';
 import { linkTo } from './list-view.js';
@@ -22,35 +23,20 @@ const { language, strings } = nearbyStringsFor(navigator.languages);
 document.documentElement.lang = language;
 fillIn(document, strings);
 
-const memory = nearbyMemory(guest);
-let state = initialState({ form: memory.recallForm(), kept: memory.recall(unitFor(navigator.languages)), guest, arrival: arrival() });
-const view = new View(strings, dispatch);
-const media = new Media(strings.you, dispatch);
-const server = new Server(identityMemory(guest), dispatch, () => media.publisher);
-const position = new Position((fix) => server.move(fix), (is) => dispatch({ type: 'position', is }));
-const ring = new Ring((silent) => { if (silent !== state.ringSilent) dispatch({ type: 'ringSilent', silent }); });
-const notifications = new Notifications(strings.nearby.notification, guest);
-let ticking = 0;
-
 /** @param {import('./types.js').Event} event */
 function dispatch(event) {
-  const [next, effects] = step(state, event, Date.now());
-  state = next;
-  render();
-  for (const effect of effects) carryOut[effect.do](effect);
+  machine.dispatch(event);
 }
 
-function render() {
-  const now = Date.now();
-  view.render(state, now);
-  ring.set(soundOf(state));
-  const ringing = incomingCall(state);
-  notifications.show(ringing && { id: ringing.id, name: ringing.person.name });
-  // The clock of a call goes on.
-  const since = currentCall(state)?.activeAt;
-  clearTimeout(ticking);
-  if (since) ticking = window.setTimeout(render, 1000 - ((now - since) % 1000) + 5);
-}
+const memory = nearbyMemory(guest);
+const view = new View(strings, dispatch);
+const media = new Media(strings.you, dispatch, deviceMemory(guest));
+const server = new Server(identityMemory(guest), dispatch, () => media.publisher);
+const position = new Position((fix) => server.move(fix), (is) => dispatch({ type: 'position', is }));
+const ring = new Ring((silent) => {
+  if (silent !== machine.state.ringSilent) dispatch({ type: 'ringSilent', silent });
+});
+const notifications = new Notifications(strings.nearby.notification, guest);
 
 /** @type {Record<string, (effect: any) => void>} */
 const carryOut = {
@@ -114,24 +100,36 @@ const carryOut = {
   focus: ({ on }) => box(on).focus({ preventScroll: true }),
 };
 
-/**
- * What the buttons beside a trouble do.
- * @type {Record<string, () => void>}
- */
-const ways = {
+const machine = run({
+  state: initialState({
+    form: memory.recallForm(), kept: memory.recall(unitFor(navigator.languages)), guest, arrival: arrival(),
+  }),
+  step,
+  carryOut,
+  draw(state, now) {
+    view.render(state, now);
+    ring.set(soundOf(state));
+    const ringing = incomingCall(state);
+    notifications.show(ringing && { id: ringing.id, name: ringing.person.name });
+    // The clock of a call goes on.
+    const since = currentCall(state)?.activeAt;
+    return since ? now + 1000 - ((now - since) % 1000) : null;
+  },
+});
+
+// The buttons beside a trouble.
+followWays({
   retryLink: () => dispatch({ type: 'retryLink' }),
   reload: () => location.reload(),
   dismiss: () => dispatch({ type: 'dismiss' }),
   callAgain: () => dispatch({ type: 'callAgain' }),
-  callVoice: () => dispatch({ type: 'call', person: state.trouble?.person, video: false }),
-  callVideo: () => dispatch({ type: 'call', person: state.trouble?.person, video: true }),
+  callBack: () => dispatch({ type: 'callAgain' }),
+  callVoice: () => dispatch({ type: 'call', person: machine.state.trouble?.person, video: false }),
+  callVideo: () => dispatch({ type: 'call', person: machine.state.trouble?.person, video: true }),
   keep: () => dispatch({ type: 'keep' }),
   unblockSound: () => server.unblockSound(),
-};
-document.addEventListener('click', ({ target }) => {
-  const way = target instanceof HTMLElement ? target.dataset.way : undefined;
-  if (way) ways[way]();
 });
+
 document.addEventListener('visibilitychange', () => {
   dispatch({ type: 'shown', visible: document.visibilityState === 'visible' });
 });
@@ -141,7 +139,8 @@ window.addEventListener('hashchange', () => {
 });
 // The worker asks who rings by itself, and says that a notification of a call was pressed.
 navigator.serviceWorker?.addEventListener('message', ({ data, ports }) => {
-  if (data?.type === 'rings') ports[0]?.postMessage(state.entered && state.me !== null && state.link.is === 'online');
+  const { entered, me, link } = machine.state;
+  if (data?.type === 'rings') ports[0]?.postMessage(entered && me !== null && link.is === 'online');
   if (data?.type === 'call' && !guest) dispatch({ type: 'arrived', call: true });
 });
 
@@ -157,7 +156,7 @@ function arrival() {
 
 /** How this device stands with notifications; one that was to be woken says so again, should the server have forgotten. */
 async function tellPush() {
-  const is = await notifications.state(server.client, state.kept.push);
+  const is = await notifications.state(server.client, machine.state.kept.push);
   dispatch({ type: 'pushIs', is });
   if (is === 'on') pushWanted(true);
 }
@@ -202,8 +201,8 @@ function deviceLabel() {
 }
 
 if (guest) for (const id of ['to-strangers', 'to-nearby']) /** @type {HTMLAnchorElement} */ (box(id)).search = '?guest=1';
-view.setUp(state.form, state.kept);
+view.setUp(machine.state.form, machine.state.kept);
 closeMenus();
 notifications.start();
-render();
+machine.render();
 server.connect();

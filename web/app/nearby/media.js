@@ -1,7 +1,6 @@
 // Camera and microphone of a call. Nothing leaves the browser from here: the publisher it makes is handed to the call.
 import { OT } from '../../lib/index.js';
 import { box } from '../dom.js';
-import { recallDevices, rememberDevices } from '../memory.js';
 import { mediaTrouble } from '../media-trouble.js';
 
 export class Media {
@@ -9,11 +8,18 @@ export class Media {
   publisher = null;
   // Counts openings and closings: an answer that belongs to an earlier one is thrown away.
   #turn = 0;
+  #isUnheard = false;
 
-  /** @param {string} label @param {(event: import('./types.js').Event) => void} dispatch */
-  constructor(label, dispatch) {
+  /**
+   * @param {string} label @param {(event: import('./types.js').Event) => void} dispatch
+   * @param {import('../memory.js').DeviceMemory} devices those chosen last
+   */
+  constructor(label, dispatch, devices) {
     this.label = label;
     this.dispatch = dispatch;
+    this.devices = devices;
+    // Whatever was plugged in may be a microphone.
+    navigator.mediaDevices?.addEventListener?.('devicechange', () => { if (this.#isUnheard) this.#findMicrophone(); });
   }
 
   /** @param {boolean} camera without it, no camera's light goes on */
@@ -24,7 +30,7 @@ export class Media {
       return;
     }
     const turn = this.#turn;
-    const chosen = recallDevices();
+    const chosen = this.devices.recall();
     this.#make(camera, chosen, (publisher, error) => {
       if (turn !== this.#turn) publisher.destroy();
       else if (!error) this.#opened(publisher, camera);
@@ -60,11 +66,36 @@ export class Media {
   /** @param {any} publisher @param {boolean} asked whether a camera was asked for */
   #opened(publisher, asked) {
     this.publisher = publisher;
-    publisher.on('mediaStopped', (/** @type {any} */ { track }) => {
-      if (publisher === this.publisher) this.dispatch({ type: 'mediaLost', kind: track?.kind });
-    });
+    publisher.on('mediaStopped', (/** @type {any} */ event) => this.#stopped(publisher, event));
     // Where there is only a microphone, the SDK takes that.
     this.dispatch({ type: 'mediaOn', camera: asked && !!publisher.getVideoSource().track });
+  }
+
+  /**
+   * A device was unplugged. The publisher lives on, also with nothing to send: the call does, and there may be another.
+   * @param {any} publisher @param {any} event
+   */
+  #stopped(publisher, event) {
+    event.preventDefault();
+    if (publisher !== this.publisher) return;
+    const { kind } = event.track;
+    this.dispatch({ type: 'mediaLost', kind });
+    if (kind !== 'audio') return;
+    this.#isUnheard = true;
+    this.#findMicrophone();
+  }
+
+  async #findMicrophone() {
+    const { publisher } = this;
+    try {
+      await publisher?.setAudioSource(true);
+    } catch {
+      // There is none, or none that is free: the browser says when another comes.
+      return;
+    }
+    if (publisher !== this.publisher || !this.#isUnheard) return;
+    this.#isUnheard = false;
+    this.dispatch({ type: 'mediaBack' });
   }
 
   /** @param {any} publisher @param {{name: string}} error */
@@ -87,7 +118,7 @@ export class Media {
   async switchCamera() {
     try {
       const next = await this.publisher?.cycleVideo();
-      if (next?.deviceId) rememberDevices({ camera: next.deviceId });
+      if (next?.deviceId) this.devices.remember({ camera: next.deviceId });
     } catch (error) {
       this.dispatch({ type: 'mediaFailed', why: mediaTrouble(error) });
     }
@@ -102,5 +133,6 @@ export class Media {
     this.#turn += 1;
     this.publisher?.destroy();
     this.publisher = null;
+    this.#isUnheard = false;
   }
 }

@@ -1,5 +1,5 @@
 // What this browser remembers of the page `/nearby`, beside the name and the agreement it shares with the front page.
-import { recallForm, rememberForm, shelf } from '../memory.js';
+import { formMemory, shelf } from '../memory.js';
 
 /** @typedef {import('./types.js').Remembered} Remembered */
 
@@ -9,7 +9,7 @@ const isPair = (value) => Array.isArray(value) && value.length === 2 && value.ev
 /** @param {boolean} guest a guest's settings live in its tab alone, as its identity does */
 export function nearbyMemory(guest) {
   const kept = shelf(guest, 'confab.nearby');
-  const guestForm = guest ? shelf(true, 'confab.form') : null;
+  const forms = formMemory(guest);
   return {
     /** @param {import('./types.js').Unit} unit where none was chosen @returns {Remembered} */
     recall(unit) {
@@ -25,14 +25,12 @@ export function nearbyMemory(guest) {
       };
     },
     recallForm() {
-      const { name, agreed } = recallForm();
-      const own = guestForm?.get() ?? {};
-      return { name: typeof own.name === 'string' ? own.name : name, agreed: typeof own.agreed === 'boolean' ? own.agreed : agreed };
+      const { name, agreed } = forms.recall();
+      return { name, agreed };
     },
     /** @param {import('./types.js').Form} form @param {Remembered} settings */
     remember(form, settings) {
-      if (guestForm) guestForm.set(form);
-      else rememberForm({ ...recallForm(), ...form });
+      forms.remember(form);
       kept.set(settings);
     },
   };

@@ -49,7 +49,7 @@
  * @typedef {{is: 'dial', person: Person, video: boolean, sent: boolean} | {is: 'answer', line: number, video: boolean}} Wish
  *   what waits for camera and microphone; a dial that was `sent` waits for the call it makes
  */
-/** @typedef {'refused' | 'missing' | 'busy' | 'insecure' | 'lost' | 'unknown'} MediaTrouble */
+/** @typedef {'refused' | 'missing' | 'busy' | 'insecure' | 'lost' | 'unheard' | 'unknown'} MediaTrouble */
 /** @typedef {{is: 'off'} | {is: 'asking', toggle?: boolean} | {is: 'on', camera: boolean} | {is: 'failed', why: MediaTrouble}} Media `toggle`: for the call one is in */
 /**
  * @typedef {{callId: string, direction: Direction, outcome: Outcome, person: Person, video: boolean, at: number,

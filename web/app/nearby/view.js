@@ -22,7 +22,8 @@ export class View {
     /** @type {Record<import('./words.js').Way, string>} */
     this.ways = {
       retryLink: strings.tryAgain, reload: strings.reload, dismiss: strings.dismiss, callVoice: strings.nearby.callVoice,
-      callVideo: strings.tryAgain, callAgain: strings.nearby.callAgain, keep: strings.keep, unblockSound: strings.unblock,
+      callVideo: strings.tryAgain, callAgain: strings.nearby.callAgain, callBack: strings.nearby.callBack, keep: strings.keep,
+      unblockSound: strings.unblock,
     };
     for (const tab of this.#tabs()) {
       tab.addEventListener('click', () => dispatch({ type: 'panel', is: tab.dataset.panel }));

@@ -7,7 +7,7 @@ import { keepingOf } from '../keep.js';
 /** @typedef {import('./strings.js').Strings} Strings */
 /** @typedef {'calm' | 'busy' | 'good' | 'warn' | 'bad'} Tone */
 /** @typedef {{text: string, tone: Tone}} Status */
-/** @typedef {'retryLink' | 'reload' | 'dismiss' | 'callVoice' | 'callVideo' | 'callAgain' | 'keep' | 'unblockSound'} Way */
+/** @typedef {'retryLink' | 'reload' | 'dismiss' | 'callVoice' | 'callVideo' | 'callAgain' | 'callBack' | 'keep' | 'unblockSound'} Way */
 /** @typedef {{text: string, ways: Way[], tone: Tone}} Notice */
 
 /** After these it makes sense to try the same person again. */
@@ -125,7 +125,12 @@ export function afterwardsOf(state, { nearby }) {
   const { over } = state;
   if (!over || currentCall(state) || state.wish) return null;
   const { name, personId } = over.person;
-  if (worthAgain.includes(over.outcome)) return { text: nearby.overAgain(name), ways: ['callAgain', 'dismiss'], tone: 'calm' };
+  if (worthAgain.includes(over.outcome)) {
+    // Whoever called and was not spoken with is called back.
+    const isBack = over.direction === 'incoming' && over.outcome !== 'failed' && over.outcome !== 'connectionLost';
+    if (isBack) return { text: nearby.overBack(name), ways: ['callBack', 'dismiss'], tone: 'calm' };
+    return { text: nearby.overAgain(name), ways: ['callAgain', 'dismiss'], tone: 'calm' };
+  }
   const known = state.contacts?.some((one) => one.personId === personId);
   if (over.durationMs === null || known) return null;
   const keeping = keepingOf(state.keeping, over.callId);

@@ -2,19 +2,22 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { sharedBrowsers } from './browsers.mjs';
-import { remoteColour, seesColour } from './media.mjs';
-import { ann, bob, call, cat, come, dan, firstRow, isFree, isQuiet, lists, places, rings, rowsOf, says, see, talk, turnTo } from './neighbour.mjs';
+import { unplugMicrophone } from './in-page.mjs';
+import { framesRise, remoteColour, seesColour } from './media.mjs';
+import {
+  ann, bob, call, cat, come, dan, firstRow, isFree, isQuiet, lists, openMenu, places, rings, rowsOf, says, see, talk, turnTo,
+} from './neighbour.mjs';
 import { assertNoComplaints, assertNothingThrown, keepReceiving, serve } from './stranger.mjs';
 import { stopwatch } from './wait.mjs';
 
-const { chromium } = sharedBrowsers();
+const { chromium, firefox } = sharedBrowsers();
 
 /** Two people in each other's lists. */
-async function two(t, env) {
+async function two(t, env, others = chromium) {
   const server = await serve(t, env);
   const browser = await chromium();
   const a = await come(t, browser, server.url, ann);
-  const b = await come(t, browser, server.url, { ...bob, at: places.nextDoor });
+  const b = await come(t, await others(), server.url, { ...bob, at: places.nextDoor });
   await Promise.all([lists(a, 'Bob'), lists(b, 'Ann')]);
   return { server, browser, a, b };
 }
@@ -49,6 +52,17 @@ test('somebody nearby is listed, is called, rings, accepts, and both see and hea
   await turnTo(b, 'log');
   await firstRow(b, 'log', { name: 'Ann', hint: /^Called you/ });
   assertNoComplaints(a, b);
+});
+
+test('Chromium calls Firefox: it rings there, both see and hear each other, and Firefox calls back', async (t) => {
+  const { a, b } = await two(t, {}, firefox);
+  await talk([a, ann], [b, bob]);
+  await keepReceiving(a, b);
+  await b.click('button', 'End');
+  await a.waitForStatus(says.hungUp);
+  await Promise.all([isFree(a), isFree(b)]);
+  await talk([b, bob], [a, ann]);
+  assertNothingThrown(a, b);
 });
 
 test('a call that is declined says so, and both can go on', async (t) => {
@@ -221,9 +235,21 @@ test('accepting without video opens no camera, and the camera can be turned on i
   assertNothingThrown(a, b);
 });
 
+test('an only microphone that is unplugged is missed aloud, and heard again when it is back; the call goes on', async (t) => {
+  const { a, b } = await two(t);
+  await talk([a, ann], [b, bob]);
+  await b.evaluate(unplugMicrophone);
+  await b.until('it says so', async () => /microphone was disconnected.*connect it again/i.test(await b.alerts()));
+  await Promise.all([see(a, bob), see(b, ann), framesRise(a), keepReceiving(b)]);
+  await b.evaluate('window.plugIn()');
+  await b.until('nothing is said any more', async () => await b.alerts() === '');
+  await keepReceiving(a, b);
+  assertNothingThrown(a, b);
+});
+
 test('a voice call rings as one and is answered by voice', async (t) => {
   const { a, b } = await two(t);
-  await a.evaluate(() => [...document.querySelectorAll('summary')].find((one) => one.ariaLabel === 'More about Bob').click());
+  await openMenu(a, 'Bob');
   await a.click('button', 'Voice call');
   await rings(b, 'Ann');
   assert.match(await b.evaluate("document.getElementById('incoming-title').textContent"), /without video/);

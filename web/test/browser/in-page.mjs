@@ -100,6 +100,34 @@ export function notAskedYet() {
   };
 }
 
+/**
+ * Puts the device at a place, for engines whose protocol does not.
+ *
+ * @param {{latitude: number, longitude: number}} place
+ */
+export function standAt(place) {
+  navigator.geolocation.watchPosition = (tell) => {
+    queueMicrotask(() => tell({ coords: { ...place, accuracy: 20 }, timestamp: Date.now() }));
+    return 1;
+  };
+}
+
+/** Pulls out the only microphone, in a call; `window.plugIn` puts it back. */
+export function unplugMicrophone() {
+  const devices = navigator.mediaDevices;
+  const before = devices.getUserMedia;
+  window.plugIn = () => {
+    devices.getUserMedia = before;
+    devices.dispatchEvent(new Event('devicechange'));
+  };
+  devices.getUserMedia = () => Promise.reject(new DOMException('unplugged for a test', 'NotFoundError'));
+  for (const { track } of window.__peers.flatMap((peer) => peer.getSenders())) {
+    if (track?.kind !== 'audio') continue;
+    track.stop();
+    track.dispatchEvent(new Event('ended'));
+  }
+}
+
 /** Lets every request for camera or microphone fail with this error, such as NotAllowedError or NotFoundError. */
 export function failMedia(errorName) {
   navigator.mediaDevices.getUserMedia = () => Promise.reject(new DOMException('failed for a test', errorName));

@@ -2,15 +2,25 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { sharedBrowsers } from './browsers.mjs';
-import { ann, approach, bob, call, cat, come, enter, firstRow, isQuiet, lists, listsNot, moveTo, places, rings, rowsOf, says, turnTo } from './neighbour.mjs';
+import {
+  ann, approach, bob, call, cat, come, enter, find, findNobody, firstRow, isQuiet, lists, listsNot, moveTo, openMenu, places, rings,
+  rowsOf, says, turnTo,
+} from './neighbour.mjs';
 import { arrive, assertNoComplaints, assertNothingThrown, meet, serve } from './stranger.mjs';
 
 const { chromium } = sharedBrowsers();
 
-test('people appear in each other’s lists by themselves, with a bucket for a distance, and go when they go', async (t) => {
+/** A server, and people at its page, who came one after the other. */
+async function gather(t, ...people) {
   const { url } = await serve(t);
   const browser = await chromium();
-  const a = await come(t, browser, url, ann);
+  const pages = [];
+  for (const person of people) pages.push(await come(t, browser, url, person));
+  return { url, browser, pages };
+}
+
+test('people appear in each other’s lists by themselves, with a bucket for a distance, and go when they go', async (t) => {
+  const { url, browser, pages: [a] } = await gather(t, ann);
   await a.waitFor('nobody is there', () => /nobody else/i.test(document.getElementById('people-none').textContent));
   const b = await come(t, browser, url, { ...bob, at: places.nextDoor });
   const c = await come(t, browser, url, { ...cat, at: places.nextTown });
@@ -48,11 +58,7 @@ test('a name with a bidirectional override is refused with a sentence, and anoth
 });
 
 test('a smaller radius leaves out who is further away, and the choice is remembered', async (t) => {
-  const { url } = await serve(t);
-  const browser = await chromium();
-  const a = await come(t, browser, url, ann);
-  await come(t, browser, url, { ...cat, at: places.nextTown });
-  await come(t, browser, url, { name: 'Pierre', at: places.abroad });
+  const { pages: [a] } = await gather(t, ann, { ...cat, at: places.nextTown }, { name: 'Pierre', at: places.abroad });
   await lists(a, 'Cat');
   await listsNot(a, 'Pierre');
   await choose(a, 'Within', '5');
@@ -74,10 +80,7 @@ async function choose(page, label, value) {
 }
 
 test('distances are in kilometres for who wants them', async (t) => {
-  const { url } = await serve(t);
-  const browser = await chromium();
-  const a = await come(t, browser, url, ann);
-  await come(t, browser, url, { ...bob, at: places.nextDoor });
+  const { pages: [a] } = await gather(t, ann, { ...bob, at: places.nextDoor });
   await lists(a, 'Bob', /miles/);
   await turnTo(a, 'settings');
   await choose(a, 'Distances in', 'km');
@@ -86,41 +89,30 @@ test('distances are in kilometres for who wants them', async (t) => {
 });
 
 test('without a position nobody is listed, and people find each other by link', async (t) => {
-  const { url } = await serve(t);
-  const browser = await chromium();
-  const a = await come(t, browser, url, { ...ann, at: null });
-  const b = await come(t, browser, url, { ...bob, at: null });
+  const { url, pages: [a, b] } = await gather(t, { ...ann, at: null }, { ...bob, at: null });
   await a.find('button', 'Use my position');
   assert.deepEqual(await rowsOf(a), []);
   const link = await b.evaluate("document.getElementById('own-link').textContent");
   assert.ok(link.startsWith(`${url}/nearby#person=`));
-  await a.fill('textbox', 'Find by id or link', link);
-  await a.click('button', 'Find');
+  await find(a, link);
   await firstRow(a, 'found', { name: 'Bob', online: 'yes' });
   await call(a, 'Bob');
   await rings(b, 'Ann');
   await b.click('button', 'Decline');
   await a.waitForStatus(says.declined);
-  await a.fill('textbox', 'Find by id or link', 'f'.repeat(32));
-  await a.click('button', 'Find');
-  await a.waitFor('nobody is found', () => /nobody has this id/i.test(document.getElementById('found-text').textContent));
+  await findNobody(a, 'f'.repeat(32));
   assertNothingThrown(a, b);
 });
 
 test('a link that is opened leads to its person', async (t) => {
-  const { url } = await serve(t);
-  const browser = await chromium();
-  const b = await come(t, browser, url, bob);
+  const { url, browser, pages: [b] } = await gather(t, bob);
   const a = await approach(t, browser, url, { ...ann, hash: `#person=${b.personId}` });
   await enter(a, { name: 'Ann' });
   await firstRow(a, 'found', { name: 'Bob', online: 'yes' });
 });
 
 test('who is invisible is in nobody’s list and sees the others', async (t) => {
-  const { url } = await serve(t);
-  const browser = await chromium();
-  const a = await come(t, browser, url, ann);
-  const b = await come(t, browser, url, bob);
+  const { pages: [a, b] } = await gather(t, ann, bob);
   await lists(a, 'Bob');
   await turnTo(b, 'settings');
   await b.click('checkbox', 'Show me in the lists of others');
@@ -130,10 +122,7 @@ test('who is invisible is in nobody’s list and sees the others', async (t) => 
 });
 
 test('who lets only contacts ring is not called by others, and the caller is told', async (t) => {
-  const { url } = await serve(t);
-  const browser = await chromium();
-  const a = await come(t, browser, url, ann);
-  const b = await come(t, browser, url, bob);
+  const { pages: [a, b] } = await gather(t, ann, bob);
   await lists(a, 'Bob');
   await turnTo(b, 'settings');
   await choose(b, 'Who may call me', 'contacts');
@@ -144,20 +133,15 @@ test('who lets only contacts ring is not called by others, and the caller is tol
 });
 
 test('blocked people see nothing of one, and cannot ring; unblocking takes it back', async (t) => {
-  const { url } = await serve(t);
-  const browser = await chromium();
-  const a = await come(t, browser, url, ann);
-  const b = await come(t, browser, url, bob);
+  const { pages: [a, b] } = await gather(t, ann, bob);
   await Promise.all([lists(a, 'Bob'), lists(b, 'Ann')]);
-  await b.evaluate(() => [...document.querySelectorAll('summary')].find((one) => one.ariaLabel === 'More about Ann').click());
+  await openMenu(b, 'Ann');
   await b.click('button', 'Block');
   await b.find('dialog');
   await b.evaluate(() => document.getElementById('question-yes').click());
   await b.waitForStatus(/blocked/i);
   await Promise.all([listsNot(a, 'Bob'), listsNot(b, 'Ann')]);
-  await a.fill('textbox', 'Find by id or link', b.personId);
-  await a.click('button', 'Find');
-  await a.waitFor('nobody is found', () => /nobody has this id/i.test(document.getElementById('found-text').textContent));
+  await findNobody(a, b.personId);
   await turnTo(b, 'settings');
   // The server tells no id by which a blocked person could be found, and so no name that was kept beside it.
   await b.waitFor('somebody to unblock', () => document.querySelector('#blocked button') !== null);
@@ -166,10 +150,7 @@ test('blocked people see nothing of one, and cannot ring; unblocking takes it ba
 });
 
 test('two tabs of one browser are one person with one row, and a guest tab is another', async (t) => {
-  const { url } = await serve(t);
-  const browser = await chromium();
-  const a = await come(t, browser, url, ann);
-  const b = await come(t, browser, url, bob);
+  const { url, browser, pages: [a, b] } = await gather(t, ann, bob);
   const second = await approach(t, browser, url, { sharing: b });
   await second.waitForStatus(says.here);
   const guest = await come(t, browser, url, { name: 'Guest', sharing: b, guest: true });
@@ -180,10 +161,7 @@ test('two tabs of one browser are one person with one row, and a guest tab is an
 });
 
 test('Delete me everywhere leaves nothing: the other loses the row and the contact, and the next visit is somebody new', async (t) => {
-  const { url } = await serve(t);
-  const browser = await chromium();
-  const a = await come(t, browser, url, ann);
-  const b = await come(t, browser, url, bob);
+  const { pages: [a, b] } = await gather(t, ann, bob);
   await lists(a, 'Bob');
   const before = b.personId;
   await turnTo(b, 'settings');
@@ -194,15 +172,11 @@ test('Delete me everywhere leaves nothing: the other loses the row and the conta
   await listsNot(a, 'Bob');
   await enter(b, { name: 'Bob' });
   assert.notEqual(b.personId, before);
-  await a.fill('textbox', 'Find by id or link', before);
-  await a.click('button', 'Find');
-  await a.waitFor('nobody is found', () => /nobody has this id/i.test(document.getElementById('found-text').textContent));
+  await findNobody(a, before);
 });
 
 test('everything that is held can be downloaded', async (t) => {
-  const { url } = await serve(t);
-  const browser = await chromium();
-  const a = await come(t, browser, url, ann);
+  const { pages: [a] } = await gather(t, ann);
   await a.evaluate(() => {
     const native = URL.createObjectURL;
     URL.createObjectURL = (blob) => { blob.text().then((text) => { window.saved = text; }); return native(blob); };

@@ -1,6 +1,7 @@
 // A person at the page of people nearby: what they do with mouse and keyboard, where they are, and what they can tell happened.
-// The page's words are here and nowhere else in the browser tests. Chromium only: its protocol moves people about.
+// The page's words are here and nowhere else in the browser tests. In Chromium people can move; in Firefox they stay.
 import assert from 'node:assert/strict';
+import { source, standAt } from './in-page.mjs';
 import { remoteColour, seesColour } from './media.mjs';
 import { Element } from './page.mjs';
 import { NotYet } from './wait.mjs';
@@ -56,10 +57,12 @@ async function allow(page, url, permissions) {
  *   permissions?: string[]}} options `at` null: somebody who tells nobody where they are
  */
 export async function approach(t, browser, url, { at = places.town, hash = '', guest = false, permissions = [], ...options } = {}) {
-  const page = await browser.newPage(options);
+  const canMove = browser.name === 'Chromium';
+  const scripts = at && !canMove ? [source(standAt, at)] : [];
+  const page = await browser.newPage({ ...options, scripts: [...scripts, ...options.scripts ?? []] });
   t.after(() => page.close());
-  await allow(page, url, [...(at ? ['geolocation'] : []), ...permissions]);
-  if (at) await moveTo(page, at);
+  if (canMove) await allow(page, url, [...(at ? ['geolocation'] : []), ...permissions]);
+  if (canMove && at) await moveTo(page, at);
   await page.goto(`${url}/nearby${guest ? '?guest=1' : ''}${hash}`);
   return page;
 }
@@ -130,6 +133,25 @@ export function firstRow(page, list, expected) {
 export function turnTo(page, panel) {
   // By its element: a count of missed calls may be part of its name.
   return page.evaluate((id) => document.querySelector(`[data-panel=${id}]`).click(), panel);
+}
+
+/** Opens what else there is to do about somebody in the list. */
+export function openMenu(page, name) {
+  return page.evaluate((label) => {
+    [...document.querySelectorAll('summary')].find((one) => one.ariaLabel === label).click();
+  }, `More about ${name}`);
+}
+
+/** Looks for somebody by their id or their link. */
+export async function find(page, text) {
+  await page.fill('textbox', 'Find by id or link', text);
+  await page.click('button', 'Find');
+}
+
+/** Looks for somebody who is not to be found. */
+export async function findNobody(page, id) {
+  await find(page, id);
+  await page.waitFor('nobody is found', () => /nobody has this id/i.test(document.getElementById('found-text').textContent));
 }
 
 /** Presses the green button beside somebody. */

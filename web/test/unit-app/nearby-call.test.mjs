@@ -71,6 +71,19 @@ test('one hears the ring of a call, the tone while it rings there, and a knock b
   assert.equal(soundOf(machine.rung({ waiting: true }).state), 'knock');
 });
 
+test('Accept while one’s own call waits for the camera takes the other’s instead, and nobody is called', () => {
+  const machine = new NearbyMachine().here().tell('call', { person: ann, video: true }).rung().tell('accept', { line: 9, video: true });
+  assert.deepEqual(machine.wanted, [], 'the browser asks already');
+  assert.deepEqual(machine.tell('mediaOn', { camera: true }).effects, [{ do: 'accept', line: 9, video: true }]);
+  machine.call({ line: 9, state: 'joining' });
+  assert.equal(companion(machine.state).name, 'Bob');
+  assert.ok(!machine.done.some((effect) => effect.do === 'call'));
+
+  const voice = new NearbyMachine().here().tell('call', { person: ann, video: true }).rung().tell('accept', { line: 9, video: false });
+  assert.deepEqual(voice.effects, [{ do: 'openMedia', camera: false }], 'no camera is asked for any more');
+  assert.equal(voice.tell('accept', { line: 9, video: true }).effects.length, 0, 'once is enough');
+});
+
 test('Accept opens what was chosen and accepts; without video no camera is opened', () => {
   for (const video of [true, false]) {
     const machine = new NearbyMachine().here().rung().tell('accept', { line: 9, video });
@@ -145,10 +158,29 @@ test('a camera unplugged in a call ends its picture, not the call', () => {
   assert.equal(currentCall(machine.state).state, 'active');
 });
 
-test('a microphone unplugged in a call says so, and the picture goes on', () => {
+test('a microphone unplugged in a call says so until there is one again, and the picture goes on', () => {
   const machine = new NearbyMachine().here().calling('active').tell('mediaLost', { kind: 'audio' });
-  assert.equal(machine.state.trouble.why, 'lost');
+  assert.equal(machine.state.trouble.why, 'unheard');
   assert.deepEqual([machine.state.media, machine.state.cameraOff, machine.wanted], [{ is: 'on', camera: true }, false, []]);
+  assert.equal(currentCall(machine.state).state, 'active');
+  assert.equal(machine.tell('mediaBack').state.trouble, null);
+  machine.tell('refused', { code: 'rate_limited' }).tell('mediaBack');
+  assert.equal(machine.state.trouble.code, 'rate_limited', 'another trouble stays');
+});
+
+test('of camera and microphone unplugged together, that one is not heard is what is said', () => {
+  for (const kinds of [['audio', 'video'], ['video', 'audio']]) {
+    const machine = new NearbyMachine().here().calling('active');
+    for (const kind of kinds) machine.tell('mediaLost', { kind });
+    assert.deepEqual([machine.state.trouble.why, machine.state.media.camera, machine.state.calls.length], ['unheard', false, 1]);
+  }
+});
+
+test('that a device was unplugged in a call is not said after it', () => {
+  for (const kind of ['audio', 'video']) {
+    const machine = new NearbyMachine().here().calling('active').tell('mediaLost', { kind }).over('hungUp', { durationMs: 1 });
+    assert.equal(machine.state.trouble, null);
+  }
 });
 
 test('a camera asked for by an answer that came too late is not shown in the call one is in', () => {
@@ -218,7 +250,7 @@ test('ten thousand random events never leave the camera open for nobody', () => 
   const below = (limit) => (random = (random * 48271) % 2147483647) % limit;
   const news = (members) => (machine) => machine.call(members);
   const events = [
-    ...['cancel', 'end', 'mute', 'camera', 'keep', 'callAgain', 'mediaLost', 'dismiss', 'switchCamera', 'leave', 'enter', 'agree', 'unask', 'makeCode', 'exportAll']
+    ...['cancel', 'end', 'mute', 'camera', 'keep', 'callAgain', 'mediaLost', 'mediaBack', 'dismiss', 'switchCamera', 'leave', 'enter', 'agree', 'unask', 'makeCode', 'exportAll']
       .map((type) => (machine) => machine.tell(type, {})),
     ...[true, false].flatMap((video) => [
       (machine) => machine.tell('call', { person: ann, video }), (machine) => machine.tell('accept', { line: 9, video }),

@@ -55,6 +55,15 @@ test('after a call that failed one may call again; after a good one, keep in tou
   assert.equal(afterwardsOf(new NearbyMachine().here().state, strings), null);
 });
 
+test('who called and was not spoken with can be called back; a call that broke is tried again', () => {
+  const after = (outcome) => afterwardsOf(new NearbyMachine().here().rung().over(outcome, { line: 9 }).state, strings);
+  for (const outcome of ['missed', 'declined', 'cancelled']) {
+    assert.deepEqual(after(outcome).ways, ['callBack', 'dismiss']);
+    assert.match(after(outcome).text, /^Call .*Bob.* back\?$/);
+  }
+  for (const outcome of ['failed', 'connectionLost']) assert.deepEqual(after(outcome).ways, ['callAgain', 'dismiss']);
+});
+
 test('every refusal has a sentence, and one nobody knows has that of the server', () => {
   const codes = ['not_found', 'call_self', 'call_not_allowed', 'elsewhere', 'rate_limited', 'invalid_name', 'link_invalid', 'position_invalid', 'position_too_fast', 'push_not_allowed'];
   for (const code of codes) {

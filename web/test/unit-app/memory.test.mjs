@@ -1,0 +1,49 @@
+// What is left behind in a browser, and by whom.
+import assert from 'node:assert/strict';
+import test, { afterEach, beforeEach } from 'node:test';
+import { deviceMemory, formMemory, identityMemory, shelf } from '../../app/memory.js';
+import { nearbyMemory } from '../../app/nearby/memory.js';
+
+let shelves;
+const storage = (map) => ({ getItem: (key) => map.get(key) ?? null, setItem: (key, value) => map.set(key, value), removeItem: (key) => map.delete(key) });
+
+beforeEach(() => {
+  shelves = { lasting: new Map(), ofThisTab: new Map() };
+  globalThis.window = { localStorage: storage(shelves.lasting), sessionStorage: storage(shelves.ofThisTab) };
+});
+afterEach(() => { delete globalThis.window; });
+
+const form = { name: 'Robin', interests: ['chess'], mode: 'text', agreed: true };
+
+test('a guest leaves nothing in the browser, on either page', () => {
+  formMemory(true).remember(form);
+  deviceMemory(true).remember({ camera: 'front' });
+  identityMemory(true).remember('secret');
+  nearbyMemory(true).remember({ name: 'Guest', agreed: true }, { entered: true });
+  shelf(true, 'confab.other').set({ a: 1 });
+  assert.equal(shelves.lasting.size, 0);
+  assert.deepEqual(formMemory(true).recall(), { ...form, name: 'Guest' }, 'and is the same guest on both, interests and all');
+  assert.deepEqual(deviceMemory(true).recall(), { camera: 'front', microphone: undefined });
+});
+
+test('a guest begins with what the browser remembers, and changes nothing of it', () => {
+  formMemory(false).remember(form);
+  deviceMemory(false).remember({ camera: 'front', microphone: 'desk' });
+  assert.deepEqual(formMemory(true).recall(), form);
+  formMemory(true).remember({ ...form, name: 'Guest', interests: [], agreed: false });
+  deviceMemory(true).remember({ camera: 'back' });
+  assert.deepEqual([formMemory(false).recall(), formMemory(true).recall().agreed], [form, false]);
+  assert.deepEqual(deviceMemory(true).recall(), { camera: 'back', microphone: 'desk' });
+  assert.deepEqual(deviceMemory(false).recall(), { camera: 'front', microphone: 'desk' });
+});
+
+test('what is no form, or is kept by no storage at all, is an empty form', () => {
+  const empty = { name: '', interests: [], mode: 'video', agreed: false };
+  for (const text of ['', 'null', '[]', '3', '{"name":3,"interests":"x","mode":1,"agreed":"yes"}']) {
+    shelves.lasting.set('confab.form', text);
+    assert.deepEqual(formMemory(false).recall(), empty, text);
+  }
+  globalThis.window = { get localStorage() { throw new Error('blocked'); }, get sessionStorage() { throw new Error('blocked'); } };
+  formMemory(true).remember(form);
+  assert.deepEqual(formMemory(true).recall(), empty);
+});

@@ -1,0 +1,93 @@
+// Camera and microphone of a call, with the SDK as it is and a browser that is not there.
+import assert from 'node:assert/strict';
+import test, { beforeEach } from 'node:test';
+import { Media } from '../../app/nearby/media.js';
+import { settled } from '../unit/fake-clock.mjs';
+import { FakeElement, installPage } from '../unit/fake-page.mjs';
+
+let devices;
+let told;
+let plugIn;
+let media;
+
+beforeEach(() => {
+  const page = installPage();
+  Object.assign(globalThis, { window: { isSecureContext: true }, HTMLElement: FakeElement });
+  page.body.append(Object.assign(new FakeElement('div'), { id: 'you' }));
+  devices = page.devices;
+  devices.addEventListener = (name, listener) => { if (name === 'devicechange') plugIn = listener; };
+  told = [];
+  media = new Media('You', (event) => told.push(event), { recall: () => ({}), remember() {} });
+});
+
+/** Opens them, and hands out the track of one kind. */
+async function opened(camera, kind) {
+  media.open(camera);
+  await settled();
+  assert.deepEqual(told.splice(0), [{ type: 'mediaOn', camera }]);
+  return devices.given.find((track) => track.kind === kind);
+}
+
+const missing = () => Object.assign(new Error('none'), { name: 'NotFoundError' });
+
+test('an only microphone that is unplugged is missed, and taken again as soon as it is back', async () => {
+  const microphone = await opened(false, 'audio');
+  const { publisher } = media;
+  media.mute(true);
+  devices.refuse = missing;
+  microphone.end();
+  await settled();
+  assert.deepEqual(told.splice(0), [{ type: 'mediaLost', kind: 'audio' }]);
+  assert.deepEqual([media.publisher, publisher.isDestroyed], [publisher, false], 'the call keeps what it publishes');
+  await plugIn();
+  await settled();
+  assert.deepEqual(told, [], 'that was something else');
+  devices.refuse = () => null;
+  plugIn();
+  await settled();
+  assert.deepEqual(told, [{ type: 'mediaBack' }]);
+  assert.notEqual(publisher.getAudioSource(), microphone);
+  assert.deepEqual([publisher.getAudioSource().readyState, publisher.getAudioSource().enabled], ['live', false], 'who was mute stays so');
+  const asked = devices.asked.length;
+  plugIn();
+  await settled();
+  assert.equal(devices.asked.length, asked, 'nothing is asked for that nobody misses');
+});
+
+test('where there is another microphone, that one is taken at once', async () => {
+  const microphone = await opened(true, 'audio');
+  microphone.end();
+  await settled();
+  assert.deepEqual(told.map(({ type }) => type), ['mediaLost', 'mediaBack']);
+});
+
+test('camera and microphone unplugged together: the camera waits until somebody turns it on', async () => {
+  const camera = await opened(true, 'video');
+  const microphone = devices.given.find(({ kind }) => kind === 'audio');
+  devices.refuse = missing;
+  microphone.stop();
+  camera.end();
+  microphone.end();
+  await settled();
+  assert.deepEqual(told.splice(0).map(({ kind }) => kind), ['video', 'audio']);
+  devices.refuse = () => null;
+  plugIn();
+  await settled();
+  assert.deepEqual([told.splice(0).map(({ type }) => type), media.publisher.isDestroyed], [['mediaBack'], false]);
+  assert.equal(devices.asked.at(-1).video, false);
+  await media.addCamera();
+  assert.deepEqual([told, media.publisher.getVideoSource().track.readyState], [[{ type: 'mediaOn', camera: true }], 'live']);
+});
+
+test('a call that ends without a microphone leaves nothing that waits for one', async () => {
+  const microphone = await opened(false, 'audio');
+  devices.refuse = missing;
+  microphone.end();
+  await settled();
+  media.close();
+  devices.refuse = () => null;
+  const asked = devices.asked.length;
+  plugIn();
+  await settled();
+  assert.deepEqual([devices.asked.length, told.length], [asked, 1]);
+});
