@@ -78,8 +78,8 @@ public struct Hub<Generator: RandomNumberGenerator & Sendable>: Sendable {
     var sessions: [SessionID: Slot<Session>] = [:]
     var matches: [MatchID: Match] = [:]
     var calls: [CallID: Slot<Call>] = [:]
-    /// People in memory, by the id that others know them by.
-    var publicIDs: [PersonID: IdentityID] = [:]
+    var lookups = Lookups()
+    var absences = Absences()
     var pool: Slot<Pool>
     var directory: Slot<Directory>
     var links = Slot(machine: Links())

@@ -57,12 +57,10 @@ extension Hub {
 
     // MARK: Introductions
 
-    /// In memory, or else storage is asked.
+    /// Storage is asked about those in memory too: an answer that comes at once, before those to requests said after it,
+    /// would tell that somebody is here who hides, or who blocked the one who asks.
     mutating func introduce(_ person: PersonID, _ introduction: Introduction, into effects: inout [Effect]) {
-        // Whoever was never present is known to nobody, though in memory.
-        if let known = publicIDs[person], people[known]?.machine.isKnown ?? false {
-            return effects.tell(.person(introduction.identity, .introduced(introduction, known)))
-        }
+        lookups.began(person)
         let question = Question(
             identity: introduction.identity, client: introduction.client, re: introduction.re,
             .person(person, introduction)
@@ -73,8 +71,11 @@ extension Hub {
     mutating func receive(
         _ finding: Finding, to question: Question, now: Timestamp, into effects: inout [Effect]
     ) {
+        var isCurrent = true
+        if case .person(let person, _) = question.inquiry { isCurrent = lookups.ended(person) }
         switch (question.inquiry, finding) {
-        case (.person(_, let introduction), .person(let found)):
+        case (.person(_, let introduction), .person(let known)):
+            let found = isCurrent ? known : nil
             // Meanwhile they may have come by themselves, knowing more.
             if let found, people[found.identity] == nil {
                 remember(found.identity, found.record)
@@ -86,6 +87,10 @@ extension Hub {
             let project = surroundings.project
             let calls = records.map { LoggedCall($0, project) }
             effects.send(.call(.log(CallLog(re: question.re, calls: calls, next: next))), to: question.client)
+        case (.wakeable, .push(let isReachable)):
+            effects.tell(.person(question.identity, .presence(.pushChanged(isReachable: isReachable))))
+        // Nobody waits for this answer: what is not known stays as it was.
+        case (.wakeable, _): break
         case (_, .push(let isReachable)):
             effects.tell(.person(question.identity, .presence(.pushChanged(isReachable: isReachable))))
             effects.send(.ok(Answer(re: question.re)), to: question.client)

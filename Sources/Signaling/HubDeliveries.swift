@@ -69,14 +69,20 @@ extension Hub {
         let surroundings = surroundings
         let wasThere = people[id]?.machine.isThere ?? false
         people[id]?.machine.handle(event, now: now, in: surroundings, into: &effects)
+        if let person = people[id]?.machine, person.isDeleted || event.makesDevice { lookups.void(person.publicID) }
         finish(person: id)
         presentCount += (people[id]?.machine.isThere ?? false ? 1 : 0) - (wasThere ? 1 : 0)
     }
 
     mutating func finish(person id: IdentityID) {
+        absences.note(id, isAbsent: people[id]?.machine.isAbsent ?? false)
+        while let longest = absences.overflow(surroundings.rules.absentPeople) {
+            people[longest]?.machine.forgetAbsence()
+            if longest != id { finish(person: longest) }
+        }
         guard let isOver = people[id]?.machine.isForgettable else { return }
         if isOver {
-            if let person = people.removeValue(forKey: id) { publicIDs[person.machine.publicID] = nil }
+            people[id] = nil
         } else if let at = people[id]?.wakeUp() {
             schedule(.person(id), at)
         }
@@ -126,9 +132,7 @@ extension Hub {
     }
 
     mutating func remember(_ id: IdentityID, _ record: PersonRecord) {
-        let person = Person(id: id, record: record, in: surroundings)
-        publicIDs[person.publicID] = id
-        people[id] = Slot(machine: person)
+        people[id] = Slot(machine: Person(id: id, record: record, in: surroundings))
     }
 
     mutating func deliver(_ event: CallEvent, to id: CallID, now: Timestamp, into effects: inout [Effect]) {
@@ -156,4 +160,9 @@ extension Hub {
 extension Person {
     /// On some device whose line is not down.
     fileprivate var isThere: Bool { devices.values.contains { $0.isPresent && !$0.isDropped } }
+}
+
+extension PersonEvent {
+    /// Whoever it reaches is another person's device from now on, and known to nobody by its own id.
+    fileprivate var makesDevice: Bool { if case .presence(.becameDevice) = self { true } else { false } }
 }

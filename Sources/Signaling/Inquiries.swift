@@ -8,6 +8,8 @@ public enum Inquiry: Equatable, Sendable {
     /// Keep this way to wake a device; whether it may be is for the shell to judge.
     case register(PushRegistration)
     case unregister(OfEndpoint)
+    /// Whether any way to wake this person is left. Answered like `unregister`, though nobody waits to be told.
+    case wakeable
 }
 
 /// An inquiry, by whom, and which request of which client it answers.

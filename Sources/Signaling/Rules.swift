@@ -77,17 +77,27 @@ public struct Rules: Equatable, Sendable {
     /// How long an identity without a device is remembered in memory: past any skip penalty and report window.
     public var personIdle: Duration = .seconds(600)
 
+    /// Identities without a device that are remembered; past that those who went first are forgotten, and with them what
+    /// they skipped, how fast they moved and whom they called in vain. Most take some 2 KB, so it is 100 MB: everybody of a
+    /// crowd that comes and goes at 80 a second.
+    public var absentPeople = 50_000
+
     // People nearby.
     /// Devices of one person, and those it may stay in touch with.
     public var devicesPerPerson = 10
     public var maxContacts = 500
     public var linkCodeLifetime: Duration = .seconds(300)
+    /// Codes that one person may ask for: a new one each time the page is opened, and no supply.
+    public var linkCodes = Budget.Rate(perSecond: 10.0 / 60, burst: 10)
     /// Codes that one address may try.
     public var linkGuesses = Budget.Rate(perSecond: 10.0 / 60, burst: 10)
     /// Faster than this nobody travels; above it a position is refused.
     public var fastestKilometresPerHour = 1000
     /// How often a page of people nearby is told what changed.
     public var nearbyInterval: Duration = .seconds(1)
+    /// Pages that one person may ask for, on all devices: 1500 people to leaf through, and then as fast as anybody reads. A
+    /// page takes half a millisecond at worst: four thousand people who ask all the time would keep one core busy.
+    public var nearbyPages = Budget.Rate(perSecond: 0.5, burst: 30)
     /// Pages that may be looked up anew in a second, all together: each takes a fraction of a millisecond.
     public var nearbyRefreshesPerSecond = 500
 

@@ -43,10 +43,12 @@ struct InquiryTests: StorageFixtures {
         let held = try await storage.everything(of: alice, at: now).endpoints
         #expect(held.map(\.registration.endpoint) == ["ab"])
         #expect(held.map(\.device) == [bob])
+        #expect(await finding(.wakeable, storage) == .push(isReachable: true))
         var taken = OfEndpoint()
         taken.endpoint = "AB"
         #expect(await finding(.unregister(taken), storage) == .push(isReachable: false))
         #expect(try await storage.pushEndpoints(of: alice) == [])
+        #expect(await finding(.wakeable, storage) == .push(isReachable: false))
     }
 
     @Test func `what cannot wake anybody is refused with its code`() async {

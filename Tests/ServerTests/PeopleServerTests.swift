@@ -176,6 +176,29 @@ struct PeopleServerTests {
     }
 }
 
+extension PeopleServerTests {
+    @Test("a program's user who was deleted begins anew once, and not with every hello")
+    func deletedUser() async throws {
+        try await TestServer.run { server in
+            let keys = try #require(Project(apiKey: server.project.apiKey, secret: server.project.apiSecret.revealed))
+            let now = Timestamp(milliseconds: Int64(Date().timeIntervalSince1970 * 1000))
+            let token = keys.makeUserToken(user: "ann", name: "Ann", now: now)
+            let first = try await SocketClient.connect(port: server.port)
+            try await first.greet(token: token)
+            let person = try await first.appear().person
+            try await first.say(.presence(.delete))
+            #expect(try await first.hearClose() == 4409)
+            let second = try await SocketClient.connect(port: server.port)
+            try await second.greet(token: token)
+            #expect(try await second.appear(doNotDisturb: true).person == person)
+            await second.drop()
+            let third = try await SocketClient.connect(port: server.port)
+            try await third.greet(token: token)
+            #expect(try await third.appear().doNotDisturb, "it was kept, and is not begun anew")
+        }
+    }
+}
+
 extension SocketClient {
     /// Says it and waits for `ok`.
     fileprivate func ask(_ message: ClientMessage) async throws {
@@ -189,8 +212,8 @@ extension SocketClient {
         try await hear("an error") { if case .error(let error) = $0, error.re == re { error.error } else { nil } }
     }
 
-    fileprivate func appear(_ name: String? = nil) async throws -> OwnPresence {
-        let re = try await say(.presence(.appear(Appearance(name: name))))
+    fileprivate func appear(_ name: String? = nil, doNotDisturb: Bool? = nil) async throws -> OwnPresence {
+        let re = try await say(.presence(.appear(Appearance(name: name, doNotDisturb: doNotDisturb))))
         return try await hear("presence.self") { message -> OwnPresence? in
             if case .presence(.own(let own)) = message, own.re == re { own } else { nil }
         }

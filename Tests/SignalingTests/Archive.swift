@@ -15,7 +15,8 @@ struct Archive {
     private(set) var openCalls: [CallID: StoredCall] = [:]
     /// Newest last.
     private(set) var logs: [IdentityID: [CallRecord]] = [:]
-    private(set) var endpoints: [IdentityID: Set<String>] = [:]
+    /// Addresses that wake devices of a person, and which device each wakes.
+    private(set) var endpoints: [IdentityID: [String: IdentityID]] = [:]
     /// To be refused, for tests of push services that are not allowed.
     var refusesPush = false
     private var blocked: [IdentityID: [IdentityID]] = [:]
@@ -38,11 +39,16 @@ struct Archive {
             blocked: blocked[identity] ?? [], profile: profiles[identity],
             devices: linked.sorted { ($0.linkedAt, $0.identity) < ($1.linkedAt, $1.identity) },
             contacts: contacts[identity] ?? [], unseenCalls: (logs[identity] ?? []).filter { !$0.isSeen },
-            hasPush: !(endpoints[identity] ?? []).isEmpty, isRetired: retired.contains(identity)
+            hasPush: isReachable(identity), isRetired: retired.contains(identity)
         )
     }
 
-    func identity(of person: PersonID) -> IdentityID? { persons[person] }
+    /// A device that is somebody else's is not found by its own id.
+    func identity(of person: PersonID) -> IdentityID? {
+        persons[person].flatMap { devices[$0] == nil ? $0 : nil }
+    }
+
+    func isReachable(_ identity: IdentityID) -> Bool { !(endpoints[identity] ?? [:]).isEmpty }
 
     // MARK: Changes
 
@@ -56,10 +62,14 @@ struct Archive {
         case .linked(let device, let person):
             devices[device.identity] = (person, device)
             for other in blocked[device.identity] ?? [] where other != person { block(other, by: person) }
-        case .unlinked(let device): devices[device] = nil
+            endpoints[person, default: [:]].merge(endpoints.removeValue(forKey: device.identity) ?? [:]) { $1 }
+        case .unlinked(let device):
+            devices[device] = nil
+            forgetEndpoints(of: device)
         case .retired(let device):
             devices[device] = nil
             retired.insert(device)
+            forgetEndpoints(of: device)
         case .deleted(let identity): delete(identity)
         case .keptInTouch(let one, let other, let names, _):
             add(Contact(identity: other, name: names.last ?? ""), to: one)
@@ -97,6 +107,10 @@ struct Archive {
         contacts[owner, default: []].append(contact)
     }
 
+    private mutating func forgetEndpoints(of device: IdentityID) {
+        for person in endpoints.keys { endpoints[person] = endpoints[person]?.filter { $0.value != device } }
+    }
+
     private mutating func delete(_ identity: IdentityID) {
         for (device, entry) in devices where entry.person == identity {
             devices[device] = nil
@@ -106,6 +120,11 @@ struct Archive {
         persons = persons.filter { $0.value != identity }
         (profiles[identity], contacts[identity], blocked[identity]) = (nil, nil, nil)
         (logs[identity], endpoints[identity]) = (nil, nil)
+        for owner in logs.keys {
+            for index in (logs[owner] ?? []).indices where logs[owner]?[index].other == identity {
+                logs[owner]?[index].otherName = ""
+            }
+        }
         for owner in contacts.keys { contacts[owner]?.removeAll { $0.identity == identity } }
         openCalls = openCalls.filter { $0.value.caller != identity && $0.value.callee != identity }
     }
@@ -115,15 +134,16 @@ struct Archive {
     mutating func answer(_ question: Question) -> Finding {
         switch question.inquiry {
         case .person(let person, _):
-            return .person(persons[person].map { FoundRecord(identity: $0, record: record(of: $0)) })
+            return .person(self.identity(of: person).map { FoundRecord(identity: $0, record: record(of: $0)) })
         case .callLog(let page): return logPage(page, of: question.identity)
         case .register(let registration):
             if refusesPush { return .refused(WireError(.pushNotAllowed, "This push service is not on the list.")) }
-            endpoints[question.identity, default: []].insert(registration.endpoint)
+            endpoints[question.identity, default: [:]][registration.endpoint] = question.device
             return .push(isReachable: true)
         case .unregister(let endpoint):
-            endpoints[question.identity]?.remove(endpoint.endpoint)
-            return .push(isReachable: !(endpoints[question.identity] ?? []).isEmpty)
+            endpoints[question.identity]?[endpoint.endpoint] = nil
+            return .push(isReachable: isReachable(question.identity))
+        case .wakeable: return .push(isReachable: isReachable(question.identity))
         }
     }
 

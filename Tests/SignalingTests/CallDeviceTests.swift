@@ -4,17 +4,8 @@ import Testing
 import Wire
 
 /// Several devices of one person, several calls at once, and being woken.
-@Suite struct CallDeviceTests {
-    private let stage = Stage()
-    private let ada: Guest
-    private let bob: Guest
-    private let eve: Guest
-
-    init() {
-        ada = stage.present("Ada")
-        bob = stage.present("Bob")
-        eve = stage.present("Eve")
-    }
+@Suite struct CallDeviceTests: InCompany {
+    let company = Company()
 
     // MARK: Devices
 
@@ -212,6 +203,33 @@ import Wire
         #expect(ada.takeCallEnds() == [.unreachable])
         #expect(stage.noticesOf(bob).isEmpty)
         #expect(roulette.takeCallEnds() == [], "it never appeared")
+    }
+
+    @Test func aDeviceThatIsLinkedBringsAlongThatItCanBeWoken() throws {
+        let phone = stage.present("Phone", push: true)
+        let roulette = stage.arrive(bob.person)
+        phone.useLink(try #require(bob.linkCode()))
+        bob.leave()
+        #expect(ada.call(stage.person(bob))?.type == "call.placed")
+        #expect(ada.takeCallEnds().isEmpty)
+        #expect(stage.noticesOf(bob) == [.incoming])
+        #expect(roulette.takeCalls().isEmpty, "it never appeared")
+    }
+
+    @Test(arguments: [true, false]) func aDeviceThatIsUnlinkedIsNotWokenAnyMore(another: Bool) throws {
+        let phone = stage.arrive()
+        let roulette = stage.arrive(bob.person)
+        phone.useLink(try #require(bob.linkCode()))
+        phone.arrive()
+        stage.register(phone)
+        if another { stage.register(bob) }
+        let device = stage.project.personID(of: phone.identity)
+        #expect(bob.ask(.presence(.unlink(OfDevice(device: device))))?.type == "ok")
+        bob.leave()
+        #expect(ada.call(stage.person(bob))?.type == "call.placed")
+        #expect(ada.takeCallEnds() == (another ? [] : [.unreachable]))
+        #expect(stage.noticesOf(bob) == (another ? [.incoming] : []))
+        #expect(roulette.takeCalls().isEmpty)
     }
 
     @Test func whatWasTakenBackIsTakenBackFromSleepingDevices() throws {

@@ -4,17 +4,8 @@ import Testing
 import Wire
 
 /// Wrong states, other people's calls, storms, and people who must not meet.
-@Suite struct CallHostileTests {
-    private let stage = Stage()
-    private let ada: Guest
-    private let bob: Guest
-    private let eve: Guest
-
-    init() {
-        ada = stage.present("Ada")
-        bob = stage.present("Bob")
-        eve = stage.present("Eve")
-    }
+@Suite struct CallHostileTests: InCompany {
+    let company = Company()
 
     // MARK: Whom one may call
 
@@ -76,13 +67,48 @@ import Wire
         #expect(bob.takeCallEnds() == [.unreachable])
     }
 
-    @Test func whoIsDeletedEndsItsCalls() throws {
+    @Test(arguments: [true, false]) func whoIsDeletedEndsItsCalls(isHere: Bool) throws {
         _ = try stage.talk(ada, bob)
+        _ = try stage.ring(eve, ada)
+        if !isHere { bob.drop() }
         ada.ask(.presence(.delete))
-        #expect(bob.takeCallEnds() == [.hungUp])
+        if isHere { #expect(bob.takeCallEnds() == [.hungUp]) }
+        #expect(eve.takeCallEnds() == [.declined])
+        for guest in [bob, eve] {
+            #expect(stage.logged(guest).map(\.otherName) == [""], "the call is theirs, the name is not")
+        }
+        bob.arrive()
+        bob.appear()
+        let again = bob.takeCalls().compactMap(\.ended)
+        #expect(again.map(\.person.name) == (isHere ? [] : [""]))
+        bob.take()
         #expect(stage.hub.callCount == 0)
+        #expect(stage.archive.openCalls.isEmpty)
         #expect(stage.logged(ada).isEmpty, "nothing is held of her any more")
         #expect(bob.call(stage.person(ada))?.errorCode == .notFound)
+    }
+
+    // MARK: Promises
+
+    @Test func whoEndsACallIsAnsweredWhenItIsStoredThatItIsOver() throws {
+        let endings: [() throws -> (Guest, CallVerb)] = [
+            { (bob, .decline(OfCall(call: try stage.ring(ada, bob)))) },
+            { (ada, .cancel(OfCall(call: try stage.ring(ada, bob)))) },
+            { (bob, .end(OfCall(call: try stage.ring(ada, bob)))) },
+            { (ada, .end(OfCall(call: try stage.talk(ada, bob).call))) },
+        ]
+        for ending in endings {
+            let (guest, verb) = try ending()
+            guest.say(.call(verb))
+            let stored = try #require(
+                stage.effects.firstIndex { if case .persist(.callOver) = $0 { true } else { false } })
+            let sent = try #require(
+                stage.effects.firstIndex { if case .transmit = $0 { true } else { false } })
+            #expect(stored < sent, "\(verb)")
+            #expect(guest.takeTypes().filter { $0 == "ok" || $0 == "call.ended" } == ["ok", "call.ended"])
+            // So that none of them counts as one in vain too many.
+            stage.pass(.seconds(700))
+        }
     }
 
     // MARK: Calls of others

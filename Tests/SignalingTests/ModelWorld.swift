@@ -35,10 +35,7 @@ final class ModelWorld {
         // Random people complain far more than real ones, and what limits them is not what is looked at here.
         rules.reports = .init(perSecond: 1, burst: 1000)
         adjust(&rules)
-        guard let project = Project(apiKey: Stage.apiKey, secret: Stage.secret) else {
-            fatalError("the project is valid")
-        }
-        (self.seed, self.rules, self.slack, self.project) = (seed, rules, slack, project)
+        (self.seed, self.rules, self.slack, project) = (seed, rules, slack, Stage.project)
         random = SeededGenerator(seed: seed)
         hub = Hub(surroundings: Surroundings(rules: rules, project: project), generator: SeededGenerator(seed: ~seed))
         model = Model(rules: rules)

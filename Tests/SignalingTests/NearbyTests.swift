@@ -152,6 +152,24 @@ import Wire
         #expect(ada.watch(limit: 3)?.people.count == 3)
     }
 
+    @Test func pagesAreLimitedByPersonAndTheOneThereIsGoesOn() {
+        let ada = stage.nearby("Ada")
+        let tab = stage.arrive(ada.identity)
+        tab.appear()
+        for _ in 0..<30 { #expect(ada.watch() != nil) }
+        guard case .error(let refusal)? = tab.ask(.nearby(.watch(Watch(unit: .miles, radius: 5)))) else {
+            Issue.record("another device asks on")
+            return
+        }
+        #expect(refusal.error.code == .rateLimited)
+        #expect(refusal.error.retryAfter == .seconds(2))
+        _ = stage.nearby("Ben")
+        stage.pass(.seconds(1))
+        #expect(ada.takeChanges().map { $0.people.map(\.name) } == [["Ben"]])
+        stage.pass(.seconds(1))
+        #expect(tab.watch()?.names == ["Ben"])
+    }
+
     @Test(arguments: ["", "x", "00000", "90000000000000000", "0000000000000000\u{0}", "../../etc/passwd"])
     func whatIsNoCursorIsRefused(cursor: String) {
         let ada = stage.nearby("Ada")

@@ -4,19 +4,8 @@ import Testing
 import Wire
 
 /// What subscribers would like of a picture, and which of its layers a publisher is told to send.
-@Suite struct PreferenceTests {
-    private let stage = Stage { $0.routesMedia = true }
-    private let session: SessionID
-    private let ada: Guest
-    private let bob: Guest
-    private let mids = MediaMids(audio: "0", video: "1")
-
-    init() {
-        session = stage.room(.routed)
-        (ada, bob) = (stage.arrive(), stage.arrive())
-        for guest in [ada, bob] { guest.enter(session, on: stage) }
-        ada.take()
-    }
+@Suite struct PreferenceTests: InRoutedRoom {
+    let room = RoutedRoom()
 
     private func subscribe(_ stream: StreamID, preferring preference: VideoPreference) -> ServerMessage? {
         bob.ask(.subscribe(Subscribe(session: session, stream: stream, mids: mids, preference: preference)))

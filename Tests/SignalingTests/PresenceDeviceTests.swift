@@ -1,4 +1,5 @@
-import Signaling
+@testable import Signaling
+import TestSupport
 import Testing
 import Wire
 
@@ -56,7 +57,7 @@ import Wire
         for guest in [ada, phone, eve] { guest.appear() }
         phone.block(person: stage.person(eve))
         phone.useLink(try #require(ada.linkCode()))
-        #expect(eve.find(stage.person(ada))?.errorCode == .notFound)
+        #expect(eve.find(stage.person(ada))?.found?.online == false)
         #expect(ada.blockedPeople?.map(\.id) == [stage.blocked(eve, by: ada)])
         stage.restart()
         ada.arrive()
@@ -143,6 +144,41 @@ import Wire
         #expect(refusal.error.code == .rateLimited)
         #expect(refusal.error.retryAfter == .seconds(6))
         #expect(stage.arrive(address: "203.0.113.8").useLink(code)?.presence != nil)
+    }
+
+    @Test func codesAreLimitedByPerson() throws {
+        let (ada, phone) = try linked()
+        // One was spent on the phone.
+        for number in 0..<9 { #expect((number % 2 == 0 ? ada : phone).linkCode() != nil) }
+        guard case .error(let refusal)? = phone.ask(.presence(.link)) else {
+            Issue.record("an eleventh code is made")
+            return
+        }
+        #expect(refusal.error.code == .rateLimited)
+        #expect(refusal.error.retryAfter == .seconds(6))
+        #expect(ada.linkCode() == nil)
+        let ben = stage.present("Ben")
+        #expect(ben.linkCode() != nil, "others may")
+        stage.pass(.seconds(6))
+        #expect(ada.linkCode() != nil)
+    }
+
+    @Test func codesThatAreVoidTakeNobodysPlace() {
+        var (links, random) = (Links(), SeededGenerator(seed: 1))
+        let surroundings = Surroundings(rules: stage.rules, project: stage.project)
+        let client = ConnectionID(high: 0, low: 1)
+        func make(_ owner: IdentityID) -> [Effect] {
+            var effects: [Effect] = []
+            links.handle(
+                .make(owner, client, re: 1), now: stage.now, in: surroundings, using: &random, into: &effects)
+            return effects
+        }
+        let (ada, ben) = (stage.identity(), stage.identity())
+        for _ in 0..<100_000 { _ = make(ada) }
+        guard case .letter(.client(_, .deliver(.presence(.linkCode))))? = make(ben).first else {
+            Issue.record("there is no code left for Ben")
+            return
+        }
     }
 
     @Test func whoCannotBeLinkedIsToldWhy() throws {
@@ -239,6 +275,43 @@ import Wire
         }
         #expect(ada.person != person)
         #expect(ada.devices?.count == 1)
+    }
+
+    // MARK: What storage said of before
+
+    @Test(arguments: [true, false]) func whatStorageFoundBeforeADeletionIsNobody(isGone: Bool) throws {
+        let (ada, ben) = (stage.present("Ada"), stage.present("Ben"))
+        let id = stage.person(ada)
+        stage.isStorageSlow = true
+        ben.say(.presence(.find(OfPerson(person: id))))
+        ben.say(.call(.start(StartCall(person: id, video: true))))
+        if isGone { ada.ask(.presence(.delete)) } else { ada.take() }
+        stage.hearStorage()
+        let codes = ben.take().compactMap(\.errorCode)
+        #expect(codes == (isGone ? [.notFound, .notFound] : []))
+        #expect(ben.openRequests == 0)
+        #expect(stage.hub.personCount == (isGone ? 1 : 2))
+        #expect(stage.hub.callCount == (isGone ? 0 : 1))
+        #expect(ben.find(id)?.found?.online == (isGone ? nil : true), "nor is the next question confused")
+    }
+
+    @Test func whatStorageFoundOfADeviceBeforeItWasLinkedIsNobody() throws {
+        let (ada, phone, ben) = (stage.present("Ada"), stage.present("Phone"), stage.present("Ben"))
+        let id = stage.project.personID(of: phone.identity)
+        stage.isStorageSlow = true
+        ben.say(.presence(.find(OfPerson(person: id))))
+        phone.useLink(try #require(ada.linkCode()))
+        stage.hearStorage()
+        #expect(ben.take().compactMap(\.errorCode) == [.notFound])
+        #expect(ben.find(id)?.errorCode == .notFound)
+        phone.arrive()
+        phone.appear()
+        #expect(ben.find(id)?.errorCode == .notFound)
+        #expect(ben.call(id)?.errorCode == .notFound)
+        ada.ask(.presence(.unlink(OfDevice(device: id))))
+        phone.arrive()
+        #expect(phone.appear()?.own?.person == id)
+        #expect(ben.find(id)?.found?.online == true, "it is itself again")
     }
 
     @Test func whoIsDeletedLeavesNothingBehindInMemory() {

@@ -4,19 +4,8 @@ import Testing
 import Wire
 
 /// Sessions whose media the server routes: what the media plane is told, and what the members are.
-@Suite struct RoutedTests {
-    private let stage = Stage { $0.routesMedia = true }
-    private let session: SessionID
-    private let ada: Guest
-    private let bob: Guest
-    private let mids = MediaMids(audio: "0", video: "1")
-
-    init() {
-        session = stage.room(.routed)
-        (ada, bob) = (stage.arrive(), stage.arrive())
-        for guest in [ada, bob] { guest.enter(session, on: stage) }
-        ada.take()
-    }
+@Suite struct RoutedTests: InRoutedRoom {
+    let room = RoutedRoom()
 
     private func published(_ stream: StreamID, _ mids: MediaMids, audio: Bool = true, video: Bool = true)
         -> MediaCommand

@@ -68,12 +68,9 @@ final class SimulatedNetwork {
     var isTalkative = true
 
     init(seed: UInt64, weather: Weather, clients count: Int, replay: Link.Bounds) {
-        guard let project = Project(apiKey: Stage.apiKey, secret: Stage.secret) else {
-            fatalError("the project is valid")
-        }
         var rules = Rules()
         rules.replay = replay
-        (self.seed, self.weather, self.project) = (seed, weather, project)
+        (self.seed, self.weather, project) = (seed, weather, Stage.project)
         random = SeededGenerator(seed: seed)
         session = project.makeSessionID(mediaMode: .relayed, now: now, using: &random)
         hub = Hub(surroundings: Surroundings(rules: rules, project: project), generator: SeededGenerator(seed: ~seed))

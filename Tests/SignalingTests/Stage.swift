@@ -36,14 +36,14 @@ final class Stage {
     private var guests: [SocketID: Guest] = [:]
     private var originals: [SocketID: Original] = [:]
     private var lastSocket: UInt64 = 0
+    /// Storage has read what it was asked for, and is not heard before `hearStorage`.
+    var isStorageSlow = false
+    private var unheard: [(Question, Finding)] = []
 
     init(seed: UInt64 = 1, ice: ICEProvision = ICEProvision(), _ adjust: (inout Rules) -> Void = { _ in }) {
         var rules = Rules()
         adjust(&rules)
-        guard let project = Project(apiKey: Self.apiKey, secret: Self.secret) else {
-            fatalError("the project is valid")
-        }
-        (self.project, self.rules) = (project, rules)
+        (project, self.rules) = (Self.project, rules)
         generator = SeededGenerator(seed: seed)
         hub = Hub(
             surroundings: Surroundings(rules: rules, project: project, ice: ice, version: "test"),
@@ -107,9 +107,22 @@ final class Stage {
             carryOutMore(hub.handle(.closed(socket, leaving: code.isLeaving), now: now))
         }
         for question in questions {
-            carryOutMore(hub.handle(.answered(question, archive.answer(question)), now: now))
+            let finding = archive.answer(question)
+            if isStorageSlow {
+                unheard.append((question, finding))
+            } else {
+                carryOutMore(hub.handle(.answered(question, finding), now: now))
+            }
         }
         for guest in Set(guests.values) where guest.owesAcknowledgement { guest.acknowledge() }
+    }
+
+    /// What storage found while it was slow.
+    func hearStorage() {
+        isStorageSlow = false
+        let findings = unheard
+        unheard = []
+        for (question, finding) in findings { handle(.answered(question, finding)) }
     }
 
     private func note(_ command: MediaCommand) {

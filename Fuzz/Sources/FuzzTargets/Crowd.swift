@@ -212,7 +212,7 @@ struct Crowd {
             return .person(known.map { FoundRecord(identity: $0, record: PersonRecord(profile: Profile())) })
         case .callLog: return .callLog([], next: nil)
         case .register: return .push(isReachable: true)
-        case .unregister: return .push(isReachable: false)
+        case .unregister, .wakeable: return .push(isReachable: false)
         }
     }
 

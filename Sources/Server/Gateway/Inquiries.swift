@@ -41,6 +41,8 @@ struct Inquiries: Sendable {
             // A device token is kept in lower case; an address is kept as it is.
             let kept = endpoint.endpoint.contains(":") ? endpoint.endpoint : endpoint.endpoint.lowercased()
             return .push(isReachable: try await storage.removePushEndpoint(kept, of: question.identity))
+        case .wakeable:
+            return .push(isReachable: try await !storage.pushEndpoints(of: question.identity).isEmpty)
         }
     }
 }

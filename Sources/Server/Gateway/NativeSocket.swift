@@ -149,7 +149,7 @@ final class NativeSocket: GatewayConnection, RunnerSocket, WebSocketUser {
         let asked = gateway.runner.identityChanges.number
         Task {
             do {
-                let found = try await storage.visitor(guest.device, at: now)
+                let found = try await storage.visitor(guest.device, isVouched: guest.hello.token != nil, at: now)
                 eventLoop.execute { socket.value.lookedUp(guest, found, asked: asked) }
             } catch {
                 logger.error("A person could not be loaded", metadata: ["error": "\(error)"])
@@ -164,8 +164,6 @@ final class NativeSocket: GatewayConnection, RunnerSocket, WebSocketUser {
         let concerned = [guest.device] + (found.map { [$0.identity] } ?? [])
         if gateway.runner.identityChanges.concern(concerned, since: asked) { return lookUp(guest) }
         guard let found else {
-            // A program vouches for its users, also for those who had everything of theirs deleted.
-            if guest.hello.token != nil { return admit(guest, PersonRecord(), asked: asked) }
             var generator = SystemRandomNumberGenerator()
             return admit(gateway.reception.newcomer(guest.hello, using: &generator), PersonRecord())
         }

@@ -19,6 +19,21 @@ public enum DeviceOwner: Hashable, Sendable {
     }
 }
 
+extension Storage {
+    /// Who comes in, and what is known of them.
+    ///
+    /// - Parameter isVouched: a program's token proves who it is. It does so also for those who had everything of theirs
+    ///   deleted: these begin anew once, and not with every hello, with what was kept of them since.
+    /// - Returns: `nil` when the secret proves nobody any more.
+    func visitor(_ device: IdentityID, isVouched: Bool, at now: Timestamp) async throws -> FoundRecord? {
+        if let found = try await visitor(device, at: now) { return found }
+        guard isVouched else { return nil }
+        var record = try await person(device, at: now)
+        record.isRetired = false
+        return FoundRecord(identity: device, record: record)
+    }
+}
+
 /// One page of a call log.
 public struct CallPage: Hashable, Sendable {
     /// Newest first.

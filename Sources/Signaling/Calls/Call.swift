@@ -253,15 +253,16 @@ struct Call: Equatable, Sendable {
         _ identity: IdentityID, _ leaving: CallLeaving, now: Timestamp, into effects: inout [Effect]
     ) {
         guard let place = place(of: identity) else { return }
+        if leaving == .deleted { self[place].party.name = "" }
         let isCaller = place == .outgoing
         switch (state, leaving) {
         case (.new, _), (.over, _): return
         case (.asking, _), (.ringing, _):
             let outcome: CallOutcome = isCaller ? .cancelled : .declined
             end(outcome, outcome, now: now, into: &effects)
-        case (.joining, .willingly), (.active, .willingly):
-            end(isCaller ? .ended : .hungUp, isCaller ? .hungUp : .ended, now: now, into: &effects)
         case (.joining, .lost), (.active, .lost): end(.connectionLost, .connectionLost, now: now, into: &effects)
+        case (.joining, _), (.active, _):
+            end(isCaller ? .ended : .hungUp, isCaller ? .hungUp : .ended, now: now, into: &effects)
         }
     }
 

@@ -65,6 +65,8 @@ public enum CallLeaving: Equatable, Sendable {
     case willingly
     /// Its device did not come back.
     case lost
+    /// Hung up by being deleted: from now on the call knows no name of it, and so the other's log does not either.
+    case deleted
 }
 
 /// What reaches a person about calls.

@@ -132,6 +132,9 @@ public struct Person: Equatable, Sendable {
     private var emptySince: Timestamp?
     private var idleTime: Duration
     var reports: Budget?
+    /// What is left of the codes to link devices by, and of the pages of people nearby.
+    var linkCodes: Budget?
+    var nearbyPages: Budget?
 
     init(id: IdentityID, record: PersonRecord, in surroundings: Surroundings) {
         self.id = id
@@ -156,6 +159,12 @@ public struct Person: Equatable, Sendable {
 
     /// Whoever talked to this person may say later that it wants to keep in touch.
     private var rememberedFor: Duration { meetings.isEmpty ? idleTime : max(idleTime, Meetings.period) }
+
+    /// Remembered without being here, for nothing that goes on.
+    var isAbsent: Bool { emptySince != nil }
+
+    /// So many are remembered that there is no room for this one.
+    mutating func forgetAbsence() { emptySince = nil }
 
     /// Somebody asked for this person, who is not here: worth remembering for a while.
     mutating func wasLookedUp(now: Timestamp) {

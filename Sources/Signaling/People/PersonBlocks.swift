@@ -11,7 +11,6 @@ extension Person {
         _ surroundings: Surroundings, into effects: inout [Effect]
     ) {
         switch verb {
-        // Neither sees the other.
         case .find where blockedSet.contains(other): notFound(re, client, into: &effects)
         case .find: effects.tell(.person(other, .presence(.sought(by: id, client, re: re))))
         case .block where other == id:
@@ -26,8 +25,9 @@ extension Person {
 
     /// To the client of somebody who asks who this is.
     func tell(_ other: IdentityID, _ client: ConnectionID, _ re: UInt64, into effects: inout [Effect]) {
-        guard !blockedSet.contains(other) else { return notFound(re, client, into: &effects) }
-        let info = PersonInfo(id: publicID, name: shownName, online: isSeenOnline)
+        // Somebody blocked is told what he would be told of somebody who is not there, here and when he calls.
+        let isOnline = isSeenOnline && !blockedSet.contains(other)
+        let info = PersonInfo(id: publicID, name: shownName, online: isOnline)
         effects.send(.presence(.person(FoundPerson(re: re, person: info))), to: client)
     }
 

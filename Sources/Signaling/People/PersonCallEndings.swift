@@ -18,6 +18,10 @@ extension Person {
         let isHeard = part?.ending != nil || listeners.contains { isLive($0.client) }
         record.isSeen = isHeard && record.outcome != .missed
         if record.outcome != .merged { keep(record, into: &effects) }
+        if let client = part?.ending, let re = part?.endingRequest {
+            // Not before it is stored that the call is over.
+            effects.send(.ok(Answer(re: re)), to: client)
+        }
         let other = surroundings.project.personID(of: record.other)
         for listener in listeners {
             let ended = CallEnded(record, as: listener.outcome, into: end.into, other)
@@ -136,13 +140,15 @@ extension Person {
     }
 
     /// This person is deleted or banned.
-    mutating func endAllCalls(into effects: inout [Effect]) {
-        for part in calls.parts { endCall(part, into: &effects) }
+    func endAllCalls(_ leaving: CallLeaving = .willingly, into effects: inout [Effect]) {
+        for part in calls.parts { endCall(part, leaving, into: &effects) }
     }
 
-    private func endCall(_ part: PersonCalls.Part, into effects: inout [Effect]) {
+    private func endCall(
+        _ part: PersonCalls.Part, _ leaving: CallLeaving = .willingly, into effects: inout [Effect]
+    ) {
         guard part.ending == nil else { return }
-        effects.tell(.call(part.id, .leave(id, .willingly)))
+        effects.tell(.call(part.id, .leave(id, leaving)))
     }
 }
 

@@ -137,12 +137,16 @@ extension Person {
     mutating func end(
         _ part: PersonCalls.Part, by client: ConnectionID, re: UInt64, into effects: inout [Effect]
     ) {
-        effects.send(.ok(Answer(re: re)), to: client)
-        if part.ending == nil { leave(part.id, by: client, into: &effects) }
+        guard part.ending == nil else { return wrongCallState(re, client, "This call is ending.", into: &effects) }
+        leave(part.id, by: client, re: re, into: &effects)
     }
 
-    private mutating func leave(_ call: CallID, by client: ConnectionID, into effects: inout [Effect]) {
+    /// - Parameter re: the request that is answered when the call is over.
+    private mutating func leave(
+        _ call: CallID, by client: ConnectionID, re: UInt64? = nil, into effects: inout [Effect]
+    ) {
         calls[call]?.ending = client
+        calls[call]?.endingRequest = re
         effects.tell(.call(call, .leave(id, .willingly)))
     }
 

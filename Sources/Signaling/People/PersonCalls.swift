@@ -32,6 +32,8 @@ struct PersonCalls: Equatable, Sendable {
         var state: State
         /// The device that said the word by which it ends; nothing else is done with it any more.
         var ending: ConnectionID?
+        /// Its request, which is answered when the call is over.
+        var endingRequest: UInt64?
         var acceptedAt: Timestamp?
         /// Whether sleeping devices were told that it rings.
         var wasPushed = false
@@ -304,30 +306,41 @@ extension Person {
 
     private mutating func answer(to offer: CallOffer, now: Timestamp, _ rules: Rules) -> CallAnswer {
         let caller = offer.other.identity
-        // Somebody blocked learns what he would learn of somebody who is not there.
-        guard !blockedSet.contains(caller), banError(now: now) == nil else {
-            var party = counterpart
-            party.isOnline = false
-            return .refused(party, .unreachable, isMissed: false)
-        }
+        guard !blockedSet.contains(caller), banError(now: now) == nil else { return absentAnswer(to: caller) }
         for part in calls.parts where part.direction == .outgoing && part.offer.other.identity == caller {
             if case .placed = part.state, part.ending == nil { return .mutual(counterpart, with: part.id) }
         }
-        switch profile.ringable {
-        case .contacts where !contacts.contains { $0.identity == caller }: return .notAllowed
-        case .nobody: return .notAllowed
-        case .everyone, .contacts: break
-        }
+        guard isRingable(by: caller) else { return .notAllowed }
         var budget = calls.rung ?? Budget(rules.ringsReceived, now: now)
         let isStorm = budget.take(rules.ringsReceived, now: now) != nil
         calls.rung = budget
-        // A storm must not fill the log either.
+        // Before whether it is busy, so that somebody who is not there answers as to whom it has blocked. A storm must not
+        // fill the log either.
+        guard hasPush || !presentDevices.isEmpty else {
+            return .refused(counterpart, .unreachable, isMissed: !isStorm)
+        }
         if isStorm { return .refused(counterpart, .busy, isMissed: false) }
         if profile.doNotDisturb || calls.parts.count + (calls.asking == nil ? 0 : 1) >= PersonCalls.most {
             return .refused(counterpart, .busy, isMissed: true)
         }
-        guard hasPush || !presentDevices.isEmpty else { return .refused(counterpart, .unreachable, isMissed: true) }
         return .ready(counterpart)
+    }
+
+    /// What somebody blocked is told, whatever this person is doing: the answer of one with these settings who is not
+    /// there. It neither counts as a ring nor leaves anything in the log.
+    private func absentAnswer(to caller: IdentityID) -> CallAnswer {
+        guard isRingable(by: caller) else { return .notAllowed }
+        var party = counterpart
+        party.isOnline = false
+        return .refused(party, .unreachable, isMissed: false)
+    }
+
+    private func isRingable(by caller: IdentityID) -> Bool {
+        switch profile.ringable {
+        case .everyone: true
+        case .contacts: contacts.contains { $0.identity == caller }
+        case .nobody: false
+        }
     }
 
     private mutating func ring(_ call: CallID, now: Timestamp, into effects: inout [Effect]) {

@@ -12,6 +12,15 @@ extension Person {
             return effects.fail(error, re: re, to: client)
         }
         guard deviceCount < rules.devicesPerPerson else { return tooManyDevices(re, client, rules, into: &effects) }
+        var budget = linkCodes ?? Budget(rules.linkCodes, now: now)
+        let wait = budget.take(rules.linkCodes, now: now)
+        linkCodes = budget
+        if let wait {
+            let error = WireError(
+                .rateLimited, "Too many codes; type the one you have, or wait \(wait.inWords).", retryable: true,
+                retryAfter: wait)
+            return effects.fail(error, re: re, to: client)
+        }
         // Whoever shows a code and closes the page must still be here when it is typed elsewhere.
         codeUntil = now + rules.linkCodeLifetime
         effects.tell(.links(.make(id, client, re: re)))
@@ -72,7 +81,9 @@ extension Person {
     mutating func becameDevice(of person: IdentityID, into effects: inout [Effect]) {
         effects.tell(.links(.withdraw(id)))
         codeUntil = nil
-        effects.tell(.person(person, .presence(.blocks(blocked))))
+        // Storage has both already, with the link.
+        effects.tell(.person(person, .presence(.inherited(blocked: blocked, hasPush: hasPush))))
+        hasPush = false
         sendAway(devices.keys.sorted(), "This device is linked now; say hello again.", into: &effects)
     }
 
@@ -116,6 +127,10 @@ extension Person {
         // It may have asked for it.
         effects.tell(.links(.withdraw(id)))
         codeUntil = nil
+        if hasPush {
+            // It may have been the only one that could be woken.
+            effects.append(.inquire(Question(identity: id, client: client, re: re, .wakeable)))
+        }
         effects.send(.ok(Answer(re: re)), to: client)
         let clients = devices.filter { $0.value.identity == identity }.keys.sorted()
         for client in clients { effects.send(.presence(.unlinked), to: client) }
@@ -129,7 +144,7 @@ extension Person {
         _ client: ConnectionID, _ re: UInt64, now: Timestamp, _ rules: Rules, into effects: inout [Effect]
     ) {
         effects.tell(.links(.withdraw(id)))
-        endAllCalls(into: &effects)
+        endAllCalls(.deleted, into: &effects)
         stopSearching(.partnerLeft, now: now, rules, into: &effects)
         loseAllContacts(into: &effects)
         effects.append(.persist(.deleted(id)))

@@ -25,7 +25,6 @@ extension Person {
         }
     }
 
-    /// The same for somebody unknown and for somebody who blocked the one who asks.
     func notFound(_ re: UInt64, _ client: ConnectionID, into effects: inout [Effect]) {
         effects.fail(WireError(.notFound, "Nobody is known by this id; check the link."), re: re, to: client)
     }

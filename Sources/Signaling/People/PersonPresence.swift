@@ -6,8 +6,8 @@ public enum PersonPresenceEvent: Equatable, Sendable {
     case linked(LinkedDevice, ConnectionID, re: UInt64)
     /// To the device's own person: it is another's now.
     case becameDevice(of: IdentityID)
-    /// From a device that was linked: these are not to see its person either.
-    case blocks([IdentityID])
+    /// From a device that was linked: these are not to see its person either, and whether it can be woken.
+    case inherited(blocked: [IdentityID], hasPush: Bool)
     /// Whether a device can be woken has changed.
     case pushChanged(isReachable: Bool)
     /// Somebody who has the public id asks who this is.
@@ -46,8 +46,8 @@ extension Person {
         case .linked(let device, let client, let re):
             linked(device, client, re, now: now, surroundings.rules, into: &effects)
         case .becameDevice(let person): becameDevice(of: person, into: &effects)
-        case .blocks(let others):
-            // Storage has them already, with the link.
+        case .inherited(let others, let deviceHasPush):
+            if deviceHasPush { hasPush = true }
             for other in others where other != id && shut(out: other, surroundings.rules, into: &effects) {
                 dropBlocked(other, now: now, into: &effects)
             }

@@ -13,7 +13,7 @@ extension Person {
             cell = nil
             effects.send(.ok(Answer(re: re)), to: client)
             if hadPosition { tellOtherDevices(than: client, into: &effects) }
-        case .watch(let watch): self.watch(watch, client, re, into: &effects)
+        case .watch(let watch): self.watch(watch, client, re, now: now, surroundings.rules, into: &effects)
         case .unwatch:
             if devices[client]?.isWatching ?? false { effects.tell(.directory(.unwatch(client))) }
             devices[client]?.isWatching = false
@@ -47,12 +47,22 @@ extension Person {
     }
 
     private mutating func watch(
-        _ watch: Watch, _ client: ConnectionID, _ re: UInt64, into effects: inout [Effect]
+        _ watch: Watch, _ client: ConnectionID, _ re: UInt64, now: Timestamp, _ rules: Rules,
+        into effects: inout [Effect]
     ) {
         guard isPresent(client, re, into: &effects) else { return }
         guard let cell else {
             let error = WireError(
                 .positionUnknown, "Say nearby.move first: without a position nobody is near or far.", retryable: true)
+            return effects.fail(error, re: re, to: client)
+        }
+        var budget = nearbyPages ?? Budget(rules.nearbyPages, now: now)
+        let wait = budget.take(rules.nearbyPages, now: now)
+        nearbyPages = budget
+        if let wait {
+            let error = WireError(
+                .rateLimited, "Too many pages; the one you have is kept up to date. Wait \(wait.inWords).",
+                retryable: true, retryAfter: wait)
             return effects.fail(error, re: re, to: client)
         }
         devices[client]?.isWatching = true

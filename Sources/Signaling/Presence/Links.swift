@@ -27,7 +27,7 @@ struct Links: Sendable {
 
     private var codes: [LinkText: Code] = [:]
     private var byOwner: [IdentityID: LinkText] = [:]
-    /// In the order in which they expire; those used meanwhile stand here too.
+    /// In the order in which they expire; some that were used meanwhile stand here too.
     private var expiring: Deque<(code: LinkText, expires: Timestamp)> = []
     private var guesses: [String: Budget] = [:]
     private var othersGuesses: Budget?
@@ -68,8 +68,7 @@ struct Links: Sendable {
         using generator: inout some RandomNumberGenerator, into effects: inout [Effect]
     ) {
         withdraw(owner)
-        // Those used or replaced before their time stand in the line as well, and are bounded with it.
-        guard expiring.count < Self.mostCodes else {
+        guard codes.count < Self.mostCodes else {
             let error = WireError(.rateLimited, "Too many devices are being linked; wait a minute.", retryable: true)
             return effects.fail(error, re: re, to: client)
         }
@@ -79,6 +78,10 @@ struct Links: Sendable {
         codes[text] = Code(owner: owner, expires: expires)
         byOwner[owner] = text
         expiring.append((text, expires))
+        // Those used or replaced before their time; each is looked at twice at most for everyone that was.
+        if expiring.count > 2 * codes.count + 64 {
+            expiring.removeAll { entry in codes[entry.code]?.expires != entry.expires }
+        }
         let code = LinkCode(re: re, code: text.shown, expiresIn: rules.linkCodeLifetime)
         effects.send(.presence(.linkCode(code)), to: client)
     }

@@ -15,9 +15,11 @@ public struct Project: Sendable {
             return nil
         }
         guard secret.utf8.count >= Self.shortestSecret else { return nil }
-        self.apiKey = apiKey
-        self.secret = SymmetricKey(data: Array(secret.utf8))
+        self.init(apiKey: apiKey, key: SymmetricKey(data: Array(secret.utf8)))
     }
+
+    /// For a key and a secret that are as they must be.
+    init(apiKey: String, key: SymmetricKey) { (self.apiKey, secret) = (apiKey, key) }
 
     /// Nobody can guess it, and it is safe in an address: base64url.
     public func randomText(bytes: Int, using generator: inout some RandomNumberGenerator) -> String {

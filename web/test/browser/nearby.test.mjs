@@ -141,7 +141,8 @@ test('blocked people see nothing of one, and cannot ring; unblocking takes it ba
   await b.evaluate(() => document.getElementById('question-yes').click());
   await b.waitForStatus(/blocked/i);
   await Promise.all([listsNot(a, 'Bob'), listsNot(b, 'Ann')]);
-  await findNobody(a, b.personId);
+  await find(a, b.personId);
+  await firstRow(a, 'found', { name: 'Bob', online: 'no' });
   await turnTo(b, 'settings');
   // The server tells no id by which a blocked person could be found, and so no name that was kept beside it.
   await b.waitFor('somebody to unblock', () => document.querySelector('#blocked button') !== null);
