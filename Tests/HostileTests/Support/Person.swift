@@ -65,6 +65,15 @@ final class Person: @unchecked Sendable {
         return seq
     }
 
+    /// The same with members as they are, whatever they are worth: JSON, and no more is known of it.
+    @discardableResult
+    func say(_ type: String, members: String) throws -> UInt64 {
+        seq += 1
+        let separator = members.isEmpty ? "" : ","
+        try line.send(text: #"{"type":"\#(type)","seq":\#(seq),"ack":\#(received)\#(separator)\#(members)}"#)
+        return seq
+    }
+
     // MARK: Hearing
 
     /// The next message for which `pick` returns something; the others are kept in `heard`.

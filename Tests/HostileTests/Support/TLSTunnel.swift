@@ -37,13 +37,28 @@ struct TLSTunnel: Sendable {
 
     var settings: [String: String] {
         [
-            "CONFAB_TLS_CERTIFICATE": directory + "/certificate.pem",
+            "CONFAB_TLS_CERTIFICATE": certificate,
             "CONFAB_TLS_PRIVATE_KEY": directory + "/key.pem",
         ]
     }
 
+    var certificate: String { directory + "/certificate.pem" }
+
+    /// One who speaks TLS at that port of this machine.
+    func answerer(port: Int) throws -> TLSAnswerer {
+        let (process, line) = try run([
+            "s_server", "-quiet", "-accept", "127.0.0.1:\(port)", "-cert", certificate, "-key", directory + "/key.pem",
+        ])
+        return TLSAnswerer(process, line)
+    }
+
     /// A connection to a port that speaks TLS: what goes in here comes out there. The process ends with the connection.
     func connect(port: Int) throws -> RawSocket {
+        try run(["s_client", "-quiet", "-connect", "127.0.0.1:\(port)"]).line
+    }
+
+    /// Runs the command with one end of a line for its input and output; the other is returned.
+    private func run(_ arguments: [String]) throws -> (process: Process, line: RawSocket) {
         var ends: [Int32] = [0, 0]
         guard socketpair(AF_UNIX, streamSocket, 0, &ends) == 0 else { throw SocketError("socketpair", errno) }
         // Inherited by a process started meanwhile, our own end would never be seen to close.
@@ -51,12 +66,12 @@ struct TLSTunnel: Sendable {
         let inner = FileHandle(fileDescriptor: ends[1], closeOnDealloc: true)
         let process = Process()
         process.executableURL = URL(fileURLWithPath: openssl)
-        process.arguments = ["s_client", "-quiet", "-connect", "127.0.0.1:\(port)"]
+        process.arguments = arguments
         process.standardInput = inner
         process.standardOutput = inner
         process.standardError = FileHandle.nullDevice
         try process.run()
         try inner.close()
-        return RawSocket(descriptor: ends[0])
+        return (process, RawSocket(descriptor: ends[0]))
     }
 }

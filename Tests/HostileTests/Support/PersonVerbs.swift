@@ -1,0 +1,167 @@
+import Foundation
+import Wire
+
+extension ServerMessage {
+    /// The number of the request that this answers.
+    fileprivate var re: UInt64? {
+        switch self {
+        case .ok(let answer): answer.re
+        case .error(let error): error.re
+        case .joined(let joined): joined.re
+        case .presence(.own(let own)): own.re
+        case .presence(.person(let found)): found.re
+        case .presence(.linkCode(let code)): code.re
+        case .presence(.linked(let linked)): linked.re
+        case .presence(.devices(let devices)): devices.re
+        case .presence(.blocked(let list)), .contact(.list(let list)): list.re
+        case .nearby(.list(let list)): list.re
+        case .call(.placed(let placed)): placed.re
+        case .call(.incoming(let incoming)): incoming.re
+        case .call(.accepted(let accepted)): accepted.re
+        case .call(.log(let log)): log.re
+        default: nil
+        }
+    }
+
+    /// As a table counts it: the message's name, or the error's code.
+    var verdict: String { if case .error(let message) = self { message.error.code.rawValue } else { type } }
+}
+
+/// What people nearby say, and how it was answered.
+extension Person {
+    /// Says it and waits for the answer, of whichever kind.
+    func ask(_ message: ClientMessage) throws -> ServerMessage { try hearReply(to: say(message)) }
+
+    func hearReply(to seq: UInt64) throws -> ServerMessage {
+        try hear("answer to \(seq)") { $0.re == seq ? $0 : nil }
+    }
+
+    /// The name of the answer, or the error's code.
+    func verdict(_ message: ClientMessage) throws -> String { try ask(message).verdict }
+
+    /// Somebody new who is present, or an identity or a user again.
+    static func present(
+        _ name: String, port: Int, visible: Bool = true, identity: String? = nil, token: String? = nil,
+        from source: String? = nil
+    ) throws -> (person: Person, id: PersonID) {
+        let person = try arrive(port: port, identity: identity, token: token, from: source)
+        return (person, try person.appear(Appearance(name: name, visible: visible)).person)
+    }
+
+    @discardableResult
+    func appear(_ appearance: Appearance = Appearance()) throws -> OwnPresence {
+        guard case .presence(.own(let own)) = try ask(.presence(.appear(appearance))) else {
+            throw TimedOut("not present: \(errors)")
+        }
+        return own
+    }
+
+    /// Members as they are, whatever they are worth, with the next number.
+    func verdict(_ type: String, members: String) throws -> String {
+        try hearReply(to: say(type, members: members)).verdict
+    }
+
+    // MARK: Nearby
+
+    static func move(_ place: GlobePlace) -> ClientMessage {
+        .nearby(.move(Move(latitude: place.latitude, longitude: place.longitude)))
+    }
+
+    /// Goes there; the error, if it is refused.
+    func move(_ place: GlobePlace) throws -> WireError? { try hearAnswer(to: say(Self.move(place))) }
+
+    func watch(_ watch: Watch = Watch(unit: .miles, radius: 200)) throws -> NearbyList {
+        try hearList(say(.nearby(.watch(watch))))
+    }
+
+    func hearList(_ seq: UInt64) throws -> NearbyList {
+        let answer = try hearReply(to: seq)
+        guard case .nearby(.list(let list)) = answer else { throw TimedOut("no list: \(answer)") }
+        return list
+    }
+
+    func hearChanged() throws -> NearbyChanged {
+        try hear("nearby.changed") { if case .nearby(.changed(let changed)) = $0 { changed } else { nil } }
+    }
+
+    /// Whether the list has changed since, as far as it was told.
+    var wasTold: Bool { heard.contains { if case .nearby(.changed) = $0 { true } else { false } } }
+
+    // MARK: Others
+
+    func isOnline(_ id: PersonID) throws -> Bool {
+        guard case .presence(.person(let found)) = try ask(.presence(.find(OfPerson(person: id)))) else {
+            throw TimedOut("nobody is found: \(errors)")
+        }
+        return found.person.online
+    }
+
+    /// What is heard of somebody who is looked for and called, without what differs from call to call.
+    func learn(of id: PersonID) throws -> [String] {
+        forget()
+        _ = try ask(.presence(.find(OfPerson(person: id))))
+        _ = try hearEnd(place(id))
+        _ = try log()
+        return heard.map { message in
+            switch message {
+            case .presence(.person(let found)): "\(message.type) \(found.person.name) \(found.person.online)"
+            case .call(.placed(let placed)): "placed \(placed.person.name) \(placed.person.online)"
+            case .call(.ended(let ended)): "ended \(ended.reason) \(ended.person.name) \(ended.person.online)"
+            default: message.type
+            }
+        }
+    }
+
+    // MARK: Calls
+
+    /// Whatever was heard of calls so far.
+    var callNews: [CallNews] { heard.compactMap { if case .call(let news) = $0 { news } else { nil } } }
+
+    /// The calls that rang here so far, each once.
+    var rung: [CallID] {
+        callNews.reduce(into: []) { calls, news in
+            if case .incoming(let incoming) = news, !calls.contains(incoming.call) { calls.append(incoming.call) }
+        }
+    }
+
+    /// The calls that this device was let into so far.
+    var entered: [CallAccepted] {
+        callNews.compactMap { if case .accepted(let accepted) = $0 { accepted } else { nil } }
+    }
+
+    func place(_ person: PersonID, video: Bool = true) throws -> CallID {
+        let answer = try ask(.call(.start(StartCall(person: person, video: video))))
+        guard case .call(.placed(let placed)) = answer else { throw TimedOut("not placed: \(answer)") }
+        return placed.call
+    }
+
+    /// Waits until that call rings here, unless it did already.
+    func hearRing(_ call: CallID) throws {
+        if rung.contains(call) { return }
+        try hear("ring") { if case .call(.incoming(let incoming)) = $0, incoming.call == call { () } else { nil } }
+    }
+
+    /// How that call ended for this device, if it was told.
+    func end(of call: CallID) -> CallEnded? {
+        for case .ended(let ended) in callNews where ended.call == call { return ended }
+        return nil
+    }
+
+    func hearEnd(_ call: CallID) throws -> CallEnded {
+        if let end = end(of: call) { return end }
+        return try hear("end") { if case .call(.ended(let ended)) = $0, ended.call == call { ended } else { nil } }
+    }
+
+    func hearAccepted(_ call: CallID) throws -> CallAccepted {
+        if let accepted = entered.first(where: { $0.call == call }) { return accepted }
+        return try hear("call.accepted") {
+            if case .call(.accepted(let accepted)) = $0, accepted.call == call { accepted } else { nil }
+        }
+    }
+
+    func log() throws -> [LoggedCall] {
+        let answer = try ask(.call(.log(CallLogPage())))
+        guard case .call(.log(let log)) = answer else { throw TimedOut("no log: \(answer)") }
+        return log.calls
+    }
+}

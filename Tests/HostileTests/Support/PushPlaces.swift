@@ -1,0 +1,83 @@
+import Crypto
+import Foundation
+import Wire
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+/// A port of this machine that something may be made to connect to. Nothing it does is answered.
+final class Trap: Sendable {
+    let port: Int
+    private let descriptor: Int32
+
+    init() throws {
+        let descriptor = socket(AF_INET, streamSocket, 0)
+        guard descriptor >= 0 else { throw SocketError("no socket", errno) }
+        self.descriptor = descriptor
+        _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
+        _ = fcntl(descriptor, F_SETFL, O_NONBLOCK)
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        var size = socklen_t(MemoryLayout<sockaddr_in>.size)
+        let isListening = withUnsafeMutablePointer(to: &address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
+                inet_pton(AF_INET, "127.0.0.1", &pointer.pointee.sin_addr) == 1
+                    && bind(descriptor, address, size) == 0 && listen(descriptor, 64) == 0
+                    && getsockname(descriptor, address, &size) == 0
+            }
+        }
+        port = Int(UInt16(bigEndian: address.sin_port))
+        guard isListening else { throw SocketError("listen", errno) }
+    }
+
+    deinit { close(descriptor) }
+
+    /// Connections that came since this was asked last.
+    func caught() -> Int {
+        var count = 0
+        while true {
+            let connection = accept(descriptor, nil, nil)
+            guard connection >= 0 else { return count }
+            close(connection)
+            count += 1
+        }
+    }
+
+    /// A port that nobody listens at now.
+    static func freePort() throws -> Int { try Trap().port }
+}
+
+extension PushRegistration {
+    /// A browser's, with a key of its own.
+    static func browser(_ endpoint: String) -> PushRegistration {
+        let key = P256.KeyAgreement.PrivateKey().publicKey.x963Representation
+        let secret = Data((0..<16).map { _ in UInt8.random(in: 0...255) })
+        return PushRegistration(
+            kind: .web, endpoint: endpoint, p256dh: Forging.base64URL(key), auth: Forging.base64URL(secret))
+    }
+}
+
+/// One who answers over TLS as it was told, whatever is asked.
+final class TLSAnswerer: Sendable {
+    private let process: Process
+    private let line: RawSocket
+
+    init(_ process: Process, _ line: RawSocket) { (self.process, self.line) = (process, line) }
+
+    /// Waits for the head of a request, and sends this.
+    func answer(_ text: String) throws -> String {
+        let head = try line.receive(until: Array("\r\n\r\n".utf8), within: .seconds(30))
+        try line.send(text)
+        return String(decoding: head, as: UTF8.self)
+    }
+
+    func end() {
+        line.close()
+        process.terminate()
+    }
+}
