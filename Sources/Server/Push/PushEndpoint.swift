@@ -41,13 +41,15 @@ public struct PushEndpoint: Hashable, Sendable {
 
     private init(web registration: PushRegistration) throws(WireError) {
         let url = try WebPushURL(registration.endpoint)
-        guard let text = registration.p256dh, let publicKey = Base64URL.decode(orPadded: text.utf8), publicKey.count == 65,
+        guard let text = registration.p256dh, let publicKey = Base64URL.decode(orPadded: text.utf8),
+            publicKey.count == 65,
             // Refuses what is not a point of the curve, by which a secret could be drawn out.
             (try? P256.KeyAgreement.PublicKey(x963Representation: publicKey)) != nil
         else {
             throw WireError(.pushInvalid, "Give p256dh as the subscription has it: 65 bytes in base64url.")
         }
-        guard let text = registration.auth, let secret = Base64URL.decode(orPadded: text.utf8), secret.count == 16 else {
+        guard let text = registration.auth, let secret = Base64URL.decode(orPadded: text.utf8), secret.count == 16
+        else {
             throw WireError(.pushInvalid, "Give auth as the subscription has it: 16 bytes in base64url.")
         }
         address = registration.endpoint
