@@ -30,7 +30,7 @@ extension Person {
         wake(record, part, now: now, into: &effects)
         if let part, part.direction == .outgoing {
             countVain(record, now: now, surroundings.rules)
-            if let other = end.into { goOn(in: other, part, into: &effects) }
+            if let other = end.into { goOn(in: other, part, now: now, into: &effects) }
         }
         if let part, part.acceptedAt != nil {
             meetings.talked(in: part.id, with: part.offer.other.identity, now: now)
@@ -45,6 +45,7 @@ extension Person {
     private func isLive(_ client: ConnectionID) -> Bool { !(devices[client]?.isDropped ?? true) }
 
     /// Who hears of it, and what as: the devices that had to do with it, or where none of these is there, whichever are.
+    /// What goes on in another call is no end that a person could have missed, so that others are told of that call alone.
     private func listeners(to end: CallEnd, _ part: PersonCalls.Part?) -> [Listener] {
         let outcome = end.record.outcome
         let present = presentDevices.map { Listener(client: $0, outcome: outcome) }
@@ -64,7 +65,7 @@ extension Person {
         let told = clients.sorted().filter { devices[$0] != nil }.map { client in
             Listener(client: client, outcome: (chosen ?? client) == client ? outcome : outcome.elsewhere)
         }
-        if part.ending != nil || told.contains(where: { isLive($0.client) }) { return told }
+        if part.ending != nil || outcome == .merged || told.contains(where: { isLive($0.client) }) { return told }
         return told + present.filter { !clients.contains($0.client) }
     }
 
@@ -101,9 +102,13 @@ extension Person {
         calls.inVain[record.other] = vain
     }
 
-    /// The two called each other: the device that called is in the other's call.
-    private mutating func goOn(in other: CallID, _ mine: PersonCalls.Part, into effects: inout [Effect]) {
-        guard case .placed(let client?) = mine.state, var part = calls[other], part.ending == nil else { return }
+    /// The two called each other: the device that called is in the other's call. One that did not come back since the server
+    /// was started again is not: the other's call rings on those that are here.
+    private mutating func goOn(
+        in other: CallID, _ mine: PersonCalls.Part, now: Timestamp, into effects: inout [Effect]
+    ) {
+        guard case .placed(let client) = mine.state, var part = calls[other], part.ending == nil else { return }
+        guard let client else { return ring(other, now: now, into: &effects) }
         switch part.state {
         case .asked: part.state = .entering(client, re: nil, rung: [])
         case .ringing(let rung): part.state = .entering(client, re: nil, rung: rung)

@@ -343,7 +343,7 @@ extension Person {
         }
     }
 
-    private mutating func ring(_ call: CallID, now: Timestamp, into effects: inout [Effect]) {
+    mutating func ring(_ call: CallID, now: Timestamp, into effects: inout [Effect]) {
         guard var part = calls[call], part.state == .asked else { return }
         let clients = presentDevices
         part.state = .ringing(Set(clients))
