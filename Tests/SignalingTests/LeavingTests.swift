@@ -104,6 +104,23 @@ import Wire
         #expect(!bob.isMatched)
     }
 
+    @Test func aDeviceWhosePlaceAnotherTookMeanwhileHearsOfItWhenItIsBack() {
+        let (ada, bob, matched) = stage.pair()
+        let tab = stage.arrive(bob.person)
+        bob.drop()
+        #expect(tab.start()?.type == "roulette.waiting")
+        #expect(ada.takeEnds() == [.partnerLeft])
+        bob.resume()
+        #expect(bob.take() == [.ended(Ended(match: matched.match, reason: .stopped))])
+        #expect(!bob.isMatched)
+        ada.stop()
+        tab.drop()
+        #expect(bob.start()?.type == "roulette.waiting")
+        tab.take()
+        tab.resume()
+        #expect(tab.take().map(\.errorCode) == [.elsewhere], "it searches no more, and knows it")
+    }
+
     @Test func aPartnerGoneForGoodEndsTheMatchOnce() {
         let (ada, bob, _) = stage.pair()
         bob.drop()

@@ -17,20 +17,9 @@ extension Person {
         }
         // One person is in one call, and not in a chat besides.
         if let engaged = calls.engaged { leave(engaged.id, by: client, into: &effects) }
-        leaveRoulette(now: now, rules, into: &effects)
+        leaveRoulette("You have taken a call; press Start when it is over.", now: now, rules, into: &effects)
         calls[part.id]?.state = .entering(client, re: re, rung: rung)
         effects.tell(.call(part.id, .accept(id, video: verb.video)))
-    }
-
-    private mutating func leaveRoulette(now: Timestamp, _ rules: Rules, into effects: inout [Effect]) {
-        guard let search else { return }
-        if case .chatting(_, let chat) = activity {
-            effects.send(.ended(Ended(match: chat.match, reason: .stopped)), to: search.client)
-        } else {
-            let error = WireError(.elsewhere, "You have taken a call; press Start when it is over.")
-            effects.fail(error, re: nil, to: search.client)
-        }
-        stopSearching(.stopped, now: now, rules, into: &effects)
     }
 
     /// Let in, for the first time or again.

@@ -49,7 +49,7 @@ extension Person {
                 let error = WireError(.elsewhere, "You are searching or chatting in another tab; stop there first.")
                 return effects.fail(error, re: re, to: client)
             }
-            stopSearching(.partnerLeft, now: now, rules, into: &effects)
+            leaveRoulette("You search in another tab now; press Start to search here.", now: now, rules, into: &effects)
         }
         let wanted = Search(
             client: client, mode: start.mode ?? .video, interests: interests,
@@ -179,6 +179,19 @@ extension Person {
             stopSearching(.stopped, now: now, rules, into: &effects)
         }
         effects.send(.ok(Answer(re: re)), to: client)
+    }
+
+    /// Something else goes first. The device that searched or chatted hears of it, if need be when it is back.
+    mutating func leaveRoulette(
+        _ why: String, now: Timestamp, _ rules: Rules, into effects: inout [Effect]
+    ) {
+        guard let search else { return }
+        if case .chatting(_, let chat) = activity {
+            effects.send(.ended(Ended(match: chat.match, reason: .stopped)), to: search.client)
+        } else {
+            effects.fail(WireError(.elsewhere, why), re: nil, to: search.client)
+        }
+        stopSearching(.stopped, now: now, rules, into: &effects)
     }
 
     /// To `idle` from anywhere, leaving queue or match behind in order.
