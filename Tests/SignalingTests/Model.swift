@@ -85,7 +85,13 @@ final class Model {
         guard isValid else { return expect(visitor.number, .failure(re: re, .invalidInterests)) }
         if let search = person.search, search.visitor != visitor.number {
             guard isDropped(search.visitor) else { return expect(visitor.number, .failure(re: re, .elsewhere)) }
-            stopSearching(person, .partnerLeft)
+            // It hears of it when it is back.
+            if case .chatting(let match) = person.state {
+                expect(search.visitor, .ended(match, .stopped))
+            } else {
+                expect(search.visitor, .failure(re: nil, .elsewhere))
+            }
+            stopSearching(person, .stopped)
         }
         switch person.state {
         case .chatting: expect(visitor.number, .ok(re: re))
