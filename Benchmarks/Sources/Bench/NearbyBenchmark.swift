@@ -9,6 +9,8 @@ import Glibc
 struct NearbyBenchmark {
     /// Where everybody is, but for whoever looks, in the middle.
     enum Crowd: String, CaseIterable {
+        /// As many on each square mile of the globe. The first, as memory is measured with it: later ones get what it left.
+        case globe = "over the globe"
         /// In one cell, that of the one who looks.
         case oneCell = "all in one cell"
         /// As many on each square mile, out to 200 miles.
@@ -17,8 +19,6 @@ struct NearbyBenchmark {
         case few = "30 within reach"
         /// Thirty around, and all others in a city where the last buckets meet.
         case cityAtTheEdge = "a city at the edge"
-        /// As many on each square mile of the globe.
-        case globe = "over the globe"
     }
 
     struct Figures {
