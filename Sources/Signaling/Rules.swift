@@ -156,3 +156,12 @@ public struct Budget: Equatable, Sendable {
         return .milliseconds(Int64((seconds * 1000).rounded(.up)))
     }
 }
+
+extension Budget? {
+    /// The same of one that is full until something is taken from it.
+    mutating func take(_ rate: Budget.Rate, now: Timestamp) -> Duration? {
+        var budget = self ?? Budget(rate, now: now)
+        defer { self = budget }
+        return budget.take(rate, now: now)
+    }
+}

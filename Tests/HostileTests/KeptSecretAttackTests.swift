@@ -44,11 +44,7 @@ extension Hostile {
                     // Out of the queue before the next two come.
                     for person in ending.stays ? [ann, bob] : [bob] { try Self.leave(person) }
                 }
-                for admission in tokens {
-                    let verdict = try server.verdict(join: admission.session, admission.token)
-                    tally.count(verdict)
-                    #expect(verdict == "token_match_ended 4401")
-                }
+                try server.expectOver(tokens, &tally)
                 return AttackOutcome(sent: "\(2 * tokens.count) tokens of ended matches", cameBack: tally.text)
             }
         }

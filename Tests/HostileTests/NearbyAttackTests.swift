@@ -51,12 +51,6 @@ extension Hostile {
         private static let settings = ["CONFAB_LIMITS_HELLO_BURST": "100000", "CONFAB_LIMITS_VERB_BURST": "1000"]
         private static let zurich = GlobePlace(latitude: 47.3769, longitude: 8.5417)
 
-        private static func random() -> Random {
-            let seed = UInt64.random(in: 0 ... .max)
-            print("hostile 22: seed \(seed)")
-            return Random(seed: seed)
-        }
-
         /// Where a spy learns most: from there one of the edges runs through the cell, or close to it. The further places
         /// are in the cells around the first, where nobody has to travel to.
         private static func places(_ number: Int, around cell: GlobeCell, _ random: inout Random) -> [GlobePlace] {
@@ -74,7 +68,7 @@ extension Hostile {
 
         @Test("a thousand false positions place nobody better than the cell, and moves within it are told to nobody")
         func trilateration() async throws {
-            var random = Self.random()
+            var random = Random(ofCase: 22)
             try await Attack(number: 22, name: "trilateration", settings: Self.settings).run { server in
                 let cell = GlobeCell(Self.zurich)
                 let (target, id) = try Person.present("Target", port: server.port)
@@ -159,7 +153,7 @@ extension Hostile {
 
         @Test("the order within a bucket is the same from everywhere, page by page, and forged pages tell no more")
         func pages() async throws {
-            var random = Self.random()
+            var random = Random(ofCase: 22)
             try await Attack(number: 22, name: "pages and their order", settings: Self.settings).run { server in
                 // All in one bucket from everywhere that is looked from.
                 let people = try (0..<20).map { number in

@@ -35,6 +35,16 @@ extension ServerProcess {
         let person = try Person.arrive(port: port)
         return try person.verdict(on: person.say(.join(Join(session: session, token: token))))
     }
+
+    /// What these tokens were given for is over, and nobody gets in by them.
+    func expectOver(_ admissions: [Admission], _ tally: inout Tally, at place: SourceLocation = #_sourceLocation) throws
+    {
+        for admission in admissions {
+            let verdict = try verdict(join: admission.session, admission.token)
+            tally.count(verdict)
+            #expect(verdict == "token_match_ended 4401", sourceLocation: place)
+        }
+    }
 }
 
 extension Hostile {

@@ -77,7 +77,9 @@ extension Person {
         into effects: inout [Effect]
     ) {
         guard var part = calls[call] else { return noCall(re, client, into: &effects) }
-        guard part.ending == nil else { return wrongCallState(re, client, "This call is ending.", into: &effects) }
+        guard part.ending == nil else {
+            return wrongCallState(re, client, "This call is ending; call.ended says when it is over.", into: &effects)
+        }
         if let holder = part.holder, holder != client, !(devices[holder]?.isDropped ?? true) {
             return onOtherDevice(re, client, into: &effects)
         }
@@ -126,7 +128,9 @@ extension Person {
     mutating func end(
         _ part: PersonCalls.Part, by client: ConnectionID, re: UInt64, into effects: inout [Effect]
     ) {
-        guard part.ending == nil else { return wrongCallState(re, client, "This call is ending.", into: &effects) }
+        guard part.ending == nil else {
+            return wrongCallState(re, client, "This call is ending; call.ended says when it is over.", into: &effects)
+        }
         leave(part.id, by: client, re: re, into: &effects)
     }
 

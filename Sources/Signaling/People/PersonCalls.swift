@@ -256,10 +256,7 @@ extension Person {
                 retryAfter: wait
             )
         }
-        var budget = calls.placed ?? Budget(rules.callsPlaced, now: now)
-        let wait = budget.take(rules.callsPlaced, now: now)
-        calls.placed = budget
-        return wait.map {
+        return calls.placed.take(rules.callsPlaced, now: now).map {
             WireError(
                 .rateLimited, "Too many calls; try again in \($0.inWords).", retryable: true, retryAfter: $0
             )
@@ -311,9 +308,7 @@ extension Person {
             if case .placed = part.state, part.ending == nil { return .mutual(counterpart, with: part.id) }
         }
         guard isRingable(by: caller) else { return .notAllowed }
-        var budget = calls.rung ?? Budget(rules.ringsReceived, now: now)
-        let isStorm = budget.take(rules.ringsReceived, now: now) != nil
-        calls.rung = budget
+        let isStorm = calls.rung.take(rules.ringsReceived, now: now) != nil
         // Before whether it is busy, so that somebody who is not there answers as to whom it has blocked. A storm must not
         // fill the log either.
         guard hasPush || !presentDevices.isEmpty else {

@@ -12,10 +12,7 @@ extension Person {
             return effects.fail(error, re: re, to: client)
         }
         guard deviceCount < rules.devicesPerPerson else { return tooManyDevices(re, client, rules, into: &effects) }
-        var budget = linkCodes ?? Budget(rules.linkCodes, now: now)
-        let wait = budget.take(rules.linkCodes, now: now)
-        linkCodes = budget
-        if let wait {
+        if let wait = linkCodes.take(rules.linkCodes, now: now) {
             let error = WireError(
                 .rateLimited, "Too many codes; type the one you have, or wait \(wait.inWords).", retryable: true,
                 retryAfter: wait)

@@ -256,14 +256,12 @@ extension Person {
         guard let chat = chat(verb.match, now: now, rules) else { return notMatched(re, client, into: &effects) }
         // Once for each chat: saying it twice does not make it weigh more.
         guard !chat.isReported else { return effects.send(.ok(Answer(re: re)), to: client) }
-        var budget = reports ?? Budget(rules.reports, now: now)
-        if let wait = budget.take(rules.reports, now: now) {
+        if let wait = reports.take(rules.reports, now: now) {
             let error = WireError(
                 .rateLimited, "Too many reports; block people instead.", retryable: true, retryAfter: wait
             )
             return effects.fail(error, re: re, to: client)
         }
-        reports = budget
         markReported(chat.match)
         let report = Report(
             match: chat.match, by: id, against: chat.partner, reason: verb.reason, lines: [], createdAt: now

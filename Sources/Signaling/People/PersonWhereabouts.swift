@@ -56,10 +56,7 @@ extension Person {
                 .positionUnknown, "Say nearby.move first: without a position nobody is near or far.", retryable: true)
             return effects.fail(error, re: re, to: client)
         }
-        var budget = nearbyPages ?? Budget(rules.nearbyPages, now: now)
-        let wait = budget.take(rules.nearbyPages, now: now)
-        nearbyPages = budget
-        if let wait {
+        if let wait = nearbyPages.take(rules.nearbyPages, now: now) {
             let error = WireError(
                 .rateLimited, "Too many pages; the one you have is kept up to date. Wait \(wait.inWords).",
                 retryable: true, retryAfter: wait)

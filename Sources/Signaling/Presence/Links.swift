@@ -115,9 +115,7 @@ struct Links: Sendable {
             guesses = guesses.filter { !$0.value.isFull(rate, now: now) }
         }
         guard guesses[address] != nil || guesses.count < Self.mostAddresses else {
-            var budget = othersGuesses ?? Budget(rate, now: now)
-            defer { othersGuesses = budget }
-            return budget.take(rate, now: now)
+            return othersGuesses.take(rate, now: now)
         }
         return guesses[address, default: Budget(rate, now: now)].take(rate, now: now)
     }

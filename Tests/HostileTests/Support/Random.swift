@@ -3,6 +3,13 @@ struct Random: RandomNumberGenerator {
     private var state: UInt64
     init(seed: UInt64) { state = seed }
 
+    /// Of a case of attacks: with a seed that is printed, so that a run can be had again.
+    init(ofCase number: Int) {
+        let seed = UInt64.random(in: 0 ... .max)
+        print("hostile \(number): seed \(seed)")
+        self.init(seed: seed)
+    }
+
     mutating func next() -> UInt64 {
         state &+= 0x9E37_79B9_7F4A_7C15
         var mixed = state

@@ -130,7 +130,7 @@ export class FakePage {
     const names = {
       window: this.window, document: this.document, location: this.location, WebSocket, URL, URLSearchParams,
       XMLHttpRequest: this.#xhr(), fetch: this.#fetch,
-      setTimeout: this.#setTimeout, clearTimeout: this.clock.clearTimeout,
+      setTimeout: this.#timer, clearTimeout: this.clock.clearTimeout,
     };
     new Function(...Object.keys(names), script)(...Object.values(names));
     return this.window.io;
@@ -161,13 +161,20 @@ export class FakePage {
     return request;
   }
 
-  #setTimeout = (/** @type {() => void} */ run, /** @type {number} */ ms) => this.clock.setTimeout(() => {
-    try {
-      run();
-    } catch (error) {
-      this.reported.push(error);
-    }
-  }, ms);
+  /**
+   * Of the page's clock, which stands still until the test advances it. What a browser would report is kept.
+   * @param {() => void} run @param {number} ms
+   */
+  #timer = (run, ms) => {
+    const { setTimeout: due } = this.clock;
+    return due(() => {
+      try {
+        run();
+      } catch (error) {
+        this.reported.push(error);
+      }
+    }, ms);
+  };
 
   #xhr() {
     const page = this;
