@@ -8,7 +8,11 @@ import Foundation
 
 extension ConfabConfiguration {
     /// `CONFAB_*` variables that scripts use and that are no keys of the server.
-    public static let scriptVariables: Set = ["CONFAB_BUILD", "CONFAB_BINARY", "CONFAB_CONFIG", "CONFAB_MODEL_EVENTS"]
+    public static let scriptVariables: Set = [
+        "CONFAB_BINARY", "CONFAB_BROWSER_CACHE", "CONFAB_BROWSER_JOBS", "CONFAB_BROWSER_TIER", "CONFAB_BUILD",
+        "CONFAB_CONFIG", "CONFAB_MODEL_EVENTS", "CONFAB_MODEL_SEED", "CONFAB_MUTATION_SECONDS", "CONFAB_MUTATION_SEED",
+        "CONFAB_REPORT", "CONFAB_STATE",
+    ]
 
     /// A warning for each `CONFAB_*` variable that is no key, with the nearest that is. Not an error, as in a file: an
     /// environment is shared with whatever else the operator runs.

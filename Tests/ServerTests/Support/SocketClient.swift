@@ -8,12 +8,12 @@ import Wire
 
 /// A client of our WebSocket protocol for tests: says what it is told, remembers what it hears, and waits for a message with
 /// a reason why it has not come yet.
-public actor SocketClient {
-    public struct TimedOut: Error, CustomStringConvertible {
-        public let description: String
+actor SocketClient {
+    struct TimedOut: Error, CustomStringConvertible {
+        let description: String
     }
 
-    public enum Heard: Sendable {
+    enum Heard: Sendable {
         case message(Envelope<ServerMessage>)
         /// The server's close frame, or 1006 when the line ended without one.
         case closed(UInt16)
@@ -24,9 +24,9 @@ public actor SocketClient {
     private let channel: any Channel
     private let incoming: Inbox
     private var seq: UInt64 = 0
-    public private(set) var received: UInt64 = 0
-    public private(set) var heard: [ServerMessage] = []
-    public private(set) var closeCode: UInt16?
+    private(set) var received: UInt64 = 0
+    private(set) var heard: [ServerMessage] = []
+    private(set) var closeCode: UInt16?
 
     private init(_ channel: any Channel, _ incoming: Inbox) {
         self.channel = channel
@@ -34,7 +34,7 @@ public actor SocketClient {
     }
 
     /// Opens a WebSocket; says nothing yet.
-    public static func connect(port: Int, headers: [(String, String)] = []) async throws -> SocketClient {
+    static func connect(port: Int, headers: [(String, String)] = []) async throws -> SocketClient {
         let inbox = Inbox()
         let channel = try await ClientBootstrap(group: group)
             .connect(host: "127.0.0.1", port: port) { channel in
@@ -67,7 +67,7 @@ public actor SocketClient {
 
     /// Sends a message with the next number, or unnumbered; returns the number.
     @discardableResult
-    public func say(_ message: ClientMessage) async throws -> UInt64 {
+    func say(_ message: ClientMessage) async throws -> UInt64 {
         if message.isUnnumbered {
             try await send(text: Envelope(message: message).encode())
             return 0
@@ -77,7 +77,7 @@ public actor SocketClient {
         return seq
     }
 
-    public func send(text: [UInt8]) async throws { try await send(opcode: .text, text) }
+    func send(text: [UInt8]) async throws { try await send(opcode: .text, text) }
 
     private func send(opcode: WebSocketOpcode, _ bytes: [UInt8]) async throws {
         let frame = WebSocketFrame(
@@ -87,17 +87,17 @@ public actor SocketClient {
     }
 
     /// Closes with a close frame: leaving.
-    public func close(_ code: UInt16 = 1000) async throws {
+    func close(_ code: UInt16 = 1000) async throws {
         try await send(opcode: .connectionClose, [UInt8(code >> 8), UInt8(code & 0xFF)])
     }
 
     /// Cuts the line: a drop.
-    public func drop() { channel.close(promise: nil) }
+    func drop() { channel.close(promise: nil) }
 
     // MARK: Hearing
 
     /// The next message for which `pick` returns something; others are kept in `heard`.
-    public func hear<T: Sendable>(
+    func hear<T: Sendable>(
         _ what: String, within limit: Duration = .seconds(20), _ pick: @Sendable (ServerMessage) -> T?
     ) async throws -> T {
         let deadline = ContinuousClock.now + limit
@@ -121,7 +121,7 @@ public actor SocketClient {
     }
 
     /// Waits until the server has closed, and says with which code.
-    public func hearClose(within limit: Duration = .seconds(20)) async throws -> UInt16 {
+    func hearClose(within limit: Duration = .seconds(20)) async throws -> UInt16 {
         if let closeCode { return closeCode }
         do {
             _ = try await hear("close", within: limit) { _ -> Bool? in nil }
@@ -134,7 +134,7 @@ public actor SocketClient {
 
     /// Says hello and waits for the welcome.
     @discardableResult
-    public func greet(
+    func greet(
         identity: String? = nil, token: String? = nil, resume: Hello.Resume? = nil
     ) async throws -> Welcome {
         var hello = Hello()
@@ -146,13 +146,13 @@ public actor SocketClient {
     }
 
     /// Presses Start and waits for a match.
-    public func meet(_ start: Start = Start()) async throws -> Matched {
+    func meet(_ start: Start = Start()) async throws -> Matched {
         try await say(.start(start))
         return try await hear("match") { if case .matched(let matched) = $0 { matched } else { nil } }
     }
 
     /// Joins the session that a match named.
-    public func join(_ admission: Admission) async throws -> Joined {
+    func join(_ admission: Admission) async throws -> Joined {
         try await say(.join(Join(session: admission.session, token: admission.token)))
         return try await hear("session.joined") { if case .joined(let joined) = $0 { joined } else { nil } }
     }

@@ -4,15 +4,15 @@ import Server
 import Wire
 
 /// A whole server in the test's process, on a free port, with a data directory of its own.
-public struct TestServer: Sendable {
-    public let port: Int
-    public let dataDirectory: String
-    public let project: ProjectFile
+struct TestServer: Sendable {
+    let port: Int
+    let dataDirectory: String
+    let project: ProjectFile
 
     /// Runs `body` beside a server that is ready, and stops the server.
     ///
     /// - Parameter configure: changes settings; every wait is one, so that a test need not wait long.
-    public static func run<Result: Sendable>(
+    static func run<Result: Sendable>(
         dataDirectory: String? = nil, _ configure: (inout ConfabConfiguration) -> Void = { _ in },
         _ body: @escaping @Sendable (TestServer) async throws -> Result
     ) async throws -> Result {
