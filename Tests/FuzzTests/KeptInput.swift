@@ -1,0 +1,29 @@
+import Foundation
+
+/// A file of `Fuzz/Corpora/<target>`, of `Fuzz/Findings/<target>` or of the folders that the target names.
+struct KeptInput {
+    /// From the root of the checkout.
+    let path: String
+    let bytes: [UInt8]
+
+    /// The checkout.
+    static let root = URL(fileURLWithPath: #filePath)
+        .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+
+    static func all(of target: FuzzTarget) -> [KeptInput] {
+        let folders = ["Fuzz/Findings/\(target.name)", "Fuzz/Corpora/\(target.name)"] + target.seeds
+        return folders.flatMap { folder in
+            names(in: folder).sorted().compactMap { name in
+                let path = "\(folder)/\(name)"
+                guard let data = try? Data(contentsOf: root.appending(path: path)) else { return nil }
+                return KeptInput(path: path, bytes: Array(data))
+            }
+        }
+    }
+
+    /// Of the files or folders in a folder, which need not be there.
+    static func names(in folder: String) -> Set<String> {
+        let names = try? FileManager.default.contentsOfDirectory(atPath: root.appending(path: folder).path)
+        return Set((names ?? []).filter { !$0.hasPrefix(".") })
+    }
+}

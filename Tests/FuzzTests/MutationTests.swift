@@ -1,0 +1,96 @@
+import Foundation
+import Testing
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+/// Mutations of the kept inputs, for a short time a target: the part of fuzzing that needs no build of its own. `make fuzz`
+/// looks further, guided by coverage.
+///
+/// `CONFAB_MUTATION_SEED` repeats a run and `CONFAB_MUTATION_SECONDS` sets the time for each target. An input that breaks a
+/// target is written to `Fuzz/Findings/<target>`, where `ReplayTests` finds it from then on.
+@Suite("Mutated inputs")
+struct MutationTests {
+    private static let environment = ProcessInfo.processInfo.environment
+    private static let seed = environment["CONFAB_MUTATION_SEED"].flatMap { UInt64($0) } ?? .random(in: 0 ... .max)
+    private static let seconds = environment["CONFAB_MUTATION_SECONDS"].flatMap { Double($0) } ?? 1
+
+    @Test("break nothing", arguments: FuzzTarget.all.map(\.name))
+    func breakNothing(_ name: String) async throws {
+        let target = try #require(FuzzTarget.all.first { $0.name == name })
+        let (seed, seconds) = (Self.seed, Self.seconds)
+        let progress = try MutationProgress()
+        defer { progress.remove() }
+        let result = await #expect(processExitsWith: .success) {
+            [name, seed, seconds, path = progress.path as String] in
+            guard let target = FuzzTarget.all.first(where: { $0.name == name }),
+                let progress = try? MutationProgress(path: path)
+            else { exit(1) }
+            // An input that never ends counts as one that traps.
+            alarm(UInt32(seconds) + 30)
+            let mutator = Mutator(target, seed: seed)
+            let end = ContinuousClock.now + .seconds(seconds)
+            var number = 0
+            while ContinuousClock.now < end {
+                progress.begin(number)
+                do throws(BrokenProperty) {
+                    try target.check(mutator.input(number))
+                } catch {
+                    // The parent names the input; this process ends at the first that breaks something.
+                    Issue.record("\(error)")
+                    exit(1)
+                }
+                number += 1
+            }
+        }
+        guard result == nil else {
+            print("\(name): \(progress.number + 1) mutations, seed \(seed)")
+            return
+        }
+        let finding = "Fuzz/Findings/\(name)/mutation-\(seed)-\(progress.number)"
+        let file = KeptInput.root.appending(path: finding)
+        try FileManager.default.createDirectory(at: file.deletingLastPathComponent(), withIntermediateDirectories: true)
+        try Data(Mutator(target, seed: seed).input(progress.number)).write(to: file)
+        Issue.record(
+            """
+            Mutation \(progress.number) of seed \(seed) breaks \(name). The input is in \(finding); \
+            "scripts/test swift --filter Replay" runs it again. Commit it with the fix.
+            """
+        )
+    }
+}
+
+/// The number of the mutation that a child process is at, in a file that outlives a trap.
+private struct MutationProgress {
+    let path: String
+    private let descriptor: CInt
+
+    /// Makes the file.
+    init() throws {
+        try self.init(path: FileManager.default.temporaryDirectory.appending(path: "confab-mutation-\(UUID())").path)
+    }
+
+    init(path: String) throws {
+        self.path = path
+        descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+        guard descriptor >= 0 else { throw CocoaError(.fileWriteUnknown) }
+    }
+
+    func begin(_ number: Int) {
+        _ = withUnsafeBytes(of: Int64(number)) { pwrite(descriptor, $0.baseAddress, $0.count, 0) }
+    }
+
+    var number: Int {
+        var number: Int64 = 0
+        _ = withUnsafeMutableBytes(of: &number) { pread(descriptor, $0.baseAddress, $0.count, 0) }
+        return Int(number)
+    }
+
+    func remove() {
+        close(descriptor)
+        unlink(path)
+    }
+}

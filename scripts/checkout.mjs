@@ -1,0 +1,58 @@
+// What the checkout holds and what changed in it, for the tools that run only what a change can reach.
+import { execFileSync } from 'node:child_process';
+import { lstatSync, readFileSync, readlinkSync } from 'node:fs';
+import { posix as path } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+/**
+ * @typedef {object} Checkout all paths are from its root
+ * @property {string[]} changed deleted files too
+ * @property {string[]} files all that there are
+ * @property {Map<string, string>} [links] symbolic links, and where they lead
+ * @property {(file: string) => string} read the text of a file; empty if there is none
+ */
+
+export const root = fileURLToPath(new URL('..', import.meta.url));
+
+/** @param {string[]} args */
+function git(...args) {
+  return execFileSync('git', args, { cwd: root, encoding: 'utf8', maxBuffer: 2 ** 28, stdio: ['ignore', 'pipe', 'pipe'] });
+}
+
+/** The answer, or undefined if git says no. @param {string[]} args */
+function asked(...args) {
+  try {
+    return git(...args).trim();
+  } catch {
+    return undefined;
+  }
+}
+
+/** @param {string} revision */
+export function exists(revision) {
+  return asked('rev-parse', '--verify', '--quiet', `${revision}^{commit}`) !== undefined;
+}
+
+/** The revision to compare with when none is given. */
+export function usualBase() {
+  const isMain = asked('symbolic-ref', '--quiet', 'HEAD') === 'refs/heads/main';
+  return [...(isMain ? [] : ['main']), 'origin/main'].find(exists) ?? 'HEAD';
+}
+
+/** What the checkout is and how it differs from a revision. @param {string} base @returns {Checkout} */
+export function changeSince(base) {
+  const paths = (/** @type {string[]} */ ...args) => git(...args).split('\0').filter(Boolean);
+  const start = asked('merge-base', base, 'HEAD') ?? base;
+  const untracked = paths('ls-files', '-z', '--others', '--exclude-standard');
+  const changed = [...paths('diff', '-z', '--name-only', '--no-renames', start, '--'), ...untracked];
+  /** @type {Map<string, string>} */
+  const links = new Map();
+  const status = (/** @type {string} */ file) => lstatSync(root + file, { throwIfNoEntry: false });
+  const files = [...new Set([...paths('ls-files', '-z', '--cached'), ...untracked])].filter(status);
+  for (const file of files) {
+    if (status(file)?.isSymbolicLink()) links.set(file, path.join(path.dirname(file), readlinkSync(root + file)));
+  }
+  // Nothing is in a file that is gone, nor in a link.
+  const read = (/** @type {string} */ file) => (status(file)?.isFile() ? readFileSync(root + file, 'utf8') : '');
+  return { changed: [...new Set(changed)], files, links, read };
+}

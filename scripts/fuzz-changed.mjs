@@ -1,0 +1,100 @@
+// Says which fuzz targets' code a change touches; `scripts/fuzz --changed` runs those.
+//
+//   node scripts/fuzz-changed.mjs [BASE]
+//
+// Prints a name a line. A target uses a source file if its own file names a type or a function that the source file declares
+// or extends, and what that file uses in turn. In doubt a target is included.
+import { realpathSync } from 'node:fs';
+import process from 'node:process';
+import { fileURLToPath } from 'node:url';
+import { changeSince, exists, usualBase } from './checkout.mjs';
+
+const targetFolder = 'Fuzz/Sources/FuzzTargets/';
+
+/** @param {import('./checkout.mjs').Checkout} checkout @returns {string[]} names of targets */
+export function touchedTargets({ changed, files, links = new Map(), read }) {
+  // The fuzz package takes the code under test through links.
+  const places = [targetFolder, ...[...links].filter(([link]) => link.startsWith('Fuzz/Sources/')).map(([, place]) => place)];
+  const sources = files.filter((file) => file.endsWith('.swift') && places.some((place) => file.startsWith(place)));
+  const texts = new Map(sources.map((file) => [file, withoutComments(read(file))]));
+  const declaring = declarations(texts);
+  const uses = new Map([...texts].map(([file, text]) => [file, filesNamed(file, text, declaring)]));
+  const changes = new Set(changed);
+  const touched = [];
+  for (const file of sources.filter((source) => source.startsWith(targetFolder))) {
+    const isReached = [...reached(file, uses)].some((source) => changes.has(source));
+    for (const { name, dictionary, seeds } of targetsIn(texts.get(file) ?? '')) {
+      const inputs = [`Fuzz/Corpora/${name}/`, `Fuzz/Findings/${name}/`, ...seeds.map((seed) => `${seed}/`)];
+      const isFed = changed.some((path) => path === `Fuzz/Dictionaries/${dictionary}.dict`
+        || inputs.some((folder) => path.startsWith(folder)));
+      if (isReached || isFed) touched.push(name);
+    }
+  }
+  return touched;
+}
+
+/** @param {string} text */
+function withoutComments(text) {
+  return text.replace(/\/\/.*$/gm, '');
+}
+
+/**
+ * By name, the files that declare it or extend it at their top level: nested names are too often the same. Extensions of
+ * types from elsewhere are left out, as is the type that every target's file extends.
+ *
+ * @param {Map<string, string>} texts
+ */
+function declarations(texts) {
+  const pattern = /^(?:@\S+ )*(?:(?:public|package|internal|final|indirect) )*(struct|class|enum|protocol|actor|typealias|extension|func) (\w+)/gm;
+  const found = [...texts].flatMap(([file, text]) => [...text.matchAll(pattern)].map(([, kind, name]) => ({ file, kind, name })));
+  const ours = new Set(found.filter(({ kind }) => kind !== 'extension').map(({ name }) => name));
+  ours.delete('FuzzTarget');
+  /** @type {Map<string, Set<string>>} */
+  const declaring = new Map();
+  for (const { file, name } of found) {
+    if (ours.has(name)) declaring.set(name, (declaring.get(name) ?? new Set()).add(file));
+  }
+  return declaring;
+}
+
+/** What code of a module can name: names of another module that are the same mean nothing. */
+const imports = new Map([
+  ['Wire', ['Wire']], ['Signaling', ['Wire', 'Signaling']], ['RTC', ['RTC']], ['Robots', ['RTC', 'Robots', 'Wire']],
+]);
+
+/** @param {string} file @param {string} text @param {Map<string, Set<string>>} declaring */
+function filesNamed(file, text, declaring) {
+  const allowed = imports.get(file.split('/')[1]);
+  const named = [...new Set(text.match(/\w+/g))].flatMap((word) => [...declaring.get(word) ?? []]);
+  return new Set(named.filter((other) => !allowed || allowed.includes(other.split('/')[1])));
+}
+
+/** @param {string} from @param {Map<string, Set<string>>} uses */
+function reached(from, uses) {
+  const found = new Set([from]);
+  for (const file of found) for (const next of uses.get(file) ?? []) found.add(next);
+  return found;
+}
+
+/** The targets that a file declares. @param {string} text */
+function targetsIn(text) {
+  return [...text.matchAll(/\bFuzzTarget\(\s*"([\w-]+)"([^{]*)/g)].map(([, name, rest]) => ({
+    name,
+    dictionary: /dictionary: "([\w-]+)"/.exec(rest)?.[1],
+    seeds: [.../seeds: \[([^\]]*)\]/.exec(rest)?.[1].matchAll(/"([^"]+)"/g) ?? []].map(([, seed]) => seed),
+  }));
+}
+
+/** @param {string[]} args @returns {number} the exit status */
+function main([base = usualBase()]) {
+  if (!exists(base)) {
+    process.stderr.write(`There is no revision "${base}" here.\n`);
+    return 2;
+  }
+  for (const name of touchedTargets(changeSince(base))) process.stdout.write(`${name}\n`);
+  return 0;
+}
+
+// Not when a test imports it.
+const started = process.argv[1];
+if (started && realpathSync(started) === fileURLToPath(import.meta.url)) process.exitCode = main(process.argv.slice(2));
