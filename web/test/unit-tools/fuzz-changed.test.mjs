@@ -1,0 +1,46 @@
+// Which fuzz targets a change touches.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { touchedTargets } from '../../../scripts/fuzz-changed.mjs';
+
+const sources = {
+  'Fuzz/Sources/FuzzTargets/FuzzTarget.swift': 'public struct FuzzTarget {}\nfunc require() {}',
+  'Fuzz/Sources/FuzzTargets/JSON.swift':
+    'extension FuzzTarget {\n static let json = FuzzTarget("json", dictionary: "words") { try JSONReader($0) }\n}',
+  'Fuzz/Sources/FuzzTargets/STUN.swift':
+    'extension FuzzTarget {\n static let stun = FuzzTarget(\n "stun", seeds: ["Tests/Offers"]\n) { STUNMessage($0) }\n}',
+  'Sources/Wire/JSONReader.swift': 'public struct JSONReader { let digits: Digits }',
+  'Sources/Wire/Digits.swift': 'struct Digits {}',
+  'Sources/RTC/STUNMessage.swift': 'public struct STUNMessage {} // not a JSONReader',
+  'Sources/RTC/Digits.swift': 'struct Digits {}',
+  'Sources/Server/Server.swift': 'struct Server { JSONReader STUNMessage }',
+};
+const links = new Map([['Fuzz/Sources/Wire', 'Sources/Wire'], ['Fuzz/Sources/RTC', 'Sources/RTC']]);
+
+function touchedBy(...changed) {
+  return touchedTargets({ changed, links, files: Object.keys(sources), read: (file) => sources[file] ?? '' });
+}
+
+test('a target is touched by its own file, by what it names and by what that names', () => {
+  assert.deepEqual(touchedBy('Fuzz/Sources/FuzzTargets/JSON.swift'), ['json']);
+  assert.deepEqual(touchedBy('Sources/Wire/JSONReader.swift'), ['json']);
+  assert.deepEqual(touchedBy('Sources/Wire/Digits.swift'), ['json']);
+  assert.deepEqual(touchedBy('Sources/RTC/STUNMessage.swift'), ['stun']);
+});
+
+test('a change of what every target uses touches all', () => {
+  sources['Fuzz/Sources/FuzzTargets/JSON.swift'] += '\nrequire()';
+  sources['Fuzz/Sources/FuzzTargets/STUN.swift'] += '\nrequire()';
+  assert.deepEqual(touchedBy('Fuzz/Sources/FuzzTargets/FuzzTarget.swift'), ['json', 'stun']);
+});
+
+test('inputs and dictionaries touch the targets that begin with them', () => {
+  assert.deepEqual(touchedBy('Fuzz/Corpora/json/one'), ['json']);
+  assert.deepEqual(touchedBy('Fuzz/Findings/stun/crash'), ['stun']);
+  assert.deepEqual(touchedBy('Fuzz/Dictionaries/words.dict'), ['json']);
+  assert.deepEqual(touchedBy('Tests/Offers/chromium.sdp'), ['stun']);
+});
+
+test('nothing else touches any: a comment, the same name in a module that is not imported, code that is not fuzzed', () => {
+  assert.deepEqual(touchedBy('Sources/RTC/Digits.swift', 'Sources/Server/Server.swift', 'README.md'), []);
+});
