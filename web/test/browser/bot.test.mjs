@@ -10,6 +10,7 @@ import { sharedBrowsers } from './browsers.mjs';
 import { colourName, framesRise, seesColour, soundArrives } from './media.mjs';
 import { Child, removeFolder, temporaryFolder } from './process.mjs';
 import { arrive, assertNoComplaints, begin, keepReceiving, reads, says, see, serve, write } from './stranger.mjs';
+import { testInFull } from './tier.mjs';
 import { NotYet, until } from './wait.mjs';
 
 const { chromium } = sharedBrowsers();
@@ -129,11 +130,11 @@ test('a film of one\'s own is seen and heard, by whoever comes at any time, and 
   const film = path.join(directory, 'film');
   // The only keyframe is the first: whoever comes in the midst needs it again.
   await run('ffmpeg', [
-    '-nostdin', '-v', 'error', '-f', 'lavfi', '-i', 'color=c=red:s=640x360:r=20', '-t', '3', '-c:v', 'libvpx', '-g', '999',
+    '-nostdin', '-v', 'error', '-f', 'lavfi', '-i', 'color=c=red:s=640x360:r=20', '-t', '1', '-c:v', 'libvpx', '-g', '999',
     '-auto-alt-ref', '0', '-pix_fmt', 'yuv420p', `${film}.ivf`,
   ]);
   await run('ffmpeg', [
-    '-nostdin', '-v', 'error', '-f', 'lavfi', '-i', 'sine=frequency=600:duration=3:sample_rate=48000', '-c:a', 'libopus', `${film}.ogg`,
+    '-nostdin', '-v', 'error', '-f', 'lavfi', '-i', 'sine=frequency=600:duration=1:sample_rate=48000', '-c:a', 'libopus', `${film}.ogg`,
   ]);
   const session = await server.command('session', 'create', '--media', 'routed');
   const token = (role) => server.command('token', 'create', '--session', session, '--role', role);
@@ -147,14 +148,15 @@ test('a film of one\'s own is seen and heard, by whoever comes at any time, and 
     await seesColour(page, 'red');
     t.diagnostic(`${label} sees it`);
     await soundArrives(page);
-    // More than it has: it goes round.
-    if (label === 'the first') await framesRise(page, { by: 80 });
+    // The film has 20 frames: it goes round.
+    if (label === 'the first') await framesRise(page, { by: 25 });
     assertNoComplaints(page);
   }
   await stop(bot);
 });
 
-test('a recording is whole though the bot was killed', async (t) => {
+testInFull('a recording is whole though the bot was killed',
+  'RobotsTests "of a picture is a whole file after each packet", "decodes a recording cut off as a killed program leaves it"', async (t) => {
   const server = await serve(t);
   const directory = await folder(t);
   const session = await server.command('session', 'create', '--media', 'routed');
@@ -172,7 +174,8 @@ test('a recording is whole though the bot was killed', async (t) => {
   await stop(shown);
 });
 
-test('several bots do not meet each other, and each meets a page', async (t) => {
+testInFull('several bots do not meet each other, and each meets a page',
+  'RobotsTests "wait one at a time", "notice that they met each other"', async (t) => {
   const server = await serve(t);
   const bots = startBot(t, server, '--roulette', '--count', '2');
   await bots.line(/In the roulette/, lineTimeout);
@@ -201,11 +204,11 @@ test('what cannot be is said in a sentence', async (t) => {
     [['--roulette', '--server', 'http://127.0.0.1:9'], /cannot be reached/],
     [[], /--roulette or --session/],
   ];
-  for (const [args, sentence] of cases) {
+  await Promise.all(cases.map(async ([args, sentence]) => {
     const bot = startBot(t, server, ...args);
     const { code } = await bot.exited;
     await bot.silent;
     assert.notEqual(code, 0, args.join(' '));
     assert.match(bot.log.join('\n'), sentence);
-  }
+  }));
 });

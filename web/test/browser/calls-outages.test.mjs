@@ -4,17 +4,17 @@ import { test } from 'node:test';
 import { sharedBrowsers } from './browsers.mjs';
 import { launchChromium } from './chromium.mjs';
 import { framesRise } from './media.mjs';
-import { ann, bob, call, come, isFree, isQuiet, lists, rings, says, see, talk } from './neighbour.mjs';
+import { ann, bob, call, come, isFree, isQuiet, lists, rings, says, see, serveNearby, talk } from './neighbour.mjs';
 import { startProxy } from './proxy.mjs';
-import { assertNothingThrown, keepReceiving, serve } from './stranger.mjs';
+import { assertNothingThrown, keepReceiving } from './stranger.mjs';
+import { isFull, testInFull } from './tier.mjs';
 import { elapsed, stopwatch } from './wait.mjs';
 
 const { chromium } = sharedBrowsers();
 
 /** Two people in each other's lists; the second behind `url` if given. */
 async function two(t, server, url = server.url, others = chromium) {
-  const a = await come(t, await chromium(), server.url, ann);
-  const b = await come(t, await others(), url, bob);
+  const [a, b] = await Promise.all([come(t, await chromium(), server.url, ann), come(t, await others(), url, bob)]);
   await Promise.all([lists(a, 'Bob'), lists(b, 'Ann')]);
   for (const page of [a, b]) await page.evaluate('window.untouched = true');
   return { a, b };
@@ -25,13 +25,13 @@ async function nobodyReloaded(...pages) {
   assertNothingThrown(...pages);
 }
 
-test('a callee whose network is gone for 8 s in the call comes back to it', async (t) => {
-  const server = await serve(t);
+test('a callee whose network is gone in the call comes back to it', async (t) => {
+  const server = await serveNearby(t);
   const proxy = await startProxy(server.frontPort);
   t.after(() => proxy.close());
   const { a, b } = await two(t, server, proxy.url);
   await talk([a, ann], [b, bob]);
-  const gone = elapsed(8_000, 'the outage');
+  const gone = elapsed(isFull ? 8_000 : 0, 'the outage');
   await proxy.cut();
   await Promise.all([a.waitForStatus(says.away), b.waitForStatus(says.dropped)]);
   await gone;
@@ -45,8 +45,9 @@ test('a callee whose network is gone for 8 s in the call comes back to it', asyn
   await nobodyReloaded(a, b);
 });
 
-test('a callee whose browser is killed in the call may come back for a while, and then the connection was lost', async (t) => {
-  const server = await serve(t, { CONFAB_CONNECTION_RESUME_GRACE: '4s' });
+testInFull('a callee whose browser is killed in the call may come back for a while, and then the connection was lost',
+  'SignalingTests CallTests.whoDoesNotComeBackLosesTheConnection; nearby-look: a call looks right; unit-app/nearby-words: every ending', async (t) => {
+  const server = await serveNearby(t, { CONFAB_CONNECTION_RESUME_GRACE: '2s' });
   const doomed = await launchChromium();
   t.after(() => doomed.close());
   const { a, b } = await two(t, server, server.url, async () => doomed);
@@ -58,8 +59,9 @@ test('a callee whose browser is killed in the call may come back for a while, an
   await nobodyReloaded(a);
 });
 
-test('a network that is gone while it rings: the call rings on, and is answered when it is back', async (t) => {
-  const server = await serve(t);
+testInFull('a network that is gone while it rings: the call rings on, and is answered when it is back',
+  'SignalingTests ResumingTests.whatWasSaidMeanwhileIsHeardOnceInOrder and CallTests.theCallersLineIsLostWhileItRings; unit/client: resumes', async (t) => {
+  const server = await serveNearby(t);
   const proxy = await startProxy(server.frontPort);
   t.after(() => proxy.close());
   const { a, b } = await two(t, server, proxy.url);
@@ -74,8 +76,9 @@ test('a network that is gone while it rings: the call rings on, and is answered 
   await nobodyReloaded(a, b);
 });
 
-test('a server that is killed while it rings and started again: it rings on, and is answered', async (t) => {
-  const server = await serve(t);
+testInFull('a server that is killed while it rings and started again: it rings on, and is answered',
+  'SignalingTests CallRestartTests.aCallThatRangCanBeAcceptedAfterwards; unit/calls-together: a call rings on', async (t) => {
+  const server = await serveNearby(t);
   const { a, b } = await two(t, server);
   await call(a, 'Bob');
   await rings(b, 'Ann');
@@ -94,7 +97,7 @@ test('a server that is killed while it rings and started again: it rings on, and
 });
 
 test('a server that is killed in the call and started again: the call goes on', async (t) => {
-  const server = await serve(t);
+  const server = await serveNearby(t);
   const { a, b } = await two(t, server);
   await talk([a, ann], [b, bob]);
   await server.kill('SIGKILL');
@@ -110,15 +113,15 @@ test('a server that is killed in the call and started again: the call goes on', 
   await nobodyReloaded(a, b);
 });
 
-test('a ring keeps its deadline over a restart of the server', async (t) => {
-  const server = await serve(t, { CONFAB_CALL_RING_TIMEOUT: '6s' });
+testInFull('a ring keeps its deadline over a restart of the server',
+  'SignalingTests CallRestartTests.aCallRingsOnToItsOldDeadline; unit/calls-together: a call that rang, and went elsewhere', async (t) => {
+  const server = await serveNearby(t, { CONFAB_CALL_RING_TIMEOUT: '6s' });
   const { a, b } = await two(t, server);
   await call(a, 'Bob');
   await rings(b, 'Ann');
   await server.kill('SIGKILL');
   await server.start();
-  await a.waitForStatus(says.unanswered);
-  await b.waitForStatus(says.missed);
+  await Promise.all([a.waitForStatus(says.unanswered), b.waitForStatus(says.missed)]);
   await Promise.all([isFree(a), isQuiet(b)]);
   await nobodyReloaded(a, b);
 });

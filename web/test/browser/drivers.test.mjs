@@ -10,6 +10,7 @@ import { launchChromium } from './chromium.mjs';
 import { audioReceived, framesDecoded, framesRise, remoteColour, seesColour, soundArrives, writePicture, writeTone } from './media.mjs';
 import { removeFolder, temporaryFolder } from './process.mjs';
 import { inspect, screenshotFolder } from './screenshots.mjs';
+import { testInFull } from './tier.mjs';
 import { stopwatch } from './wait.mjs';
 
 const html = `<!doctype html>
@@ -124,7 +125,7 @@ async function provesTheCall(t, [one, itsColour], [other, otherColour]) {
   for (const page of [one, other]) assert.deepEqual(page.complaints(), []);
 }
 
-test('two Chromium pages see and hear each other', async (t) => {
+testInFull('two Chromium pages see and hear each other', 'roulette.test.mjs "two strangers in Chromium meet"', async (t) => {
   const browser = await chromium();
   const red = await open(t, browser, { colour: 'red' });
   const green = await open(t, browser, { colour: 'green', tone: 880 });
@@ -132,20 +133,21 @@ test('two Chromium pages see and hear each other', async (t) => {
   await provesTheCall(t, [red, 'red'], [green, 'green']);
 });
 
-test('Chromium and Firefox see and hear each other', async (t) => {
+testInFull('Chromium and Firefox see and hear each other',
+  'roulette.test.mjs "a stranger in Chromium and one in Firefox meet"', async (t) => {
   const blue = await open(t, await chromium(), { colour: 'blue' });
   const yellow = await open(t, await firefox(), { colour: 'yellow' });
   await provesTheCall(t, [blue, 'blue'], [yellow, 'yellow']);
 });
 
-test('two Firefox pages see and hear each other', async (t) => {
+testInFull('two Firefox pages see and hear each other', 'routed.test.mjs "two of Chromium and one of Firefox"', async (t) => {
   const browser = await firefox();
   const cyan = await open(t, browser, { colour: 'cyan' });
   const red = await open(t, browser, { colour: 'red' });
   await provesTheCall(t, [cyan, 'cyan'], [red, 'red']);
 });
 
-test('a Chromium process shows the picture and plays the tone of its files', async (t) => {
+testInFull('a Chromium process shows the picture and plays the tone of its files', 'no other test uses such files', async (t) => {
   const folder = await temporaryFolder('media');
   t.after(() => removeFolder(folder));
   const picture = await writePicture(path.join(folder, 'magenta.y4m'), 'magenta');
@@ -158,7 +160,10 @@ test('a Chromium process shows the picture and plays the tone of its files', asy
 });
 
 for (const [name, launch] of [['Chromium', chromium], ['Firefox', firefox]]) {
-  test(`${name} finds controls by role and name, past hidden ones, and clicks them when they stand still`, async (t) => {
+  // Tests of the product drive Firefox in every run; the driver's own tests do so for Chromium, in which most tests run.
+  const testEngine = (title, body) => (name === 'Chromium' ? test(title, body) : testInFull(title, 'the same test in Chromium', body));
+
+  testEngine(`${name} finds controls by role and name, past hidden ones, and clicks them when they stand still`, async (t) => {
     const page = await open(t, await launch(), { colour: 'red' });
     assert.equal((await page.query('button', 'Start')).length, 1);
     assert.equal(await page.has('button', 'Star'), false, 'names match as a whole');
@@ -169,7 +174,7 @@ for (const [name, launch] of [['Chromium', chromium], ['Firefox', firefox]]) {
     assert.equal(await box.evaluate(function () { return this.checked; }), true);
   });
 
-  test(`${name} says why a control cannot be clicked yet, and clicks it once it can`, async (t) => {
+  testEngine(`${name} says why a control cannot be clicked yet, and clicks it once it can`, async (t) => {
     const page = await open(t, await launch());
     const missing = page.find('button', 'Nowhere', { timeout: 300 });
     await assert.rejects(missing, /until there is a button "Nowhere".*there is none[^]*button "Start"/);
@@ -178,7 +183,7 @@ for (const [name, launch] of [['Chromium', chromium], ['Firefox', firefox]]) {
     await later;
   });
 
-  test(`${name} types, replaces and moves the focus by keyboard`, async (t) => {
+  testEngine(`${name} types, replaces and moves the focus by keyboard`, async (t) => {
     const page = await open(t, await launch());
     await page.fill('textbox', 'Name', 'Zoë €');
     await page.press('Enter');
@@ -192,7 +197,8 @@ for (const [name, launch] of [['Chromium', chromium], ['Firefox', firefox]]) {
     assert.equal(await box.evaluate(function () { return this.checked; }), true);
   });
 
-  test(`${name} photographs both widths, light and dark, and comes back to the size it had`, async (t) => {
+  testInFull(`${name} photographs both widths, light and dark, and comes back to the size it had`,
+    'the first tier takes no photographs', async (t) => {
     const page = await open(t, await launch(), { colour: 'green' });
     const state = `drivers-${name.toLowerCase()}`;
     assert.deepEqual(await inspect(page, state), []);
@@ -204,7 +210,7 @@ for (const [name, launch] of [['Chromium', chromium], ['Firefox', firefox]]) {
     assert.deepEqual(await page.evaluate('[innerWidth, matchMedia("(prefers-color-scheme: dark)").matches]'), [1280, false]);
   });
 
-  test(`${name} with axe finds a planted fault`, async (t) => {
+  testEngine(`${name} with axe finds a planted fault`, async (t) => {
     const page = await open(t, await launch());
     assert.deepEqual(await axe(page), []);
     await page.evaluate(() => {
@@ -216,7 +222,7 @@ for (const [name, launch] of [['Chromium', chromium], ['Firefox', firefox]]) {
     assert.match(faults.join('\n'), /button-name[^]*color-contrast|color-contrast[^]*button-name/);
   });
 
-  test(`${name} keeps what the page complains about`, async (t) => {
+  testEngine(`${name} keeps what the page complains about`, async (t) => {
     const page = await open(t, await launch());
     await page.evaluate(() => {
       console.error('on the console');
@@ -230,7 +236,7 @@ for (const [name, launch] of [['Chromium', chromium], ['Firefox', firefox]]) {
     await assert.rejects(page.evaluate('nonsense.at.all'), /nonsense/);
   });
 
-  test(`${name} gives pages their own storage, unless they share`, async (t) => {
+  testEngine(`${name} gives pages their own storage, unless they share`, async (t) => {
     const browser = await launch();
     const page = await open(t, browser);
     await page.evaluate("localStorage.setItem('who', 'me')");

@@ -5,6 +5,7 @@ import { character, chord } from './keyboard.mjs';
 import { Page, PageError } from './page.mjs';
 import { Child, removeFolder, temporaryFolder } from './process.mjs';
 import { CommandError, RemoteControl } from './remote-control.mjs';
+import { screenScale } from './tier.mjs';
 
 const startTimeout = 60_000;
 
@@ -33,6 +34,7 @@ const preferences = {
   'dom.min_background_timeout_value': 4,
   'dom.timeout.enable_budget_timer_throttling': false,
   'widget.windows.window_occlusion_tracking.enabled': false,
+  'layout.css.devPixelsPerPx': String(screenScale),
 };
 
 /**

@@ -251,18 +251,25 @@ export async function peerDetails() {
 }
 
 /**
- * Runs on an element: where a click on it would go, or why it cannot be clicked: `{x, y}` or `{blocked}`.
- * What a person could not do, a test must not do either.
+ * Runs on an element: where a click on it would go, or why it cannot be clicked yet: `{x, y}` or `{blocked}`. What a person
+ * could not do, a test must not do either. An element that moves within two frames cannot be clicked: the click would land
+ * beside it.
  *
  * @this {HTMLElement}
  */
-export function clickPoint() {
+export async function clickPoint() {
   if (!this.isConnected) return { blocked: 'it is no longer in the page' };
   if (this.matches(':disabled') || this.closest('[aria-disabled=true]')) return { blocked: 'it is disabled' };
   if (!this.checkVisibility({ visibilityProperty: true })) return { blocked: 'it is not visible' };
   this.scrollIntoView({ block: 'center', inline: 'center', behavior: 'instant' });
+  // The timer is for pages that draw nothing.
+  const nextFrame = () => new Promise((done) => { requestAnimationFrame(done); setTimeout(done, 100); });
+  const before = this.getBoundingClientRect();
+  await nextFrame();
+  await nextFrame();
   const box = this.getBoundingClientRect();
   if (!box.width || !box.height) return { blocked: 'it has no size' };
+  if (box.left !== before.left || box.top !== before.top) return { blocked: 'it is moving' };
   const x = box.left + box.width / 2;
   const y = box.top + box.height / 2;
   const hit = document.elementFromPoint(x, y);

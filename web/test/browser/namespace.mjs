@@ -1,8 +1,9 @@
 // A network of several machines inside this one, for bad weather that touches nothing else: each machine is a network namespace
 // with an address of its own, and cables go from the clients' to a switch at the server's. What happens to packets is up to
 // nftables rules at the switch: a machine that loses its own packets knows, and its browser sends them again.
-// For this one has to be root on Linux; elsewhere `whyNoNetwork` says why not, and tests skip.
+// This needs root on Linux. Elsewhere, and where a container forbids it, `whyNoNetwork` says why not, and the tests are skipped.
 import { execFile } from 'node:child_process';
+import { readFile } from 'node:fs/promises';
 import http from 'node:http';
 import net from 'node:net';
 import path from 'node:path';
@@ -18,6 +19,8 @@ const env = { ...process.env, PATH: `${process.env.PATH}:/usr/sbin:/sbin` };
 const prefix = '10.201.0';
 /** Nobody else listens on the server's machine. */
 const port = 8080;
+/** Every name under `localhost` is trusted. */
+const serverName = 'confab.localhost';
 
 /** @param {string} command @param {string[]} args @param {string} [input] what it reads */
 async function run(command, args, input) {
@@ -28,23 +31,36 @@ async function run(command, args, input) {
 
 const firstLine = ({ stderr, message }) => (stderr || message).trim().split('\n')[0];
 
-/** Why there can be no such network here; undefined where there can. */
+/** What `ip`, `nft` and the kernel say where a container's rules or its kernel rule namespaces out. */
+const forbidden = /not permitted|permission denied|read-only file system|not supported|unknown device type/i;
+/** Bits of the effective capabilities: CAP_NET_ADMIN and CAP_SYS_ADMIN. */
+const neededCapabilities = [12n, 21n];
+
+async function mayAdminister() {
+  const [, effective] = (await readFile('/proc/self/status', 'utf8')).match(/^CapEff:\s*([0-9a-f]+)$/m);
+  return neededCapabilities.every((bit) => BigInt(`0x${effective}`) >> bit & 1n);
+}
+
+/**
+ * Returns why there can be no such network here, or undefined where there can. Only what the machine rules out is a reason to
+ * skip: any other failure throws, so that a missing tool or a fault of ours does not take these tests away unnoticed.
+ */
 export async function whyNoNetwork() {
   if (process.platform !== 'linux') return 'network namespaces are a thing of Linux';
   if (process.getuid() !== 0) return 'only root may make network namespaces';
+  if (!await mayAdminister()) return 'root has not both CAP_NET_ADMIN and CAP_SYS_ADMIN here, as in a locked-down container';
   const probe = `confab-${process.pid}-probe`;
   try {
     await run('ip', ['netns', 'add', probe]);
-  } catch (error) {
-    return `no network namespace can be made: ${firstLine(error)}`;
-  }
-  try {
     await run('ip', ['-n', probe, 'link', 'add', 'switch', 'type', 'bridge']);
     await run('ip', ['netns', 'exec', probe, 'nft', '-f', '-'], rain('switch', ['counter drop']));
   } catch (error) {
-    return `network namespaces have no switch or no nftables here: ${firstLine(error)}`;
+    const reason = firstLine(error);
+    if (forbidden.test(reason)) return `this machine allows no network namespace with a switch and nftables: ${reason}`;
+    throw new Error(`making a network namespace failed: ${reason}; "scripts/browser-setup" installs ip and nft`, { cause: error });
   } finally {
-    await run('ip', ['netns', 'delete', probe]);
+    // It may not have come to be.
+    await run('ip', ['netns', 'delete', probe]).catch(() => {});
   }
 }
 
@@ -232,11 +248,20 @@ export class Machine {
     return run(...this.#switch.inside('nft', ['-f', '-']), input);
   }
 
-  // Browsers on it. The server's address is as good as this machine's own to them: cameras work there.
+  // Browsers on it. They give pages a camera only where they trust the address: Chromium by its name, and Firefox by a preference.
+
+  /** The server's address as this browser shall open it. @param {{name: string}} browser */
+  static serverURL(browser) {
+    return `http://${browser.name === 'Chromium' ? serverName : `${prefix}.1`}:${port}`;
+  }
 
   /** @param {Parameters<typeof launchChromium>[0]} [options] */
   chromium(options = {}) {
-    const flags = [`--unsafely-treat-insecure-origin-as-secure=http://${prefix}.1:${port}`, ...options.flags ?? []];
+    const flags = [
+      `--host-resolver-rules=MAP ${serverName} ${prefix}.1`,
+      // Pages know their own addresses, as where a camera is allowed: tests read them in the statistics.
+      '--disable-features=WebRtcHideLocalIpsWithMdns', ...options.flags ?? [],
+    ];
     return launchChromium({ ...options, flags, machine: this });
   }
 

@@ -5,22 +5,22 @@ import { test } from 'node:test';
 import { sharedBrowsers } from './browsers.mjs';
 import { launchChromium } from './chromium.mjs';
 import { failMedia, source } from './in-page.mjs';
-import { ann, approach, bob, call, cat, come, enter, isFree, lists, places, rings, says, talk, turnTo } from './neighbour.mjs';
+import { ann, approach, bob, call, cat, come, enter, isFree, lists, places, rings, says, serveNearby, talk, turnTo } from './neighbour.mjs';
 import { inspect, screenshotFolder } from './screenshots.mjs';
 import { repository } from './server.mjs';
-import { serve } from './stranger.mjs';
+import { isFull } from './tier.mjs';
 
 const { chromium } = sharedBrowsers();
 
 /** @param {import('./page.mjs').Page} page */
 async function looksRight(t, page, state) {
   const faults = await inspect(page, `nearby-${state}`);
-  t.diagnostic(`photographs: ${path.relative(repository, screenshotFolder)}/nearby-${state}-*.png`);
+  if (isFull) t.diagnostic(`photographs: ${path.relative(repository, screenshotFolder)}/nearby-${state}-*.png`);
   assert.deepEqual(faults, [], `faults in the state "${state}"`);
 }
 
 test('the first screen, the empty list and one without a position look right', async (t) => {
-  const { url } = await serve(t);
+  const { url } = await serveNearby(t);
   const browser = await chromium();
   const page = await approach(t, browser, url);
   await page.find('button', 'Enter');
@@ -33,13 +33,14 @@ test('the first screen, the empty list and one without a position look right', a
 });
 
 test('the list, its menu, contacts, calls, settings and questions look right', async (t) => {
-  const { url } = await serve(t, { CONFAB_CALL_RING_TIMEOUT: '2s' });
+  const { url } = await serveNearby(t, { CONFAB_CALL_RING_TIMEOUT: '3s' });
   const browser = await chromium();
-  const page = await come(t, browser, url, ann);
-  const other = await come(t, browser, url, { ...bob, at: places.nextDoor });
-  await come(t, browser, url, { name: 'مريم', at: places.nextTown });
-  await come(t, browser, url, { name: 'Somebody with a name of forty characters', at: places.nextTown });
+  const [page, other] = await Promise.all([
+    ann, { ...bob, at: places.nextDoor }, { name: 'مريم', at: places.nextTown },
+    { name: 'Somebody with a name of forty characters', at: places.nextTown },
+  ].map((person) => come(t, browser, url, person)));
   await lists(page, 'مريم');
+  await lists(page, 'Somebody with a name of forty characters');
   await looksRight(t, page, 'list');
   await page.evaluate(() => document.querySelector('summary[aria-label="More about Bob"]').click());
   await looksRight(t, page, 'menu');
@@ -64,18 +65,15 @@ test('the list, its menu, contacts, calls, settings and questions look right', a
 });
 
 test('a call looks right from the first ring to what follows it', async (t) => {
-  const { url } = await serve(t);
-  const browser = await chromium();
-  const doomed = await launchChromium();
+  const [{ url }, browser, doomed] = await Promise.all([serveNearby(t), chromium(), launchChromium()]);
   t.after(() => doomed.close());
-  const page = await come(t, browser, url, ann);
-  const other = await come(t, doomed, url, { ...bob, at: places.nextDoor });
-  const third = await come(t, browser, url, cat);
+  const [page, other, third] = await Promise.all([
+    come(t, browser, url, ann), come(t, doomed, url, { ...bob, at: places.nextDoor }), come(t, browser, url, cat),
+  ]);
   await Promise.all([lists(page, 'Bob'), lists(other, 'Ann'), lists(third, 'Ann')]);
   await call(other, 'Ann');
   await rings(page, 'Bob');
-  await looksRight(t, page, 'incoming');
-  await looksRight(t, other, 'calling');
+  await Promise.all([looksRight(t, page, 'incoming'), looksRight(t, other, 'calling')]);
   await page.click('button', 'Decline');
   await other.waitForStatus(says.declined);
   await looksRight(t, other, 'declined');
@@ -85,8 +83,7 @@ test('a call looks right from the first ring to what follows it', async (t) => {
   await page.waitFor('the other asks', () => /would like/.test(document.getElementById('keep-words').textContent));
   await page.click('button', 'Mute');
   await page.click('button', 'Camera off');
-  await looksRight(t, page, 'call-muted');
-  await looksRight(t, other, 'call-voice');
+  await Promise.all([looksRight(t, page, 'call-muted'), looksRight(t, other, 'call-voice')]);
   await call(third, 'Ann');
   await rings(page, 'Cat');
   await looksRight(t, page, 'waiting');
@@ -100,10 +97,11 @@ test('a call looks right from the first ring to what follows it', async (t) => {
 });
 
 test('troubles look right: no camera, and a lost server', async (t) => {
-  const server = await serve(t);
+  const server = await serveNearby(t);
   const browser = await chromium();
-  const page = await come(t, browser, server.url, { label: 'a blind', name: 'Ann', scripts: [source(failMedia, 'NotAllowedError')] });
-  await come(t, browser, server.url, bob);
+  const [page] = await Promise.all([
+    { label: 'a blind', name: 'Ann', scripts: [source(failMedia, 'NotAllowedError')] }, bob,
+  ].map((person) => come(t, browser, server.url, person)));
   await lists(page, 'Bob');
   await call(page, 'Bob');
   await page.find('button', 'Call without video');

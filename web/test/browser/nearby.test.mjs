@@ -3,47 +3,48 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { sharedBrowsers } from './browsers.mjs';
 import {
-  ann, approach, bob, call, cat, come, enter, find, findNobody, firstRow, isQuiet, lists, listsNot, moveTo, openMenu, places, rings,
-  rowsOf, says, turnTo,
+  ann, approach, bob, call, cat, come, enter, find, findNobody, firstRow, isFree, isQuiet, lists, listsNot, moveTo, openMenu, places,
+  rings, rowsOf, says, serveNearby, turnTo,
 } from './neighbour.mjs';
-import { arrive, assertNoComplaints, assertNothingThrown, meet, serve } from './stranger.mjs';
+import { arrive, assertNoComplaints, assertNothingThrown, meet } from './stranger.mjs';
+import { testInFull } from './tier.mjs';
 
 const { chromium } = sharedBrowsers();
 
-/** A server, and people at its page, who came one after the other. */
+/** Starts a server and brings these people to its page. */
 async function gather(t, ...people) {
-  const { url } = await serve(t);
-  const browser = await chromium();
-  const pages = [];
-  for (const person of people) pages.push(await come(t, browser, url, person));
+  const [{ url }, browser] = await Promise.all([serveNearby(t), chromium()]);
+  const pages = await Promise.all(people.map((person) => come(t, browser, url, person)));
   return { url, browser, pages };
 }
 
 test('people appear in each other’s lists by themselves, with a bucket for a distance, and go when they go', async (t) => {
   const { url, browser, pages: [a] } = await gather(t, ann);
   await a.waitFor('nobody is there', () => /nobody else/i.test(document.getElementById('people-none').textContent));
-  const b = await come(t, browser, url, { ...bob, at: places.nextDoor });
-  const c = await come(t, browser, url, { ...cat, at: places.nextTown });
+  const [b, c] = await Promise.all([
+    come(t, browser, url, { ...bob, at: places.nextDoor }), come(t, browser, url, { ...cat, at: places.nextTown }),
+  ]);
   await lists(a, 'Bob', /^within [25] miles$/);
   await lists(a, 'Cat', /^within (50|100) miles$/);
   assert.deepEqual((await rowsOf(a)).map(({ name }) => name), ['Bob', 'Cat'], 'the nearer comes first, and one is not in one’s own list');
-  await moveTo(c, places.nextDoor);
-  // The server looks at the speed: nobody travels that fast, and the page says so.
-  await c.until('the jump is refused', async () => /jumped/i.test(await c.alerts()));
   await b.close();
   await listsNot(a, 'Bob');
-  assertNoComplaints(a);
+  assertNoComplaints(a, c);
 });
 
-test('an empty name is allowed and becomes a pleasant one', async (t) => {
-  const { url } = await serve(t);
-  const page = await come(t, await chromium(), url, { name: '' });
-  assert.match(await page.status(), /You are here as .*[A-Z]\p{L}+ [A-Z]\p{L}+/u);
-  assertNoComplaints(page);
+// A page sends its next location only after ten seconds.
+testInFull('a jump that nobody can travel is refused with a sentence',
+  'SignalingTests NearbyTests.whoLeapsIsRefusedAndStaysWhereItWas; unit-app/nearby-words: every refusal has a sentence', async (t) => {
+  const { pages: [a, b] } = await gather(t, ann, { ...cat, at: places.nextTown });
+  await lists(a, 'Cat', /^within (50|100) miles$/);
+  await moveTo(b, places.nextDoor);
+  await b.until('the jump is refused', async () => /jumped/i.test(await b.alerts()));
+  await lists(a, 'Cat', /^within (50|100) miles$/);
 });
 
-test('a name with a bidirectional override is refused with a sentence, and another is taken', async (t) => {
-  const { url } = await serve(t);
+testInFull('a name with a bidirectional override is refused with a sentence, and another is taken',
+  'SignalingTests PresenceTests.whatIsNoNameIsRefusedAndNothingIsLost; unit-app/nearby-state: a name that is refused', async (t) => {
+  const { url } = await serveNearby(t);
   const page = await approach(t, await chromium(), url);
   await page.evaluate(() => {
     const name = document.getElementById('name');
@@ -57,19 +58,6 @@ test('a name with a bidirectional override is refused with a sentence, and anoth
   assert.match(await page.status(), /Ann/);
 });
 
-test('a smaller radius leaves out who is further away, and the choice is remembered', async (t) => {
-  const { pages: [a] } = await gather(t, ann, { ...cat, at: places.nextTown }, { name: 'Pierre', at: places.abroad });
-  await lists(a, 'Cat');
-  await listsNot(a, 'Pierre');
-  await choose(a, 'Within', '5');
-  await listsNot(a, 'Cat');
-  await a.reload();
-  await a.waitForStatus(says.here);
-  assert.equal(await a.evaluate("document.getElementById('radius').value"), '5');
-  await choose(a, 'Within', '200');
-  await lists(a, 'Cat');
-});
-
 /** Chooses in a list box, as the keyboard does. */
 async function choose(page, label, value) {
   const box = await page.find('combobox', label);
@@ -79,17 +67,54 @@ async function choose(page, label, value) {
   }, value);
 }
 
-test('distances are in kilometres for who wants them', async (t) => {
-  const { pages: [a] } = await gather(t, ann, { ...bob, at: places.nextDoor });
+test('each choice does what it says: no name, radius, unit, do not disturb, invisible, who may call', async (t) => {
+  const { pages: [a, b, c, abroad] } = await gather(
+    t, ann, { ...bob, at: places.nextDoor }, { ...cat, at: places.nextTown }, { name: '', at: places.abroad },
+  );
+  assert.match(await abroad.status(), /You are here as .*[A-Z]\p{L}+ [A-Z]\p{L}+/u, 'a pleasant name for whoever chose none');
+  assertNoComplaints(abroad);
+
   await lists(a, 'Bob', /miles/);
+  await lists(a, 'Cat');
+  assert.deepEqual((await rowsOf(a)).map(({ name }) => name), ['Bob', 'Cat'], 'nobody from abroad');
+  await choose(a, 'Within', '5');
+  await listsNot(a, 'Cat');
+  await a.reload();
+  await a.waitForStatus(says.here);
+  assert.equal(await a.evaluate("document.getElementById('radius').value"), '5', 'remembered');
+  await choose(a, 'Within', '200');
+  await lists(a, 'Cat');
   await turnTo(a, 'settings');
   await choose(a, 'Distances in', 'km');
   await turnTo(a, 'people');
   await lists(a, 'Bob', /^within [38] km$/);
+
+  await turnTo(b, 'settings');
+  await b.click('checkbox', 'Do not disturb');
+  await b.waitForStatus(/saved/i);
+  await call(a, 'Bob');
+  await a.waitForStatus(says.busy);
+  await isFree(a);
+  assert.ok(!await b.has('button', 'Accept'));
+  await turnTo(b, 'log');
+  await firstRow(b, 'log', { name: 'Ann' });
+  await turnTo(b, 'settings');
+  await b.click('checkbox', 'Show me in the lists of others');
+  await listsNot(a, 'Bob');
+  await turnTo(b, 'people');
+  await lists(b, 'Ann');
+
+  await turnTo(c, 'settings');
+  await choose(c, 'Who may call me', 'contacts');
+  await c.waitForStatus(/saved/i);
+  await call(a, 'Cat');
+  await a.until('the caller is told', async () => /does not wish to be called by everyone/i.test(await a.alerts()));
+  await isQuiet(c);
+  assertNothingThrown(a, b, c);
 });
 
-test('without a position nobody is listed, and people find each other by link', async (t) => {
-  const { url, pages: [a, b] } = await gather(t, { ...ann, at: null }, { ...bob, at: null });
+test('without a position nobody is listed, and people find each other by link, pasted or opened', async (t) => {
+  const { url, browser, pages: [a, b] } = await gather(t, { ...ann, at: null }, { ...bob, at: null });
   await a.find('button', 'Use my position');
   assert.deepEqual(await rowsOf(a), []);
   const link = await b.evaluate("document.getElementById('own-link').textContent");
@@ -101,35 +126,11 @@ test('without a position nobody is listed, and people find each other by link', 
   await b.click('button', 'Decline');
   await a.waitForStatus(says.declined);
   await findNobody(a, 'f'.repeat(32));
-  assertNothingThrown(a, b);
-});
 
-test('a link that is opened leads to its person', async (t) => {
-  const { url, browser, pages: [b] } = await gather(t, bob);
-  const a = await approach(t, browser, url, { ...ann, hash: `#person=${b.personId}` });
-  await enter(a, { name: 'Ann' });
-  await firstRow(a, 'found', { name: 'Bob', online: 'yes' });
-});
-
-test('who is invisible is in nobody’s list and sees the others', async (t) => {
-  const { pages: [a, b] } = await gather(t, ann, bob);
-  await lists(a, 'Bob');
-  await turnTo(b, 'settings');
-  await b.click('checkbox', 'Show me in the lists of others');
-  await listsNot(a, 'Bob');
-  await turnTo(b, 'people');
-  await lists(b, 'Ann');
-});
-
-test('who lets only contacts ring is not called by others, and the caller is told', async (t) => {
-  const { pages: [a, b] } = await gather(t, ann, bob);
-  await lists(a, 'Bob');
-  await turnTo(b, 'settings');
-  await choose(b, 'Who may call me', 'contacts');
-  await b.waitForStatus(/saved/i);
-  await call(a, 'Bob');
-  await a.until('the caller is told', async () => /does not wish to be called by everyone/i.test(await a.alerts()));
-  await isQuiet(b);
+  const c = await approach(t, browser, url, { ...cat, hash: `#person=${b.personId}` });
+  await enter(c, { name: 'Cat' });
+  await firstRow(c, 'found', { name: 'Bob', online: 'yes' });
+  assertNothingThrown(a, b, c);
 });
 
 test('blocked people see nothing of one, and cannot ring; unblocking takes it back', async (t) => {
@@ -161,11 +162,21 @@ test('two tabs of one browser are one person with one row, and a guest tab is an
   assert.notEqual(guest.personId, b.personId);
 });
 
-test('Delete me everywhere leaves nothing: the other loses the row and the contact, and the next visit is somebody new', async (t) => {
+test('everything held can be downloaded; Delete me everywhere leaves no row, and the next visit is a new person', async (t) => {
   const { pages: [a, b] } = await gather(t, ann, bob);
   await lists(a, 'Bob');
-  const before = b.personId;
+  await b.evaluate(() => {
+    const native = URL.createObjectURL;
+    URL.createObjectURL = (blob) => { blob.text().then((text) => { window.saved = text; }); return native(blob); };
+    HTMLAnchorElement.prototype.click = () => {};
+  });
   await turnTo(b, 'settings');
+  await b.click('button', 'Download everything');
+  const held = JSON.parse(await b.waitFor('there is a download', 'window.saved'));
+  t.diagnostic(`held: ${Object.keys(held).join(', ')}`);
+  assert.ok(JSON.stringify(held).includes('Bob'));
+
+  const before = b.personId;
   await b.click('button', 'Delete me everywhere');
   await b.click('button', 'Delete me');
   await b.find('button', 'Enter');
@@ -176,25 +187,10 @@ test('Delete me everywhere leaves nothing: the other loses the row and the conta
   await findNobody(a, before);
 });
 
-test('everything that is held can be downloaded', async (t) => {
-  const { pages: [a] } = await gather(t, ann);
-  await a.evaluate(() => {
-    const native = URL.createObjectURL;
-    URL.createObjectURL = (blob) => { blob.text().then((text) => { window.saved = text; }); return native(blob); };
-    HTMLAnchorElement.prototype.click = () => {};
-  });
-  await turnTo(a, 'settings');
-  await a.click('button', 'Download everything');
-  const held = JSON.parse(await a.waitFor('there is a download', 'window.saved'));
-  t.diagnostic(`held: ${Object.keys(held).join(', ')}`);
-  assert.ok(JSON.stringify(held).includes('Ann'));
-});
-
 test('strangers who both press Keep in touch after a roulette chat find each other in their contacts', async (t) => {
-  const { url } = await serve(t);
+  const { url } = await serveNearby(t);
   const browser = await chromium();
-  const red = await arrive(t, browser, url, { colour: 'red' });
-  const green = await arrive(t, browser, url, { colour: 'green' });
+  const [red, green] = await Promise.all(['red', 'green'].map((colour) => arrive(t, browser, url, { colour })));
   await meet([red, 'red'], [green, 'green']);
   await red.click('button', 'Keep in touch');
   await green.waitFor('the other is told', () => /would like to keep in touch/.test(document.getElementById('keep-words').textContent));

@@ -4,6 +4,8 @@ import assert from 'node:assert/strict';
 import { source, standAt } from './in-page.mjs';
 import { remoteColour, seesColour } from './media.mjs';
 import { Element } from './page.mjs';
+import { serve } from './stranger.mjs';
+import { isFull } from './tier.mjs';
 import { NotYet } from './wait.mjs';
 
 /** What the status line says, and when. */
@@ -37,6 +39,15 @@ export const places = {
   /** About 213 miles away: beyond the widest radius. */
   abroad: { latitude: 48.8566, longitude: 2.3522 },
 };
+
+/**
+ * Starts a server as `serve` does. In the first tier it tells lists what changed ten times a second instead of once.
+ *
+ * @param {Record<string, string | number>} [env] as in `startServer`
+ */
+export function serveNearby(t, env = {}) {
+  return serve(t, { ...(isFull ? {} : { CONFAB_NEARBY_UPDATE_INTERVAL: '100ms' }), ...env });
+}
 
 /** @param {import('./page.mjs').Page} page @param {{latitude: number, longitude: number}} place */
 export async function moveTo(page, place) {

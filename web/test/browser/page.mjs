@@ -191,10 +191,15 @@ export class Page {
    */
   async screenshot(file, look = {}) {
     const before = { width: this.width, height: this.height, dark: this.dark };
-    const png = await this.looking(look, () => this.capture());
+    await this.looking(look, () => this.keepPicture(file));
+    await this.looking(before, () => {});
+  }
+
+  /** Writes a PNG of the page as it stands. @param {string} file */
+  async keepPicture(file) {
+    const png = await this.capture();
     await mkdir(path.dirname(file), { recursive: true });
     await writeFile(file, png);
-    await this.looking(before, () => {});
   }
 
   /** Runs something while the page has this size and scheme, and leaves it so. */
@@ -228,6 +233,7 @@ export class Page {
   async reload() { throw new Error('abstract'); }
   /** Closes the tab the way a person does: the page gets its `pagehide`. Closing again does nothing. */
   async close() { throw new Error('abstract'); }
+  die() { throw new Error('MEASURED: Page.crash ends a WebSocket with 1001, as leaving does. Only a killed browser ends it with 1006. Do not use die(); use launchChromium() for the page that dies, as before (one doomed browser a file).'); }
 }
 
 export class Element {
@@ -246,13 +252,9 @@ export class Element {
 
   /** Clicks its middle, once it can be clicked and has stopped moving. */
   async click() {
-    let before;
     const { x, y } = await this.page.until(`${this.description} can be clicked`, async () => {
       const point = await this.evaluate(clickPoint);
       if (point.blocked) throw new NotYet(point.blocked);
-      const still = before && before.x === point.x && before.y === point.y;
-      before = point;
-      if (!still) throw new NotYet('it is moving');
       return point;
     });
     await this.page.clickAt(x, y);

@@ -1,6 +1,7 @@
 // A network cable between page and server that a test can pull, or fill with silence.
 import { once } from 'node:events';
 import net from 'node:net';
+import { freePort } from './server.mjs';
 
 /**
  * Listens on a port of its own on 127.0.0.1 and passes bytes on to `port`.
@@ -10,7 +11,8 @@ import net from 'node:net';
  */
 export async function startProxy(port) {
   const proxy = new Proxy(port);
-  await proxy.listen(0);
+  // After a cut it wants the same port again, which nobody may have taken meanwhile.
+  await proxy.listen(await freePort());
   return proxy;
 }
 

@@ -2,11 +2,12 @@
 // part of this: the browser is handed what it would have decrypted.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { sharedBrowsers } from './browsers.mjs';
-import { ann, approach, bob, call, come, lists, rings } from './neighbour.mjs';
-import { serve } from './stranger.mjs';
+import { ann, approach, bob, call, come, lists, rings, serveNearby } from './neighbour.mjs';
 import { NotYet, until } from './wait.mjs';
 
+// chromium-headless-shell, the browser of the first tier, denies notifications whatever it is told to grant.
+process.env.CONFAB_CHROMIUM ??= 'chromium';
+const { sharedBrowsers } = await import('./browsers.mjs');
 const { chromium } = sharedBrowsers();
 
 const callId = 'c0ffee'.padEnd(32, '0');
@@ -69,7 +70,7 @@ function shows(worker, expected) {
 }
 
 test('with no page open, a push shows a notification that names nobody, and what became of the call replaces it', async (t) => {
-  const { url } = await serve(t);
+  const { url } = await serveNearby(t);
   const page = await approach(t, await chromium(), url, { ...ann, permissions: ['notifications'] });
   await page.waitFor('the worker is active', () => navigator.serviceWorker.ready.then(() => true));
   const worker = await workerOf(t, page);
@@ -89,7 +90,7 @@ test('with no page open, a push shows a notification that names nobody, and what
 });
 
 test('a push that nobody can read still shows something, as browsers insist', async (t) => {
-  const { url } = await serve(t);
+  const { url } = await serveNearby(t);
   const page = await approach(t, await chromium(), url, { ...ann, permissions: ['notifications'] });
   await page.waitFor('the worker is active', () => navigator.serviceWorker.ready.then(() => true));
   const worker = await workerOf(t, page);
@@ -99,10 +100,11 @@ test('a push that nobody can read still shows something, as browsers insist', as
 });
 
 test('a page that somebody looks at rings by itself, without a notification of the worker', async (t) => {
-  const { url } = await serve(t);
+  const { url } = await serveNearby(t);
   const browser = await chromium();
-  const a = await come(t, browser, url, ann);
-  const b = await come(t, browser, url, { ...bob, permissions: ['notifications'] });
+  const [a, b] = await Promise.all([
+    come(t, browser, url, ann), come(t, browser, url, { ...bob, permissions: ['notifications'] }),
+  ]);
   await b.waitFor('the worker is active', () => navigator.serviceWorker.ready.then(() => true));
   const worker = await workerOf(t, b);
   await Promise.all([lists(a, 'Bob'), lists(b, 'Ann')]);

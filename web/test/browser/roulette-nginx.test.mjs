@@ -1,6 +1,49 @@
-// Everything that two strangers do, and every way of leaving, once more through nginx with the configuration we tell people to
-// use: a proxy may hold back frames, swallow closes, or not pass on who the client is.
-process.env.CONFAB_TEST_FRONT = 'nginx';
+// Strangers meet behind nginx with the configuration we tell people to use: a proxy may hold back frames, swallow closes, or not
+// pass on who the client is. With `--all`, every test of `roulette` and `roulette-outages` runs behind it once more.
+import { test } from 'node:test';
+import { sharedBrowsers } from './browsers.mjs';
+import { startProxy } from './proxy.mjs';
+import { arrive, assertNothingThrown, begin, keepReceiving, meet, reads, says, see, seesNobody, serve, write } from './stranger.mjs';
+import { isFull } from './tier.mjs';
 
-await import('./roulette.test.mjs');
-await import('./roulette-outages.test.mjs');
+process.env.CONFAB_TEST_FRONT = 'nginx';
+const { chromium } = sharedBrowsers();
+
+test('behind nginx two strangers meet and write, a cut connection is resumed, and reloading or closing is told at once', async (t) => {
+  const server = await serve(t, {
+    // The grace is far longer than the test: only leaving, not dropping, can be told in time.
+    CONFAB_CONNECTION_RESUME_GRACE: '300s', CONFAB_ROULETTE_REMATCH_WAIT: '1ms', CONFAB_ROULETTE_RETRY_INTERVAL: '10ms',
+  });
+  const cable = await startProxy(server.frontPort);
+  t.after(() => cable.close());
+  const browser = await chromium();
+  const red = await arrive(t, browser, cable.url, { colour: 'red' });
+  const green = await arrive(t, browser, server.url, { colour: 'green' });
+  await meet([red, 'red'], [green, 'green']);
+  await write(red, 'Through nginx.');
+  await reads(green, 'Through nginx.');
+  await write(green, 'And back.');
+  await reads(red, 'And back.');
+
+  await cable.cut();
+  await Promise.all([red.waitForStatus(says.dropped), green.waitForStatus(says.away)]);
+  await write(green, 'into the outage');
+  await cable.heal();
+  await reads(red, 'into the outage');
+  await Promise.all([red, green].map((page) => page.waitForStatus(says.talking)));
+  await keepReceiving(red, green);
+
+  await green.reload();
+  await red.waitForStatus(says.left);
+  await begin(green);
+  await Promise.all([see(red, 'green'), see(green, 'red')]);
+  await green.close();
+  await red.waitForStatus(says.left);
+  await seesNobody(red);
+  assertNothingThrown(red);
+});
+
+if (isFull) {
+  await import('./roulette.test.mjs');
+  await import('./roulette-outages.test.mjs');
+}

@@ -7,27 +7,16 @@ import { launchChromium } from './chromium.mjs';
 import { framesDecoded, framesRise } from './media.mjs';
 import { startProxy } from './proxy.mjs';
 import { arrive, assertNothingThrown, begin, keepReceiving, meet, reads, says, see, seesNobody, serve, write } from './stranger.mjs';
+import { isFull, testInFull } from './tier.mjs';
 import { elapsed, stopwatch } from './wait.mjs';
 
 const { chromium } = sharedBrowsers();
 
-test('who closes the tab has left, and the partner is told at once', async (t) => {
-  // Far longer than the test: only leaving, not dropping, can be told in time.
-  const { url } = await serve(t, { CONFAB_CONNECTION_RESUME_GRACE: '300s' });
-  const browser = await chromium();
-  const red = await arrive(t, browser, url, { colour: 'red' });
-  const green = await arrive(t, browser, url, { colour: 'green' });
-  await meet([red, 'red'], [green, 'green']);
-  const time = stopwatch();
-  await green.close();
-  await red.waitForStatus(says.left);
-  t.diagnostic(`the partner was told after ${time()}`);
-  await seesNobody(red);
-  assertNothingThrown(red);
-});
-
-test('who reloads has left, and meets again as a new arrival', async (t) => {
-  const { url } = await serve(t, { CONFAB_CONNECTION_RESUME_GRACE: '300s', CONFAB_ROULETTE_REMATCH_WAIT: '1s' });
+test('reloading the page or closing the tab leaves the chat, the partner is told at once, and a reload can meet again', async (t) => {
+  const { url } = await serve(t, {
+    // The grace is far longer than the test: only leaving, not dropping, can be told in time.
+    CONFAB_CONNECTION_RESUME_GRACE: '300s', CONFAB_ROULETTE_REMATCH_WAIT: '1ms', CONFAB_ROULETTE_RETRY_INTERVAL: '10ms',
+  });
   const browser = await chromium();
   const red = await arrive(t, browser, url, { colour: 'red' });
   const green = await arrive(t, browser, url, { colour: 'green' });
@@ -36,10 +25,16 @@ test('who reloads has left, and meets again as a new arrival', async (t) => {
   await red.waitForStatus(says.left);
   await begin(green);
   await Promise.all([see(red, 'green'), see(green, 'red')]);
+  const time = stopwatch();
+  await green.close();
+  await red.waitForStatus(says.left);
+  t.diagnostic(`the partner was told after ${time()}`);
+  await seesNobody(red);
+  assertNothingThrown(red);
 });
 
 test('whose browser is killed may come back for a while, and then has left', async (t) => {
-  const { url } = await serve(t, { CONFAB_CONNECTION_RESUME_GRACE: '4s' });
+  const { url } = await serve(t, { CONFAB_CONNECTION_RESUME_GRACE: '2s' });
   const doomed = await launchChromium();
   t.after(() => doomed.close());
   const red = await arrive(t, await chromium(), url, { colour: 'red' });
@@ -50,12 +45,14 @@ test('whose browser is killed may come back for a while, and then has left', asy
   await red.waitForStatus(says.away);
   t.diagnostic(`the partner was said to be away after ${time()}`);
   await red.waitForStatus(says.left);
-  t.diagnostic(`and to have left after ${time()}, the grace being 4 s`);
+  t.diagnostic(`and to have left after ${time()}, the grace being 2 s`);
   await seesNobody(red);
   assertNothingThrown(red);
 });
 
-test('one whose partner is away need not wait: Next works', async (t) => {
+testInFull('one whose partner is away need not wait: Next works',
+  'SignalingTests LeavingTests.aPartnerHearsOfADropAtOnceAndMayPressNext; '
+  + 'unit/roulette "hear when the other is away for a moment"', async (t) => {
   const { url } = await serve(t, { CONFAB_CONNECTION_RESUME_GRACE: '300s' });
   const doomed = await launchChromium();
   t.after(() => doomed.close());
@@ -72,7 +69,7 @@ test('one whose partner is away need not wait: Next works', async (t) => {
   await Promise.all([see(red, 'blue'), see(blue, 'red')]);
 });
 
-test('a network that is gone for 8 s brings both back to the same chat', async (t) => {
+test('a network that is gone for a while brings both back to the same chat', async (t) => {
   const server = await serve(t);
   const proxy = await startProxy(server.frontPort);
   t.after(() => proxy.close());
@@ -83,7 +80,7 @@ test('a network that is gone for 8 s brings both back to the same chat', async (
   await write(red, 'before the outage');
   await reads(green, 'before the outage');
 
-  const gone = elapsed(8_000, 'the outage');
+  const gone = isFull ? elapsed(8_000, 'the outage') : undefined;
   await proxy.cut();
   await Promise.all([red.waitForStatus(says.dropped), green.waitForStatus(says.away)]);
   await write(green, 'into the outage');
@@ -100,8 +97,10 @@ test('a network that is gone for 8 s brings both back to the same chat', async (
   assertNothingThrown(red, green);
 });
 
-test('a network that swallows everything is noticed by its silence, and survived', async (t) => {
-  const server = await serve(t, { CONFAB_CONNECTION_PING_INTERVAL: '1s', CONFAB_CONNECTION_MISSED_PINGS: '3' });
+testInFull('a network that swallows everything is noticed by its silence, and survived',
+  'SignalingTests NetworkTests.framesThatVanishAreSaidAgain; HostileTests "whoever answers no ping is dropped"; '
+  + 'unit/client "asks after 10 s and takes another socket 10 s later"', async (t) => {
+  const server = await serve(t, { CONFAB_CONNECTION_PING_INTERVAL: '2s', CONFAB_CONNECTION_MISSED_PINGS: '2' });
   const proxy = await startProxy(server.frontPort);
   t.after(() => proxy.close());
   const browser = await chromium();
@@ -137,7 +136,9 @@ test('a server that is killed and started again finds the pages waiting, and the
   assertNothingThrown(red, green);
 });
 
-test('a server that is told to stop says so in time, and pages come back to the next one', async (t) => {
+testInFull('a server that is told to stop says so in time, and pages come back to the next one',
+  'ServerTests "a stopping server says 1001 to everybody"; '
+  + 'HostileTests "a server that is stopped while people come and go stops in order"; "a server that is killed" above', async (t) => {
   const server = await serve(t);
   const browser = await chromium();
   const red = await arrive(t, browser, server.url, { colour: 'red' });

@@ -3,17 +3,25 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { sharedBrowsers } from './browsers.mjs';
+import { keepMessages, peerDetails, source } from './in-page.mjs';
 import { framesDecoded, framesRise, remoteColour, seesColour } from './media.mjs';
-import { arrive, assertNoComplaints, begin, keepReceiving, meet, reads, says, see, seesNobody, serve, write } from './stranger.mjs';
+import {
+  arrive, assertNoComplaints, begin, keepReceiving, mediaPort, meet, reads, says, see, seesNobody, serve, write,
+} from './stranger.mjs';
+import { testInFull } from './tier.mjs';
 import { stopwatch } from './wait.mjs';
 
 const { chromium, firefox } = sharedBrowsers();
+/** The name that DTLS has for the cipher of RFC 7714. */
+const gcm = 'SRTP_AEAD_AES_128_GCM';
 
-test('two strangers in Chromium meet, see and hear each other, and frames keep coming', async (t) => {
-  const { url } = await serve(t);
+test('two strangers in Chromium meet, see and hear each other, write, mute, and know no other end than the server', async (t) => {
+  const server = await serve(t);
+  await server.child.line(/guest=1/, 10_000); // The server says how to try it alone.
   const browser = await chromium();
-  const red = await arrive(t, browser, url, { colour: 'red' });
-  const green = await arrive(t, browser, url, { colour: 'green' });
+  const scripts = [source(keepMessages)];
+  const red = await arrive(t, browser, server.url, { colour: 'red', scripts });
+  const green = await arrive(t, browser, server.url, { colour: 'green', scripts });
   const time = stopwatch();
   await meet([red, 'red'], [green, 'green']);
   t.diagnostic(`both saw each other after ${time()}`);
@@ -21,34 +29,54 @@ test('two strangers in Chromium meet, see and hear each other, and frames keep c
   const before = await Promise.all([red, green].map(framesDecoded));
   await keepReceiving(red, green);
   t.diagnostic(`frames ${before} → ${await Promise.all([red, green].map(framesDecoded))}, with sound, after ${time()}`);
+
+  for (const page of [red, green]) {
+    const port = await mediaPort(page);
+    assert.ok(server.log.some((line) => line.includes(`port=${port}`)), `${port} is the media port:\n${server.log.join('\n')}`);
+    const types = await page.evaluate(() => window.__heard.map(({ text }) => JSON.parse(text).type));
+    assert.ok(!types.includes('session.negotiate'), 'nobody negotiates with the partner');
+  }
+
+  // Text goes by the Send button and by Enter, and markup stays text.
+  const writing = stopwatch();
+  await write(red, 'Hello, <b>green</b> & co. ☕', { by: 'Send' });
+  await reads(green, 'Hello, <b>green</b> & co. ☕');
+  await write(green, 'Hello, red.');
+  await reads(red, 'Hello, red.');
+  t.diagnostic(`both lines were read after ${writing()}`);
+  await Promise.all([reads(red, 'Hello, <b>green</b>'), reads(green, 'Hello, red.')]);
+
+  await red.click('button', 'Camera off');
+  await green.until('the red picture is gone', async () => await remoteColour(green) !== 'red');
+  await red.click('button', 'Camera off');
+  await seesColour(green, 'red');
+  await red.click('button', 'Mute');
+  const pressed = await (await red.find('button', 'Mute')).evaluate(function () { return this.getAttribute('aria-pressed'); });
+  assert.equal(pressed, 'true');
   assertNoComplaints(red, green);
 });
 
-test('a stranger in Chromium and one in Firefox meet, see and hear each other', async (t) => {
-  const { url } = await serve(t);
+test('a stranger in Chromium and one in Firefox meet by encrypted media, and Firefox says goodbye when its tab closes', async (t) => {
+  // The grace is far longer than the test: only leaving, not dropping, can be told in time.
+  const { url } = await serve(t, { CONFAB_CONNECTION_RESUME_GRACE: '300s' });
   const blue = await arrive(t, await chromium(), url, { colour: 'blue' });
   const yellow = await arrive(t, await firefox(), url, { colour: 'yellow' });
   const time = stopwatch();
   await meet([blue, 'blue'], [yellow, 'yellow']);
   t.diagnostic(`both saw each other after ${time()}`);
   await keepReceiving(blue, yellow);
+  for (const page of [blue, yellow]) {
+    const details = await page.evaluate(peerDetails);
+    assert.deepEqual(details.map(({ direction }) => direction).sort(), ['recvonly', 'sendonly'], page.label);
+    for (const { direction, transport, pair } of details) {
+      t.diagnostic(`${page.label}, ${direction}: ${JSON.stringify(transport)} over ${pair?.local.protocol}`);
+      // Firefox does not tell. Its partner does, and the server agrees on the same with every client that offers it.
+      if (page === blue || transport?.srtpCipher) assert.equal(transport.srtpCipher, gcm, `${page.label}, ${direction}`);
+    }
+  }
   assertNoComplaints(blue, yellow);
-});
-
-test('what one writes the other reads, by the Send button and by Enter', async (t) => {
-  const { url } = await serve(t);
-  const browser = await chromium();
-  const red = await arrive(t, browser, url, { colour: 'red' });
-  const green = await arrive(t, browser, url, { colour: 'green' });
-  await meet([red, 'red'], [green, 'green']);
-  const time = stopwatch();
-  await write(red, 'Hello, <b>green</b> & co. ☕', { by: 'Send' });
-  await reads(green, 'Hello, <b>green</b> & co. ☕');
-  await write(green, 'Hello, red.');
-  await reads(red, 'Hello, red.');
-  t.diagnostic(`both lines were read after ${time()}`);
-  await Promise.all([reads(red, 'Hello, <b>green</b>'), reads(green, 'Hello, red.')]);
-  assertNoComplaints(red, green);
+  await yellow.close();
+  await blue.waitForStatus(says.left);
 });
 
 test('two who want text only write to each other, and no camera is opened', async (t) => {
@@ -91,7 +119,7 @@ test('Next parts two strangers, and each meets somebody else', async (t) => {
 });
 
 test('Stop ends the chat, and Start begins another', async (t) => {
-  const { url } = await serve(t, { CONFAB_ROULETTE_REMATCH_WAIT: '1s' });
+  const { url } = await serve(t, { CONFAB_ROULETTE_REMATCH_WAIT: '1ms', CONFAB_ROULETTE_RETRY_INTERVAL: '10ms' });
   const browser = await chromium();
   const red = await arrive(t, browser, url, { colour: 'red' });
   const green = await arrive(t, browser, url, { colour: 'green' });
@@ -104,23 +132,9 @@ test('Stop ends the chat, and Start begins another', async (t) => {
   await keepReceiving(red, green);
 });
 
-test('Mute and Camera off reach the partner, and can be taken back', async (t) => {
-  const { url } = await serve(t);
-  const browser = await chromium();
-  const red = await arrive(t, browser, url, { colour: 'red' });
-  const green = await arrive(t, browser, url, { colour: 'green' });
-  await meet([red, 'red'], [green, 'green']);
-  await keepReceiving(green);
-  await red.click('button', 'Camera off');
-  await green.until('the red picture is gone', async () => await remoteColour(green) !== 'red');
-  await red.click('button', 'Camera off');
-  await seesColour(green, 'red');
-  await red.click('button', 'Mute');
-  const pressed = await (await red.find('button', 'Mute')).evaluate(function () { return this.getAttribute('aria-pressed'); });
-  assert.equal(pressed, 'true');
-});
-
-test('two tabs of one browser are one person, and are never paired', async (t) => {
+testInFull('two tabs of one browser are one person, and are never paired',
+  'SignalingTests PeopleTests.twoTabsOfOnePersonAreNeverPaired; HostileTests "tabs of one identity never meet each other"; '
+  + 'roulette-look.test.mjs "troubles look right"', async (t) => {
   const { url } = await serve(t);
   const browser = await chromium();
   const tab = await arrive(t, browser, url, { colour: 'red' });
@@ -136,12 +150,13 @@ test('two tabs of one browser are one person, and are never paired', async (t) =
   assert.match(await remoteColour(second), /^no element|^no frame/);
 });
 
-test('a guest tab is somebody else, so one person can try it with two tabs', async (t) => {
-  const server = await serve(t);
-  await server.child.line(/guest=1/, 10_000); // it says how to try it alone
+testInFull('a guest tab is somebody else, so one person can try it with two tabs',
+  'nearby.test.mjs "two tabs of one browser are one person with one row, and a guest tab is another"; '
+  + 'unit-app/memory "a guest leaves nothing in the browser"', async (t) => {
+  const { url } = await serve(t);
   const browser = await chromium();
-  const tab = await arrive(t, browser, server.url, { colour: 'red' });
-  const guest = await arrive(t, browser, server.url, { colour: 'green', sharing: tab, guest: true });
+  const tab = await arrive(t, browser, url, { colour: 'red' });
+  const guest = await arrive(t, browser, url, { colour: 'green', sharing: tab, guest: true });
   await meet([tab, 'red'], [guest, 'green']);
   await keepReceiving(tab, guest);
 });

@@ -6,15 +6,16 @@ import { kinds, startPeer } from './roulettetok/peer.mjs';
 import { startSite } from './roulettetok/site.mjs';
 import { closeTab, hears, saysNoTextChat, shows, visit, waits } from './roulettetok/visitor.mjs';
 import { arrive, assertNoComplaints, begin, says, serve } from './stranger.mjs';
+import { testInFull } from './tier.mjs';
 import { stopwatch } from './wait.mjs';
 
 const { chromium } = sharedBrowsers();
 
 /** Nobody meets the same one again; pictures are not waited for long. */
 const settings = {
-  CONFAB_ROULETTE_REMATCH_WAIT: '300s', CONFAB_ROULETTE_SKIP_WINDOW: '0s', CONFAB_ROULETTE_STREAM_TIMEOUT: '1s',
+  CONFAB_ROULETTE_REMATCH_WAIT: '300s', CONFAB_ROULETTE_SKIP_WINDOW: '0s', CONFAB_ROULETTE_STREAM_TIMEOUT: '300ms',
   CONFAB_SOCKET_IO_HEARTBEAT_INTERVAL: '1s', CONFAB_SOCKET_IO_HEARTBEAT_TIMEOUT: '4s',
-  CONFAB_SOCKET_IO_CLOSE_TIMEOUT: '3s', CONFAB_SOCKET_IO_POLL_DURATION: '1s', CONFAB_CONNECTION_PING_INTERVAL: '500ms',
+  CONFAB_SOCKET_IO_CLOSE_TIMEOUT: '3s', CONFAB_SOCKET_IO_POLL_DURATION: '1s', CONFAB_CONNECTION_PING_INTERVAL: '1s',
 };
 
 /** Our page shows a partner, of whom nothing comes, and no text chat. */
@@ -24,7 +25,8 @@ async function showsPartner(page) {
 }
 
 for (const kind of kinds) {
-  test(`${kind} and somebody at our page meet, and each learns that the other left`, async (t) => {
+  const title = `${kind} and somebody at our page meet, and each learns that the other left`;
+  const body = async (t) => {
     const { url, port } = await serve(t, settings);
     const green = await arrive(t, await chromium(), url, { colour: 'green' });
     await begin(green);
@@ -59,9 +61,12 @@ for (const kind of kinds) {
     await green.close();
     await fourth.hears('disconnectPartner');
     assertNoComplaints(green);
-  });
+  };
+  if (kind === 'ios') test(title, body);
+  else testInFull(title, 'the same with ios; SignalingTests OriginalTests; ServerTests SocketIOConnectionTests', body);
 
-  test(`${kind} and somebody at RouletteTok's page meet, and each learns that the other left`, async (t) => {
+  testInFull(`${kind} and somebody at RouletteTok's page meet, and each learns that the other left`,
+    'roulettetok: two at RouletteTok’s page meet, part and go; roulettetok-peers: every kind meets', async (t) => {
     const { port } = await serve(t, settings);
     const red = await visit(t, await chromium(), await startSite(t, port), { colour: 'red' });
     await waits(red);

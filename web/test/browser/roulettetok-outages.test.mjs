@@ -9,6 +9,7 @@ import { startProxy } from './proxy.mjs';
 import { startSite } from './roulettetok/site.mjs';
 import { expectHeard, hears, meets, rejoin, visit, waits } from './roulettetok/visitor.mjs';
 import { arrive, assertNoComplaints, assertNothingThrown, begin, says, see, seesNobody, serve } from './stranger.mjs';
+import { testInFull } from './tier.mjs';
 import { stopwatch } from './wait.mjs';
 
 const { chromium } = sharedBrowsers();
@@ -17,12 +18,10 @@ const settings = { CONFAB_ROULETTE_REMATCH_WAIT: '300s', CONFAB_ROULETTE_SKIP_WI
 
 /** Silence is noticed in seconds; those who parted meet again. */
 const impatient = {
-  CONFAB_ROULETTE_REMATCH_WAIT: '1s', CONFAB_ROULETTE_SKIP_WINDOW: '0s',
+  CONFAB_ROULETTE_REMATCH_WAIT: '1ms', CONFAB_ROULETTE_RETRY_INTERVAL: '50ms', CONFAB_ROULETTE_SKIP_WINDOW: '0s',
   CONFAB_SOCKET_IO_HEARTBEAT_INTERVAL: '1s', CONFAB_SOCKET_IO_HEARTBEAT_TIMEOUT: '4s',
   CONFAB_SOCKET_IO_CLOSE_TIMEOUT: '3s', CONFAB_SOCKET_IO_POLL_DURATION: '1s',
 };
-
-const transports = ['websocket', 'xhr-polling', 'jsonp-polling'];
 
 /** Runs in a page: a network that lets no WebSocket of Socket.IO's through. */
 function hinderSocketIO() {
@@ -43,17 +42,25 @@ async function meetGreen(t, server, red) {
   return green;
 }
 
-for (const transport of transports) {
-  test(`a page of another origin meets people too, over ${transport}`, async (t) => {
-    const server = await serve(t, settings);
-    const site = await startSite(t, server.port);
-    const options = { transports: [transport] };
-    const red = await visit(t, await chromium(), site, { colour: 'red', server: server.url, options });
-    const green = await meetGreen(t, server, red);
-    await red.click('button', 'Next');
-    await Promise.all([waits(red), green.waitForStatus(says.movedOn)]);
-    assertNoComplaints(red, green);
-  });
+/** Somebody at RouletteTok's page on a site of another origin meets somebody at ours and presses Next. */
+async function meetFromAnotherOrigin(t, transport) {
+  const server = await serve(t, settings);
+  const site = await startSite(t, server.port);
+  const options = { transports: [transport] };
+  const red = await visit(t, await chromium(), site, { colour: 'red', server: server.url, options });
+  const green = await meetGreen(t, server, red);
+  await red.click('button', 'Next');
+  await Promise.all([waits(red), green.waitForStatus(says.movedOn)]);
+  assertNoComplaints(red, green);
+}
+
+// Of the three it is the one that browsers restrict: with credentials and preflights.
+test('a page of another origin meets people too, over xhr-polling', (t) => meetFromAnotherOrigin(t, 'xhr-polling'));
+
+for (const transport of ['websocket', 'jsonp-polling']) {
+  testInFull(`a page of another origin meets people too, over ${transport}`,
+    'the same over xhr-polling; HostileTests OriginAttackTests, SocketIOSurfaceTests "origins are echoed here alone"',
+    (t) => meetFromAnotherOrigin(t, transport));
 }
 
 test('where no WebSocket gets through, polling does', async (t) => {
@@ -65,7 +72,8 @@ test('where no WebSocket gets through, polling does', async (t) => {
   assertNothingThrown(red, green);
 });
 
-test('a page whose server is killed comes back to the next one by itself, and meets somebody', async (t) => {
+testInFull('a page whose server is killed comes back to the next one by itself, and meets somebody',
+  'unit-socketio/connecting: connects anew; roulette-outages: a server that is killed and started again finds the pages waiting', async (t) => {
   const server = await serve(t, settings);
   const site = await startSite(t, server.port);
   const red = await visit(t, await chromium(), site, { colour: 'red' });
@@ -82,7 +90,8 @@ test('a page whose server is killed comes back to the next one by itself, and me
 });
 
 for (const transport of ['websocket', 'xhr-polling']) {
-  test(`a line that goes silent is noticed at both ends, and healed, over ${transport}`, async (t) => {
+  testInFull(`a line that goes silent is noticed at both ends, and healed, over ${transport}`,
+    'unit-socketio/connecting: is noticed by silence; ServerTests SocketIOConnectionTests "any frame is life", "who does not poll"', async (t) => {
     const server = await serve(t, impatient);
     const proxy = await startProxy(server.port);
     t.after(() => proxy.close());
@@ -100,18 +109,20 @@ for (const transport of ['websocket', 'xhr-polling']) {
   });
 }
 
-test('a page that stays quiet for several heartbeats stays in its chat', async (t) => {
-  const server = await serve(t, { ...impatient, CONFAB_SOCKET_IO_HEARTBEAT_TIMEOUT: '2s' });
+testInFull('a page that stays quiet for several heartbeats stays in its chat',
+  'unit-socketio/talking: heartbeats are answered; ServerTests SocketIOConnectionTests "heartbeats go out every 25 s"', async (t) => {
+  const server = await serve(t, { ...impatient, CONFAB_SOCKET_IO_HEARTBEAT_TIMEOUT: '3s' });
   const site = await startSite(t, server.port);
   const red = await visit(t, await chromium(), site, { colour: 'red' });
   const green = await meetGreen(t, server, red);
   // Fifteen frames a second: more than three times the patience of either end.
-  await framesRise(red, { by: 105 });
+  await framesRise(red, { by: 150 });
   await Promise.all([meets(red, 'green'), see(green, 'red')]);
   await expectHeard(red, 'connecting websocket', 'connect', 'initial', 'empty', 'subscribe');
 });
 
-test('who has been left cannot watch on, whether the page minds it or not', async (t) => {
+testInFull('who has been left cannot watch on, whether the page minds it or not',
+  'SignalingTests OriginalTests.deadToken and onePlace; unit/pure: errors are named by what was asked', async (t) => {
   const server = await serve(t, settings);
   const site = await startSite(t, server.port);
   // It is told to leave the partner's session, and stays.

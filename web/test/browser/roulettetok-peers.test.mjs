@@ -5,6 +5,7 @@ import { test } from 'node:test';
 import { startProxy } from './proxy.mjs';
 import { assertNoNews, kinds, pair, startPeer } from './roulettetok/peer.mjs';
 import { serve } from './stranger.mjs';
+import { testInFull } from './tier.mjs';
 import { stopwatch } from './wait.mjs';
 
 /** Two who parted are not given to each other again while a test runs, and nobody is punished for parting quickly. */
@@ -25,11 +26,14 @@ const arrive = async (t, port, kind, label) => {
 
 /** Every kind with every kind, itself included. */
 const pairs = kinds.flatMap((one, index) => kinds.slice(index).map((other) => [one, other]));
+/** Two pairs have every kind once. */
+const isFirst = (one, other) => ['websocket and xhr-polling', 'jsonp-polling and ios'].includes(`${one} and ${other}`);
 
 for (const [one, other] of pairs) {
-  test(`${one} and ${other} meet, part as either wishes, and find others`, async (t) => {
+  const title = `${one} and ${other} meet, part as either wishes, and find others`;
+  const body = async (t) => {
     const { port } = await serve(t, settings);
-    const [a, b] = [await arrive(t, port, one, 'a'), await arrive(t, port, other, 'b')];
+    const [a, b] = await Promise.all([arrive(t, port, one, 'a'), arrive(t, port, other, 'b')]);
     const time = stopwatch();
     await pair(a, b);
     t.diagnostic(`both were told of each other after ${time()}`);
@@ -51,7 +55,9 @@ for (const [one, other] of pairs) {
     c.next();
     await Promise.all([c.meets(second), second.meets(c)]);
     assertNoNews(a, b, c);
-  });
+  };
+  if (isFirst(one, other)) test(title, body);
+  else testInFull(title, 'each of the two with another; SignalingTests OriginalTests; HostileTests SocketIOSurfaceTests', body);
 }
 
 /** Ways to leave, and what the network sees of them. `line` is the leaver's own. */
@@ -68,7 +74,8 @@ const waysOf = {
 };
 
 for (const kind of kinds) {
-  test(`whose partner is ${kind} is told that it left, however it left`, async (t) => {
+  testInFull(`whose partner is ${kind} is told that it left, however it left`,
+    'SignalingTests OriginalTests.vanishing; ServerTests SocketIOConnectionTests; roulettetok-mixed: ios and somebody at our page', async (t) => {
     const { port } = await serve(t, impatient);
     // It asks for the next by itself, and never shows life but by answering pings.
     const witness = await arrive(t, port, 'ios', 'the witness');
@@ -92,7 +99,8 @@ for (const kind of kinds) {
   });
 }
 
-test('polling clients, too, are told that their partners left', async (t) => {
+testInFull('polling clients, too, are told that their partners left',
+  'the two pairs of the first tier: xhr-polling and jsonp-polling hear disconnectPartner', async (t) => {
   const { port } = await serve(t, impatient);
   for (const kind of ['xhr-polling', 'jsonp-polling']) {
     const witness = await arrive(t, port, kind, 'the witness');
@@ -104,24 +112,25 @@ test('polling clients, too, are told that their partners left', async (t) => {
   }
 });
 
-test('an iOS client that never sends a heartbeat stays, for it answers pings', async (t) => {
-  const { port } = await serve(t, { ...impatient, CONFAB_SOCKET_IO_HEARTBEAT_TIMEOUT: '2s' });
+testInFull('an iOS client that never sends a heartbeat stays, for it answers pings',
+  'ServerTests SocketIOConnectionTests "any frame is life: a client that answers pings and no heartbeat stays"', async (t) => {
+  const { port } = await serve(t, { ...impatient, CONFAB_SOCKET_IO_HEARTBEAT_TIMEOUT: '3s' });
   const [a, b] = [await arrive(t, port, 'ios', 'a'), await arrive(t, port, 'ios', 'b')];
   await pair(a, b);
   // Two a second: more than three times the server's patience.
-  await Promise.all([a, b].map((peer) => peer.wrote(/pinged/, 14)));
+  await Promise.all([a, b].map((peer) => peer.wrote(/pinged/, 21)));
   assertNoNews(a, b);
   a.part();
   await Promise.all([a, b].map((peer) => peer.hears('disconnectPartner')));
 });
 
-test('clients that only listen stay for several heartbeats, over every transport', async (t) => {
-  const short = { CONFAB_SOCKET_IO_HEARTBEAT_TIMEOUT: '2s', CONFAB_SOCKET_IO_CLOSE_TIMEOUT: '2s' };
+testInFull('clients that only listen stay for several heartbeats, over every transport',
+  'ServerTests SocketIOConnectionTests "heartbeats go out every 25 s", "the first poll is answered at once"', async (t) => {
+  const short = { CONFAB_SOCKET_IO_HEARTBEAT_TIMEOUT: '3s', CONFAB_SOCKET_IO_CLOSE_TIMEOUT: '2s' };
   const { port } = await serve(t, { ...impatient, ...short });
   const clock = await arrive(t, port, 'ios', 'the clock');
-  const peers = [];
-  for (const kind of ['websocket', 'xhr-polling', 'jsonp-polling']) peers.push(await arrive(t, port, kind, 'one'));
-  await clock.wrote(/pinged/, 14);
+  const peers = await Promise.all(['websocket', 'xhr-polling', 'jsonp-polling'].map((kind) => arrive(t, port, kind, 'one')));
+  await clock.wrote(/pinged/, 21);
   const [a, b, c] = peers;
   await pair(a, b);
   await pair(c, clock);
@@ -129,7 +138,8 @@ test('clients that only listen stay for several heartbeats, over every transport
 });
 
 for (const kind of ['websocket', 'xhr-polling', 'jsonp-polling']) {
-  test(`a packet that asks for an acknowledgement gets it, and is obeyed, over ${kind}`, async (t) => {
+  testInFull(`a packet that asks for an acknowledgement gets it, and is obeyed, over ${kind}`,
+    'ServerTests SocketIOConnectionTests "packets and their answers"; HostileTests SocketIOLossTests', async (t) => {
     const { port } = await serve(t, settings);
     const peer = await arrive(t, port, kind, 'one');
     peer.do('emit', { name: 'next', args: [{}], ask: true });
@@ -154,7 +164,8 @@ const faults = {
 };
 
 for (const kind of kinds) {
-  test(`what once killed the server does it no harm, from ${kind}`, async (t) => {
+  testInFull(`what once killed the server does it no harm, from ${kind}`,
+    'SignalingTests OldFaultTests, OriginalTests.nextTwice; ServerTests SocketIOConnectionTests "packets and their answers"', async (t) => {
     const { port } = await serve(t, settings);
     const [a, b] = [await arrive(t, port, kind, 'a'), await arrive(t, port, 'ios', 'b')];
     const say = (packet) => a.do('raw', { [kind === 'ios' ? 'text' : 'packet']: packet });
@@ -170,7 +181,8 @@ for (const kind of kinds) {
   });
 }
 
-test('two who both end their chat, and more than once, end no other', async (t) => {
+testInFull('two who both end their chat, and more than once, end no other',
+  'SignalingTests OriginalTests.disconnectPartnersTwice, OldFaultTests.aFormerPartnerCannotEndANewChat', async (t) => {
   const { port } = await serve(t, settings);
   const [a, b] = [await arrive(t, port, 'websocket', 'a'), await arrive(t, port, 'xhr-polling', 'b')];
   await pair(a, b);
@@ -189,7 +201,8 @@ test('two who both end their chat, and more than once, end no other', async (t) 
   assertNoNews(a, b, c);
 });
 
-test('an iOS client that asks once too often, because some session ended, is only given another', async (t) => {
+testInFull('an iOS client that asks once too often, because some session ended, is only given another',
+  'SignalingTests OriginalTests.nextInAChat', async (t) => {
   const { port } = await serve(t, settings);
   const [a, b] = [await arrive(t, port, 'ios', 'a'), await arrive(t, port, 'ios', 'b')];
   const c = await arrive(t, port, 'websocket', 'c');

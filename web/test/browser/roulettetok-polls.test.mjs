@@ -1,10 +1,10 @@
 // Python's polling client gives every poll 3 s and then hangs up, whatever is on its way. Nothing may be lost by that,
 // and nothing come twice: here polls are given up far more often, at every moment around what the server has to say.
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
 import { startPeer } from './roulettetok/peer.mjs';
 import { Poller } from './roulettetok/poller.mjs';
 import { serve } from './stranger.mjs';
+import { testInFull } from './tier.mjs';
 import { NotYet, stopwatch, until } from './wait.mjs';
 
 /** Two who part are given to each other again at once, as often as they like. */
@@ -37,7 +37,8 @@ async function chatAndPart(partner, events, ask, rounds) {
   }
 }
 
-test('polls given up at any moment around an event lose none and double none', async (t) => {
+testInFull('polls given up at any moment around an event lose none and double none',
+  'HostileTests SocketIOLossTests "nothing is lost, doubled or out of order, whenever and however polls are given up"', async (t) => {
   const rounds = 60;
   const { port } = await serve(t, settings);
   const partner = await startPeer(t, port, 'ios');
@@ -57,11 +58,11 @@ test('polls given up at any moment around an event lose none and double none', a
 });
 
 for (const transport of ['xhr-polling', 'jsonp-polling']) {
-  test(`Python's client on ${transport} loses nothing when it gives up polls`, async (t) => {
+  testInFull(`Python's client on ${transport} loses nothing when it gives up polls`,
+    'HostileTests SocketIOLossTests "a poll given up after 3 s, as Python’s client does, loses nothing"', async (t) => {
     const rounds = 40;
     const { port } = await serve(t, settings);
-    const partner = await startPeer(t, port, 'ios');
-    const peer = await startPeer(t, port, transport, { poll: 0.02 });
+    const [partner, peer] = await Promise.all([startPeer(t, port, 'ios'), startPeer(t, port, transport, { poll: 0.02 })]);
     const events = [];
     const collect = () => events.push(...peer.news.splice(0).map(({ event: name, args }) => ({ name, args })));
     await peer.hears('initial');

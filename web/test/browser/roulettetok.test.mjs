@@ -10,6 +10,7 @@ import { startSite } from './roulettetok/site.mjs';
 import { closeTab, expectHeard, hears, meets, saysNoTextChat, visit, waits } from './roulettetok/visitor.mjs';
 import { repository } from './server.mjs';
 import { arrive, assertNoComplaints, assertNothingThrown, begin, says, see, seesNobody, serve } from './stranger.mjs';
+import { testInFull } from './tier.mjs';
 import { stopwatch } from './wait.mjs';
 
 const { chromium, firefox } = sharedBrowsers();
@@ -25,6 +26,12 @@ const patient = {
 
 const transports = ['websocket', 'xhr-polling', 'jsonp-polling'];
 
+/** A test for one transport, in the first tier if it is the chosen one. */
+function testOver(transport, chosen, title, provedBy, body) {
+  if (transport === chosen) test(`over ${transport}, ${title}`, body);
+  else testInFull(`over ${transport}, ${title}`, provedBy, body);
+}
+
 /** One at RouletteTok's page who waits, and one at ours who comes and meets them. */
 async function meetAcross(t, server, options, theirs = chromium) {
   const site = await startSite(t, server.port);
@@ -36,6 +43,7 @@ async function meetAcross(t, server, options, theirs = chromium) {
   await begin(green);
   await Promise.all([meets(red, 'green'), see(green, 'red')]);
   t.diagnostic(`both saw each other after ${time()}`);
+  await saysNoTextChat(green);
   return { site, browser, red, green };
 }
 
@@ -49,15 +57,16 @@ test('the server has the script that such pages load', async (t) => {
 });
 
 for (const transport of transports) {
-  test(`over ${transport}, somebody at RouletteTok's page and somebody at ours see each other`, async (t) => {
+  testInFull(`over ${transport}, somebody at RouletteTok's page and somebody at ours see each other`,
+    'the tests of Next, leaving and Firefox below, which begin so; SignalingTests OriginalTests.mixed', async (t) => {
     const { red, green } = await meetAcross(t, await serve(t, settings), { transports: [transport] });
-    await saysNoTextChat(green);
     await Promise.all([red, green].map((page) => framesRise(page)));
     await expectHeard(red, `connecting ${transport}`, 'connect', 'initial', 'empty', 'subscribe');
     assertNoComplaints(red, green);
   });
 
-  test(`over ${transport}, Next at either page parts both, and each meets somebody else`, async (t) => {
+  testOver(transport, 'websocket', 'Next at either page parts both, and each meets somebody else',
+    'the same over websocket; unit-socketio/talking: asks again after every answer, gets calls and posts forms', async (t) => {
     const server = await serve(t, settings);
     const { site, browser, red, green } = await meetAcross(t, server, { transports: [transport] });
 
@@ -85,7 +94,8 @@ for (const transport of transports) {
     assertNothingThrown(red, green, blue, yellow);
   });
 
-  test(`over ${transport}, who closes either page has left, and the other is told at once`, async (t) => {
+  testOver(transport, 'websocket', 'who closes either page has left, and the other is told at once',
+    'over websocket and in Firefox; over jsonp-polling when two at RouletteTok’s page part', async (t) => {
     const server = await serve(t, patient);
     const { site, browser, red, green } = await meetAcross(t, server, { transports: [transport] });
     const time = stopwatch();
@@ -103,8 +113,11 @@ for (const transport of transports) {
     assertNothingThrown(blue);
   });
 
-  test(`over ${transport}, two at RouletteTok's page meet, part and go`, async (t) => {
-    const { port } = await serve(t, { ...patient, CONFAB_ROULETTE_REMATCH_WAIT: '1s' });
+  testOver(transport, 'jsonp-polling', 'two at RouletteTok\'s page meet, part and go',
+    'the same over jsonp-polling, where the other page is on websocket; SignalingTests OriginalTests', async (t) => {
+    const { port } = await serve(t, {
+      ...patient, CONFAB_ROULETTE_REMATCH_WAIT: '1ms', CONFAB_ROULETTE_RETRY_INTERVAL: '50ms',
+    });
     const site = await startSite(t, port);
     const browser = await chromium();
     const [red, blue] = [
@@ -133,7 +146,8 @@ test('in Firefox the page works as well, and is missed when it closes', async (t
   await green.waitForStatus(says.left);
 });
 
-test('Next pressed before there is anybody, again and again, pairs nobody twice', async (t) => {
+testInFull('Next pressed before there is anybody, again and again, pairs nobody twice',
+  'SignalingTests OriginalTests.nextTwice, OldFaultTests.pressingNextWhileWaitingNeverPairsSomebodyWithHimself', async (t) => {
   const { url, port } = await serve(t, settings);
   const browser = await chromium();
   const red = await visit(t, browser, await startSite(t, port), { colour: 'red' });

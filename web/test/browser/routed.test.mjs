@@ -1,107 +1,15 @@
-// Media through the server, as pages see it: nobody learns the other's address, everything is encrypted as promised, one pair of
-// connections outlives every partner, and how long the first picture takes.
+// Media through the server, as pages see it: sessions of several, one pair of connections that outlives every partner, and how
+// long the first picture takes. What pages learn of each other is proved in `roulette` and `routed-networks`.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { sharedBrowsers } from './browsers.mjs';
 import { keepFirstFrames, keepMessages, peerDetails, source } from './in-page.mjs';
 import { framesRise, remoteColour } from './media.mjs';
-import { startNetwork, whyNoNetwork } from './namespace.mjs';
 import { arrive, assertNoComplaints, assertNothingThrown, begin, keepReceiving, meet, says, see, serve } from './stranger.mjs';
+import { isFull, testInFull } from './tier.mjs';
 import { NotYet } from './wait.mjs';
 
 const { chromium, firefox } = sharedBrowsers();
-/** RFC 7714's, by the name that DTLS has for it. */
-const gcm = 'SRTP_AEAD_AES_128_GCM';
-
-/** Everything that the page received or knows, by where it was found. */
-function everythingKnown(page) {
-  return page.evaluate(async () => {
-    const messages = window.__heard.map(({ text }) => text);
-    const known = { messages, descriptions: [], statistics: [], page: [document.documentElement.outerHTML] };
-    for (const peer of window.__peers) {
-      known.descriptions.push(peer.remoteDescription?.sdp ?? '');
-      if (peer.connectionState === 'closed') continue;
-      known.statistics.push(...[...(await peer.getStats()).values()].map((entry) => JSON.stringify(entry)));
-    }
-    return known;
-  });
-}
-
-async function assertKnowsOnlyTheServer(t, page, { mine, partner, server }) {
-  const known = await everythingKnown(page);
-  assert.ok(known.messages.length > 5 && known.descriptions.length >= 2, 'the page was listened to');
-  assert.ok(known.descriptions.every((sdp) => sdp.includes(server)), 'what is looked through does hold addresses');
-  const said = new Set(Object.values(known).flat().flatMap((text) => text.match(/\b\d+\.\d+\.\d+\.\d+\b/g) ?? []));
-  const looked = `${known.messages.length} messages, ${known.statistics.length} statistics`;
-  t.diagnostic(`${page.label}: ${looked}; addresses: ${[...said].join(', ')}`);
-  for (const [where, texts] of Object.entries(known)) {
-    for (const text of texts) assert.ok(!text.includes(partner), `the partner's address is in the ${where} of ${page.label}: ${text}`);
-  }
-  const odd = [...said].filter((address) => ![mine, server, '0.0.0.0', '127.0.0.1', '192.0.0.0'].includes(address));
-  assert.deepEqual(odd, [], `${page.label} heard of nobody else`);
-}
-
-/** The only place media goes to and comes from. */
-async function assertMediaPort(page, ports = new Set()) {
-  for (const { remoteCandidates } of await page.evaluate(peerDetails)) {
-    for (const { port, candidateType } of remoteCandidates) {
-      ports.add(port);
-      assert.equal(candidateType, 'host', `${page.label} knows the server's own candidates`);
-    }
-  }
-  assert.equal(ports.size, 1, `${page.label} sends to one port: ${[...ports]}`);
-  return [...ports][0];
-}
-
-const whyNot = await whyNoNetwork();
-test('strangers on two machines learn nothing of each other\'s address', { skip: whyNot }, async (t) => {
-  const network = await startNetwork(['blue', 'yellow']);
-  t.after(() => network.close());
-  const [one, other] = network.clients;
-  const browsers = await Promise.all([one.chromium(), other.firefox()]);
-  t.after(() => Promise.all(browsers.map((browser) => browser.close())));
-  const { url } = await serve(t, {}, network.options);
-  const scripts = [source(keepMessages)];
-  const blue = await arrive(t, browsers[0], url, { colour: 'blue', scripts });
-  const yellow = await arrive(t, browsers[1], url, { colour: 'yellow', scripts });
-  await meet([blue, 'blue'], [yellow, 'yellow']);
-  await keepReceiving(blue, yellow);
-  const server = network.server.address;
-  await assertKnowsOnlyTheServer(t, blue, { mine: one.address, partner: other.address, server });
-  await assertKnowsOnlyTheServer(t, yellow, { mine: other.address, partner: one.address, server });
-  assert.equal(await assertMediaPort(blue), await assertMediaPort(yellow));
-});
-
-test('a stranger\'s page knows no other end than the server\'s media port, and sends none of its own candidates', async (t) => {
-  const server = await serve(t);
-  const browser = await chromium();
-  const scripts = [source(keepMessages)];
-  const red = await arrive(t, browser, server.url, { colour: 'red', scripts });
-  const green = await arrive(t, browser, server.url, { colour: 'green', scripts });
-  await meet([red, 'red'], [green, 'green']);
-  for (const page of [red, green]) {
-    const port = await assertMediaPort(page);
-    assert.ok(server.log.some((line) => line.includes(`port=${port}`)), `${port} is the media port:\n${server.log.join('\n')}`);
-    const types = await page.evaluate(() => window.__heard.map(({ text }) => JSON.parse(text).type));
-    assert.ok(!types.includes('session.negotiate'), 'nobody negotiates with the partner');
-  }
-});
-
-test('media is encrypted with AES-128-GCM, both ways and in both engines', async (t) => {
-  const { url } = await serve(t);
-  const blue = await arrive(t, await chromium(), url, { colour: 'blue' });
-  const yellow = await arrive(t, await firefox(), url, { colour: 'yellow' });
-  await meet([blue, 'blue'], [yellow, 'yellow']);
-  for (const page of [blue, yellow]) {
-    const details = await page.evaluate(peerDetails);
-    assert.deepEqual(details.map(({ direction }) => direction).sort(), ['recvonly', 'sendonly'], page.label);
-    for (const { direction, transport, pair } of details) {
-      t.diagnostic(`${page.label}, ${direction}: ${JSON.stringify(transport)} over ${pair?.local.protocol}`);
-      // Firefox does not tell. Who it talks with does, and the server agrees on the same with everybody who offers it.
-      if (page === blue || transport?.srtpCipher) assert.equal(transport.srtpCipher, gcm, `${page.label}, ${direction}`);
-    }
-  }
-});
 
 // ---- A session of several
 
@@ -140,12 +48,12 @@ function seesEach(page, colours) {
   });
 }
 
-test('three in one session see both others, over two connections each', async (t) => {
+async function threeSeeEachOther(t, browsers) {
   const server = await serve(t);
   const session = await server.command('session', 'create', '--media', 'routed');
   const colours = ['red', 'green', 'blue'];
   const pages = [];
-  for (const colour of colours) pages.push(await join(t, await chromium(), server, session, { colour }));
+  for (const [index, colour] of colours.entries()) pages.push(await join(t, browsers[index], server, session, { colour }));
   await Promise.all(pages.map((page, index) => seesEach(page, colours.filter((_, other) => other !== index))));
   await touch(...pages);
   await keepReceiving(...pages);
@@ -154,22 +62,19 @@ test('three in one session see both others, over two connections each', async (t
     assert.deepEqual(details.map(({ direction }) => direction).sort(), ['recvonly', 'sendonly'], page.label);
   }
   assertNoComplaints(...pages);
+}
+
+test('two of Chromium and one of Firefox see both others, over two connections each', async (t) => {
+  await threeSeeEachOther(t, [await chromium(), await firefox(), await chromium()]);
 });
 
-test('two of Chromium and one of Firefox see both others', async (t) => {
-  const server = await serve(t);
-  const session = await server.command('session', 'create', '--media', 'routed');
-  const colours = ['red', 'green', 'blue'];
-  const browsers = [await chromium(), await firefox(), await chromium()];
-  const pages = [];
-  for (const [index, colour] of colours.entries()) pages.push(await join(t, browsers[index], server, session, { colour }));
-  await Promise.all(pages.map((page, index) => seesEach(page, colours.filter((_, other) => other !== index))));
-  await touch(...pages);
-  await keepReceiving(...pages);
-  assertNoComplaints(...pages);
+testInFull('three of Chromium see both others, over two connections each', 'the test above', async (t) => {
+  await threeSeeEachOther(t, [await chromium(), await chromium(), await chromium()]);
 });
 
-test('one who is alone in a session sees and hears themselves come back from the server', async (t) => {
+testInFull('one who is alone in a session sees and hears themselves come back from the server',
+  'SignalingTests RoutedTests.oneMaySubscribeToOneself; '
+  + 'unit/routed "come back to their own publisher, who tries the way"', async (t) => {
   const server = await serve(t);
   const session = await server.command('session', 'create', '--media', 'routed');
   const page = await join(t, await chromium(), server, session, { colour: 'magenta' });
@@ -224,7 +129,8 @@ test('the same two connections serve partner after partner, and how soon each is
   const green = await arrive(t, browser, url, { colour: 'green', ...timed });
   await meet([red, 'red'], [green, 'green']);
   const before = await Promise.all([red, green].map((page) => page.evaluate(peerDetails)));
-  const rounds = 15;
+  // Three show that nothing is made anew; more are for the numbers.
+  const rounds = isFull ? 15 : 3;
   for (let round = 1; round <= rounds; round += 1) {
     const page = round % 2 ? red : green;
     await page.click('button', 'Next');
@@ -252,7 +158,8 @@ test('the same two connections serve partner after partner, and how soon each is
   assertNoComplaints(red, green);
 });
 
-test('how soon the first partner is seen by whoever just arrived', async (t) => {
+testInFull('how soon the first partner is seen by whoever just arrived',
+  'roulette.test.mjs "two strangers in Chromium meet"; this only measures', async (t) => {
   const { url } = await serve(t, fast);
   const browser = await chromium();
   const times = [];

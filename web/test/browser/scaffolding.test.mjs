@@ -7,6 +7,7 @@ import http from 'node:http';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
 import { test } from 'node:test';
+import { sharedBrowsers } from './browsers.mjs';
 import { launchChromium } from './chromium.mjs';
 import { launchFirefox } from './firefox.mjs';
 import { colourName, colours } from './media.mjs';
@@ -15,7 +16,10 @@ import { removeFolder, temporaryFolder } from './process.mjs';
 import { startProxy } from './proxy.mjs';
 import { WebSocketServer } from './remote-control.mjs';
 import { startServer } from './server.mjs';
+import { testInFull } from './tier.mjs';
 import { NotYet, seconds, stopwatch, until } from './wait.mjs';
+
+const { chromium } = sharedBrowsers();
 
 /** A web server whose WebSocket repeats what it hears, and which remembers how each connection was closed. */
 async function startEcho(t) {
@@ -61,9 +65,8 @@ test('a proxy that is cut resets its connections and refuses new ones, until it 
   const echo = await startEcho(t);
   const proxy = await startProxy(echo.port);
   t.after(() => proxy.close());
-  const browser = await launchChromium();
-  t.after(() => browser.close());
-  const page = await browser.newPage();
+  const page = await (await chromium()).newPage();
+  t.after(() => page.close());
   await page.goto(proxy.url);
   await page.evaluate(connect);
   await hears(page, 'one');
@@ -79,13 +82,13 @@ test('a proxy that is cut resets its connections and refuses new ones, until it 
   await hears(page, 'two');
 });
 
-test('a proxy that is stalled swallows bytes and closes nothing, until it is healed', async (t) => {
+testInFull('a proxy that is stalled swallows bytes and closes nothing, until it is healed',
+  'the first tier stalls no proxy', async (t) => {
   const echo = await startEcho(t);
   const proxy = await startProxy(echo.port);
   t.after(() => proxy.close());
-  const browser = await launchChromium();
-  t.after(() => browser.close());
-  const page = await browser.newPage();
+  const page = await (await chromium()).newPage();
+  t.after(() => page.close());
   await page.goto(proxy.url);
   await page.evaluate(connect);
 
@@ -104,39 +107,41 @@ test('a proxy that is stalled swallows bytes and closes nothing, until it is hea
   assert.deepEqual(await page.evaluate('heard'), ['echo three']);
 });
 
-for (const [name, launch] of [['Chromium', launchChromium], ['Firefox', launchFirefox]]) {
-  test(`${name} says goodbye when a tab closes or reloads, and cannot when it is killed`, async (t) => {
-    const echo = await startEcho(t);
-    const browser = await launch();
-    t.after(() => browser.close());
-    const url = `http://127.0.0.1:${echo.port}/`;
-    const page = await browser.newPage();
-    await page.goto(url);
-    for (const [how, leave, expected] of [
-      ['reloaded', () => page.reload(), 1001],
-      ['closed', () => page.close(), 1001],
-      ['killed', () => browser.kill(), 1006],
-    ]) {
-      const witness = how === 'killed' ? await browser.newPage() : page;
-      if (how === 'killed') await witness.goto(url);
-      await witness.evaluate(connect);
-      echo.closings.length = 0;
-      const time = stopwatch();
-      await leave();
-      await until(`the server notices that the page was ${how}`, () => echo.closings.length > 0);
-      assert.deepEqual(echo.closings, [expected], how);
-      t.diagnostic(`${how}: close code ${echo.closings} after ${time()}`);
-    }
-  });
+async function saysGoodbye(t, launch) {
+  const echo = await startEcho(t);
+  const browser = await launch();
+  t.after(() => browser.close());
+  const url = `http://127.0.0.1:${echo.port}/`;
+  const page = await browser.newPage();
+  await page.goto(url);
+  for (const [how, leave, expected] of [
+    ['reloaded', () => page.reload(), 1001],
+    ['closed', () => page.close(), 1001],
+    ['killed', () => browser.kill(), 1006],
+  ]) {
+    const witness = how === 'killed' ? await browser.newPage() : page;
+    if (how === 'killed') await witness.goto(url);
+    await witness.evaluate(connect);
+    echo.closings.length = 0;
+    const time = stopwatch();
+    await leave();
+    await until(`the server notices that the page was ${how}`, () => echo.closings.length > 0);
+    assert.deepEqual(echo.closings, [expected], how);
+    t.diagnostic(`${how}: close code ${echo.closings} after ${time()}`);
+  }
 }
 
-test('nginx passes pages and WebSockets on with the configuration of a sample', async (t) => {
+test('Chromium says goodbye when a tab closes or reloads, and cannot when it is killed', (t) => saysGoodbye(t, launchChromium));
+
+testInFull('Firefox says goodbye when a tab closes or reloads, and cannot when it is killed',
+  'roulette.test.mjs "Firefox says goodbye when its tab closes"', (t) => saysGoodbye(t, launchFirefox));
+
+testInFull('nginx passes pages and WebSockets on with the configuration of a sample', 'roulette-nginx.test.mjs', async (t) => {
   const echo = await startEcho(t);
   const nginx = await startNginx({ upstreamPort: echo.port, sample, substitutions: [['chat.example.org', 'localhost']] });
   t.after(() => nginx.close());
-  const browser = await launchChromium();
-  t.after(() => browser.close());
-  const page = await browser.newPage();
+  const page = await (await chromium()).newPage();
+  t.after(() => page.close());
   await page.goto(nginx.url);
   assert.equal(await page.evaluate('document.body.innerText'), '127.0.0.1');
   await page.evaluate(connect);
@@ -257,7 +262,7 @@ test('processes and folders are gone when the test process is killed', async () 
 
 test('a wait that fails says how long it waited and why it still would', async () => {
   const never = until('it rains', () => { throw new NotYet('the sky is clear'); }, { timeout: 150, why: () => ({ clouds: 0 }) });
-  await assert.rejects(never, /waited 0\.\d s until it rains: the sky is clear\n {2}{"clouds":0}/);
+  await assert.rejects(never, /waited \d+\.\d s until it rains: the sky is clear\n {2}{"clouds":0}/);
   await assert.rejects(until('it works', () => { throw new TypeError('a fault'); }), TypeError);
   assert.equal(seconds(1499), '1.5 s');
 });

@@ -2,6 +2,7 @@
 import path from 'node:path';
 import { axe } from './axe.mjs';
 import { repository } from './server.mjs';
+import { isFull } from './tier.mjs';
 
 export const screenshotFolder = path.join(repository, 'artifacts', 'screenshots');
 
@@ -18,25 +19,9 @@ function lookName({ width, dark }) {
 }
 
 /**
- * Photographs the page in every look and leaves it as it was.
- *
- * @param {import('./page.mjs').Page} page
- * @param {string} state the name of what it shows, such as "waiting"
- * @returns {Promise<string[]>} the files
- */
-export async function photograph(page, state) {
-  const files = [];
-  for (const look of looks) {
-    const file = path.join(screenshotFolder, `${state}-${lookName(look)}.png`);
-    await page.screenshot(file, look);
-    files.push(file);
-  }
-  return files;
-}
-
-/**
- * Photographs the page and checks it with axe in every look; returns all faults found. A page must not scroll sideways in
- * any of them either, which axe does not know.
+ * Checks the page with axe and leaves it as it was; returns all faults found. A page must not scroll sideways either, which
+ * axe does not know. The full tier does so in every look and takes a photograph of each; the first tier takes a phone by day
+ * and a laptop by night, which have every width and every color between them.
  *
  * @param {import('./page.mjs').Page} page
  * @param {string} state
@@ -46,11 +31,10 @@ export async function photograph(page, state) {
 export async function inspect(page, state, options) {
   const { width, height, dark } = page;
   const faults = [];
-  for (const look of looks) {
-    const file = path.join(screenshotFolder, `${state}-${lookName(look)}.png`);
-    const name = `${state} ${lookName(look)}`;
-    await page.screenshot(file, look);
+  for (const look of isFull ? looks : [looks[0], looks[3]]) {
+    const name = `${state}-${lookName(look)}`;
     await page.looking(look, async () => {
+      if (isFull) await page.keepPicture(path.join(screenshotFolder, `${name}.png`));
       for (const fault of await axe(page, options)) faults.push(`${name}: ${fault}`);
       const wide = await page.evaluate('document.documentElement.scrollWidth');
       if (wide > look.width) faults.push(`${name}: the page is ${wide} wide and scrolls sideways`);

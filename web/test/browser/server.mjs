@@ -40,7 +40,7 @@ export async function startServer({ env = {}, flags = [], binary = process.env.C
 }
 
 class Server {
-  /** 0 until the first start found a free one; then every start takes the same. */
+  /** The same at every start. */
   port = 0;
   /** @type {string} */
   url;
@@ -62,6 +62,7 @@ class Server {
     if (this.child && !this.child.ended) throw new Error('the server is running already');
     await writeFile(this.configuration, '# Everything is set by flags and variables.\nhost: 127.0.0.1\n');
     if (this.child) this.#earlierLogs.push(...this.child.log, '--- started again ---');
+    else this.port = await freePort();
     this.child = new Child(this.binary, [
       'serve', '--port', String(this.port), '--data-dir', this.dataFolder,
       '--config', this.configuration, ...this.flags,
@@ -97,11 +98,19 @@ class Server {
   }
 }
 
-/** A port nobody listens on at this moment. */
+/**
+ * A port nobody listens on at this moment. It lies below the ports that systems give to outgoing connections (RFC 6335 §6 and
+ * Linux's default from 32768): a server that is started again must find its port free, whatever else runs.
+ */
 export async function freePort() {
-  const probe = net.createServer().listen(0, '127.0.0.1');
-  await new Promise((resolve, reject) => probe.once('listening', resolve).once('error', reject));
-  const { port } = probe.address();
-  await new Promise((resolve) => probe.close(resolve));
-  return port;
+  for (;;) {
+    const port = 12_000 + Math.floor(Math.random() * 20_000);
+    const probe = net.createServer();
+    const isFree = await new Promise((resolve) => {
+      probe.once('listening', () => resolve(true)).once('error', () => resolve(false)).listen(port, '127.0.0.1');
+    });
+    if (!isFree) continue;
+    await new Promise((resolve) => probe.close(resolve));
+    return port;
+  }
 }

@@ -1,6 +1,7 @@
 // A person at the roulette page: what they do with mouse and keyboard, and what they can tell happened.
 // The page's words are here and nowhere else in the browser tests.
 import assert from 'node:assert/strict';
+import { peerDetails } from './in-page.mjs';
 import { framesRise, remoteVideo, seesColour, soundArrives } from './media.mjs';
 import { startNginx } from './nginx.mjs';
 import { Element } from './page.mjs';
@@ -82,7 +83,6 @@ export async function meet([one, itsColour], [other, otherColour]) {
   await Promise.all([see(one, otherColour), see(other, itsColour)]);
 }
 
-
 /** Waits until the partner's picture is of this colour, in the place and under the name the contract gives it. */
 export async function see(page, colour) {
   const seen = await seesColour(page, colour);
@@ -94,6 +94,19 @@ export async function see(page, colour) {
 /** Picture and sound go on arriving at every page. */
 export function keepReceiving(...pages) {
   return Promise.all(pages.flatMap((page) => [framesRise(page), soundArrives(page)]));
+}
+
+/** The only port that the page knows for media, which must be the server's own. */
+export async function mediaPort(page) {
+  const ports = new Set();
+  for (const { remoteCandidates } of await page.evaluate(peerDetails)) {
+    for (const { port, candidateType } of remoteCandidates) {
+      ports.add(port);
+      assert.equal(candidateType, 'host', `${page.label} knows the server's own candidates`);
+    }
+  }
+  assert.equal(ports.size, 1, `${page.label} sends to one port: ${[...ports]}`);
+  return [...ports][0];
 }
 
 /** Waits until no partner is shown any more. */

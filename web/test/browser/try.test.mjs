@@ -1,10 +1,10 @@
 // The plain page that joins any session, with sessions and tokens made by the command line beside the running server.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import test from 'node:test';
 import { promisify } from 'node:util';
 import { sharedBrowsers } from './browsers.mjs';
 import { assertNoComplaints, serve } from './stranger.mjs';
+import { testInFull } from './tier.mjs';
 import { NotYet } from './wait.mjs';
 
 const run = promisify(execFile);
@@ -34,7 +34,9 @@ function videosPlay(page, count) {
   });
 }
 
-test('a publisher and a subscriber join a session made on the command line, and the subscriber only watches', async (t) => {
+testInFull('a publisher and a subscriber join a session made on the command line, and the subscriber only watches',
+  'bot.test.mjs "a film of one\'s own is seen and heard"; '
+  + 'SignalingTests RoleTests.publishingIsForAllButSubscribers', async (t) => {
   const server = await serve(t);
   const session = await confab(server, 'session', 'create');
   const browser = await chromium();
@@ -45,7 +47,8 @@ test('a publisher and a subscriber join a session made on the command line, and 
   assertNoComplaints(watching, showing);
 });
 
-test('three publishers in one session each see both others', async (t) => {
+testInFull('three publishers in one session each see both others',
+  'routed.test.mjs "two of Chromium and one of Firefox"', async (t) => {
   const server = await serve(t);
   const session = await confab(server, 'session', 'create');
   const browser = await chromium();

@@ -5,8 +5,11 @@ import { setTimeout as pause } from 'node:timers/promises';
 /** How long a wait lasts before it fails, in milliseconds. Generous: two busy cores may carry four pages and a compiler. */
 export const patience = 30_000;
 
-/** Between two questions, in milliseconds: short against what a person notices, long against what a question costs. */
-const interval = 100;
+/**
+ * Between two questions, in milliseconds; the last one repeats. Most conditions hold within the first few, and a test asks
+ * dozens of them one after the other.
+ */
+const intervals = [20, 30, 50, 100];
 
 /** "Ask again": the message is the reason shown when time runs out. Any other error ends a wait at once. */
 export class NotYet extends Error {
@@ -26,7 +29,7 @@ export class NotYet extends Error {
  */
 export async function until(description, probe, { timeout = patience, why } = {}) {
   const started = performance.now();
-  for (;;) {
+  for (let round = 0; ; round += 1) {
     let reason;
     try {
       const value = await probe();
@@ -40,7 +43,7 @@ export async function until(description, probe, { timeout = patience, why } = {}
       const more = why ? `\n  ${await explain(why)}` : '';
       throw new Error(`waited ${seconds(performance.now() - started)} until ${description}: ${reason}${more}`);
     }
-    await pause(interval);
+    await pause(intervals[Math.min(round, intervals.length - 1)]);
   }
 }
 

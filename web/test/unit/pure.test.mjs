@@ -109,6 +109,7 @@ describe('Errors', () => {
     assert.deepEqual([otError(refused, 'publish').code, otError(refused, 'forceMute').code], [1500, 1540]);
     assert.deepEqual([otError(refused, 'signal').name, otError(refused, 'signal').reason], ['OT_PERMISSION_DENIED', 'not_permitted']);
     assert.equal(otError(new ConfabError({ code: 'token_project', message: '' }), 'connect').name, 'OT_AUTHENTICATION_ERROR');
+    assert.equal(otError(new ConfabError({ code: 'session_full', message: '' }), 'connect').name, 'OT_CONNECTION_LIMIT_EXCEEDED');
     assert.equal(otError(new ConfabError({ code: 'never_heard', message: '' }), 'connect').name, 'OT_CONNECT_FAILED');
     assert.equal(otError(new Error('oops'), 'subscribe').message, 'oops');
   });
