@@ -6,10 +6,11 @@ import { CommandError, RemoteControl } from './remote-control.mjs';
 import { isFull, screenScale } from './tier.mjs';
 import { within } from './wait.mjs';
 
+export const wholeChromium = process.env.CONFAB_CHROMIUM ?? 'chromium';
 /**
  * The first tier takes Chromium without windows, tabs and menus: the same engine, for a second less of processor time a page.
  */
-const command = process.env.CONFAB_CHROMIUM ?? (isFull ? 'chromium' : 'chromium-headless-shell');
+const usualChromium = process.env.CONFAB_CHROMIUM ?? (isFull ? wholeChromium : 'chromium-headless-shell');
 const startTimeout = 60_000;
 const loadTimeout = 60_000;
 
@@ -20,9 +21,10 @@ const loadTimeout = 60_000;
  * @param {string} [options.picture] a .y4m file every page's camera shows, unless the page has a colour
  * @param {string} [options.sound] a .wav file every page's microphone hears, unless the page has a colour
  * @param {string[]} [options.flags] more command line flags
+ * @param {string} [options.command]
  * @param {import('./namespace.mjs').Machine} [options.machine] where it runs
  */
-export async function launchChromium({ picture, sound, flags = [], machine } = {}) {
+export async function launchChromium({ picture, sound, flags = [], command = usualChromium, machine } = {}) {
   const profile = await temporaryFolder('chromium');
   const child = new Child(command, [
     '--headless', '--remote-debugging-port=0', `--user-data-dir=${profile}`,

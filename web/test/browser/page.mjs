@@ -233,7 +233,6 @@ export class Page {
   async reload() { throw new Error('abstract'); }
   /** Closes the tab the way a person does: the page gets its `pagehide`. Closing again does nothing. */
   async close() { throw new Error('abstract'); }
-  die() { throw new Error('MEASURED: Page.crash ends a WebSocket with 1001, as leaving does. Only a killed browser ends it with 1006. Do not use die(); use launchChromium() for the page that dies, as before (one doomed browser a file).'); }
 }
 
 export class Element {

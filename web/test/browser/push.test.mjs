@@ -2,13 +2,14 @@
 // part of this: the browser is handed what it would have decrypted.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { sharedBrowsers } from './browsers.mjs';
+import { launchChromium, wholeChromium } from './chromium.mjs';
+import { launchFirefox } from './firefox.mjs';
 import { ann, approach, bob, call, come, lists, rings, serveNearby } from './neighbour.mjs';
 import { NotYet, until } from './wait.mjs';
 
-// chromium-headless-shell, the browser of the first tier, denies notifications whatever it is told to grant.
-process.env.CONFAB_CHROMIUM ??= 'chromium';
-const { sharedBrowsers } = await import('./browsers.mjs');
-const { chromium } = sharedBrowsers();
+// The headless shell, which the first tier takes elsewhere, denies notifications whatever it is told to grant.
+const { chromium } = sharedBrowsers({ chromium: () => launchChromium({ command: wholeChromium }), firefox: launchFirefox });
 
 const callId = 'c0ffee'.padEnd(32, '0');
 

@@ -76,11 +76,12 @@ for (const kind of kinds) {
       peer.next();
       await peer.hears('subscribe');
       await red.waitForStatus(shows.fun);
+      // A chat that ended before the page was let in would be a failure to it.
+      await red.waitFor('it is in the partner\'s session', () => window.isWatching());
       return peer;
     };
 
     const first = await meetPeer('the first');
-    await red.waitFor('it is in the partner\'s session', () => window.isWatching());
     await red.click('button', 'Next');
     await first.hears('disconnectPartner');
     await waits(red);
