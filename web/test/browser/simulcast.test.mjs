@@ -101,9 +101,10 @@ function seesWidth(page, width) {
 }
 
 async function keepsMoving(page, by = 20) {
-  const { frames: from } = await received(page);
+  // Before the first report there is no count.
+  const { frames: from = 0 } = await received(page);
   return page.until(`${by} more frames are decoded`, async () => {
-    const { frames } = await received(page);
+    const { frames = 0 } = await received(page);
     if (frames - from < by) throw new NotYet(`${frames - from} so far`);
     return frames;
   }, { timeout });
