@@ -26,6 +26,8 @@ public enum PersonEvent: Equatable, Sendable {
     case unbanned
     /// To the request that named somebody by a public id: who that is, or that nobody is.
     case introduced(Introduction, IdentityID?)
+    /// Somebody asked for this person, and storage knows it.
+    case lookedUp(PersonRecord)
     case presence(PersonPresenceEvent)
     case call(PersonCallEvent)
     case contact(PersonContactEvent)
@@ -42,7 +44,7 @@ public enum DeviceName: Equatable, Sendable {
 ///
 /// It owns what must not be true twice of one person; it does not choose partners (the pool does) and does not know where
 /// its devices' packets go. Invariant: at most one queue entry and at most one match at any time, on one device.
-public struct Person: Equatable, Sendable {
+public struct Person: Machine, Equatable, Sendable {
     /// What this person wants: kept while searching and chatting, so that "Next" can search again.
     struct Search: Equatable, Sendable {
         var client: ConnectionID
@@ -136,9 +138,9 @@ public struct Person: Equatable, Sendable {
     var linkCodes: Budget?
     var nearbyPages: Budget?
 
-    init(id: IdentityID, record: PersonRecord, in surroundings: Surroundings) {
+    init(id: IdentityID, record: PersonRecord, _ turn: Turn) {
         self.id = id
-        publicID = surroundings.project.personID(of: id)
+        publicID = turn.project.personID(of: id)
         profile = record.profile ?? Profile()
         isKnown = record.profile != nil
         linkedDevices = record.devices
@@ -149,10 +151,10 @@ public struct Person: Equatable, Sendable {
         blocked = record.blocked
         blockedSet = Set(record.blocked)
         ban = record.ban
-        idleTime = surroundings.rules.personIdle
+        idleTime = turn.rules.personIdle
     }
 
-    var isForgettable: Bool {
+    var isOver: Bool {
         if isDeleted { return devices.isEmpty }
         return devices.isEmpty && emptySince == nil && codeUntil == nil && activity == .idle && calls.isEmpty
     }
@@ -166,10 +168,20 @@ public struct Person: Equatable, Sendable {
     /// So many are remembered that there is no room for this one.
     mutating func forgetAbsence() { emptySince = nil }
 
-    /// Somebody asked for this person, who is not here: worth remembering for a while.
-    mutating func wasLookedUp(now: Timestamp) {
-        if devices.isEmpty { emptySince = now }
+    static func make(_ id: IdentityID, for event: PersonEvent, _ turn: inout Turn) -> Person? {
+        switch event {
+        case .arrived(_, _, _, let record, _, _): return Person(id: id, record: record, turn)
+        case .lookedUp(let record):
+            // Not here, and worth remembering for a while.
+            var person = Person(id: id, record: record, turn)
+            person.emptySince = turn.now
+            return person
+        default: return nil
+        }
     }
+
+    /// On some device whose line is not down.
+    private var isThere: Bool { devices.values.contains { $0.isPresent && !$0.isDropped } }
 
     var nextTimeout: Timestamp? {
         var next = emptySince.map { $0 + rememberedFor }
@@ -178,15 +190,19 @@ public struct Person: Equatable, Sendable {
         return next
     }
 
-    mutating func handleTimeout(now: Timestamp, in surroundings: Surroundings, into effects: inout [Effect]) {
-        if let since = emptySince, since + rememberedFor <= now, devices.isEmpty { emptySince = nil }
-        if let until = codeUntil, until <= now { codeUntil = nil }
-        if case .penalised(let search, let until) = activity, until <= now { enter(search, now: now, into: &effects) }
+    mutating func handleTimeout(_ turn: inout Turn) {
+        if let since = emptySince, since + rememberedFor <= turn.now, devices.isEmpty { emptySince = nil }
+        if let until = codeUntil, until <= turn.now { codeUntil = nil }
+        if case .penalised(let search, let until) = activity, until <= turn.now { enter(search, &turn) }
     }
 
-    mutating func handle(
-        _ event: PersonEvent, now: Timestamp, in surroundings: Surroundings, into effects: inout [Effect]
-    ) {
+    mutating func handle(_ event: PersonEvent, _ turn: inout Turn) {
+        let wasThere = isThere
+        act(on: event, &turn)
+        turn.figures.present += (isThere ? 1 : 0) - (wasThere ? 1 : 0)
+    }
+
+    private mutating func act(on event: PersonEvent, _ turn: inout Turn) {
         if isDeleted {
             if case .departed(let client) = event { devices[client] = nil }
             return
@@ -194,33 +210,34 @@ public struct Person: Equatable, Sendable {
         let (before, callBefore, outwardBefore) = (state, heldCall, outward)
         switch event {
         case .arrived(let client, let address, let name, _, let home, let device):
-            if devices.isEmpty { inquireAfterContacts(into: &effects) }
+            if devices.isEmpty { inquireAfterContacts(&turn) }
             devices[client] = Device(address: address, name: name, home: home, identity: device ?? id)
             emptySince = nil
-        case .dropped(let client): drop(client, into: &effects)
-        case .returned(let client): returned(client, now: now, into: &effects)
-        case .departed(let client): depart(client, now: now, surroundings.rules, into: &effects)
+        case .dropped(let client): drop(client, &turn)
+        case .returned(let client): returned(client, &turn)
+        case .departed(let client): depart(client, &turn)
         case .verb(let client, let re, let message):
-            perform(message, by: client, re: re, now: now, surroundings, into: &effects)
+            perform(message, Request(client, re), &turn)
         case .asked(let client, let request):
-            perform(request, by: client, now: now, surroundings.rules, into: &effects)
-        case .reserve(let match, let partner): reserve(match, with: partner, now: now, into: &effects)
+            perform(request, by: client, &turn)
+        case .reserve(let match, let partner): reserve(match, with: partner, &turn)
         case .release(let match): release(match)
-        case .queueFull: queueFull(into: &effects)
-        case .matched(let matched, let partner): begin(matched, with: partner, now: now, into: &effects)
-        case .matchEnded(let match, let reason): ended(match, reason, now: now, into: &effects)
-        case .partnerAway(let match, let isAway): partnerAway(match, isAway, into: &effects)
+        case .queueFull: queueFull(&turn)
+        case .matched(let matched, let partner): begin(matched, with: partner, &turn)
+        case .matchEnded(let match, let reason): ended(match, reason, &turn)
+        case .partnerAway(let match, let isAway): partnerAway(match, isAway, &turn)
+        case .lookedUp: break
         case .unbanned: ban = nil
-        case .banned(let ban): banned(ban, now: now, surroundings.rules, into: &effects)
+        case .banned(let ban): banned(ban, &turn)
         case .introduced(let introduction, let other):
-            introduced(introduction, to: other, now: now, surroundings, into: &effects)
-        case .presence(let event): handle(event, now: now, in: surroundings, into: &effects)
-        case .call(let event): handle(event, now: now, in: surroundings, into: &effects)
-        case .contact(let event): handle(event, now: now, in: surroundings, into: &effects)
+            introduced(introduction, to: other, &turn)
+        case .presence(let event): handle(event, &turn)
+        case .call(let event): handle(event, &turn)
+        case .contact(let event): handle(event, &turn)
         }
-        report(before, into: &effects)
-        reportCall(callBefore, into: &effects)
-        report(outwardBefore, into: &effects)
+        report(before, &turn)
+        reportCall(callBefore, &turn)
+        report(outwardBefore, &turn)
     }
 
     // MARK: What the device is told
@@ -243,68 +260,66 @@ public struct Person: Equatable, Sendable {
         }
     }
 
-    private func report(_ before: (client: ConnectionID, roulette: Snapshot.Roulette)?, into effects: inout [Effect]) {
+    private func report(_ before: (client: ConnectionID, roulette: Snapshot.Roulette)?, _ turn: inout Turn) {
         let after = state
         if let before, before.client != after?.client {
-            effects.tell(.client(before.client, .roulette(Snapshot.Roulette())))
+            turn.tell(.client(before.client, .roulette(Snapshot.Roulette())))
         }
         if let after, before?.client != after.client || before?.roulette != after.roulette {
-            effects.tell(.client(after.client, .roulette(after.roulette)))
+            turn.tell(.client(after.client, .roulette(after.roulette)))
         }
     }
 
     // MARK: Devices
 
-    private mutating func drop(_ client: ConnectionID, into effects: inout [Effect]) {
+    private mutating func drop(_ client: ConnectionID, _ turn: inout Turn) {
         devices[client]?.isDropped = true
-        if devices[client]?.isWatching ?? false { effects.tell(.directory(.viewerAway(client, true))) }
-        callDeviceDropped(client, into: &effects)
+        if devices[client]?.isWatching ?? false { turn.tell(.directory(.viewerAway(client, true))) }
+        callDeviceDropped(client, &turn)
         guard let search, search.client == client else { return }
         switch activity {
         case .waiting, .reserved:
-            effects.tell(.pool(.withdraw(id)))
+            turn.tell(.pool(.withdraw(id)))
             activity = .away(search)
         case .penalised: activity = .away(search)
-        case .chatting(_, let chat): effects.tell(.match(chat.match, .away(id, true)))
+        case .chatting(_, let chat): turn.tell(.match(chat.match, .away(id, true)))
         case .idle, .away: break
         }
     }
 
-    private mutating func returned(_ client: ConnectionID, now: Timestamp, into effects: inout [Effect]) {
+    private mutating func returned(_ client: ConnectionID, _ turn: inout Turn) {
         devices[client]?.isDropped = false
-        if devices[client]?.isWatching ?? false { effects.tell(.directory(.viewerAway(client, false))) }
-        callDeviceReturned(client, now: now, into: &effects)
+        if devices[client]?.isWatching ?? false { turn.tell(.directory(.viewerAway(client, false))) }
+        callDeviceReturned(client, &turn)
         guard let search, search.client == client else { return }
         switch activity {
-        case .away: resumeSearch(search, re: nil, now: now, into: &effects)
-        case .chatting(_, let chat): effects.tell(.match(chat.match, .away(id, false)))
+        case .away: resumeSearch(search, re: nil, &turn)
+        case .chatting(_, let chat): turn.tell(.match(chat.match, .away(id, false)))
         case .idle, .penalised, .waiting, .reserved: break
         }
     }
 
-    private mutating func depart(
-        _ client: ConnectionID, now: Timestamp, _ rules: Rules, into effects: inout [Effect]
-    ) {
+    private mutating func depart(_ client: ConnectionID, _ turn: inout Turn) {
         guard let device = devices.removeValue(forKey: client) else { return }
-        if device.isWatching { effects.tell(.directory(.unwatch(client))) }
-        callDeviceDeparted(client, wasDropped: device.isDropped, into: &effects)
-        if search?.client == client { stopSearching(.partnerLeft, now: now, rules, into: &effects) }
+        if device.isWatching { turn.tell(.directory(.unwatch(client))) }
+        callDeviceDeparted(client, wasDropped: device.isDropped, &turn)
+        if search?.client == client { stopSearching(.partnerLeft, &turn) }
         // Blocks are on disk; an identity that never met anybody leaves nothing behind, nor does one that cannot come back.
         let isWorthIt =
             !recentChats.isEmpty || !skips.isEmpty || lastPartner != nil || trail != nil || calls.isWorthRemembering
             || !meetings.isEmpty
-        if devices.isEmpty, device.home == nil, isWorthIt { emptySince = now }
+        if devices.isEmpty, device.home == nil, isWorthIt { emptySince = turn.now }
     }
 
-    private mutating func banned(_ ban: Ban, now: Timestamp, _ rules: Rules, into effects: inout [Effect]) {
-        self.ban = ban.isActive(at: now) ? ban : nil
-        guard let error = banError(now: now) else { return }
+    private mutating func banned(_ ban: Ban, _ turn: inout Turn) {
+        self.ban = ban.isActive(at: turn.now) ? ban : nil
+        guard let error = banError(now: turn.now) else { return }
         if let search, case .chatting(_, let chat) = activity {
-            effects.send(.ended(Ended(match: chat.match, reason: .banned)), to: search.client)
+            turn.send(.ended(Ended(match: chat.match, reason: .banned)), to: search.client)
         }
-        stopSearching(.banned, now: now, rules, into: &effects)
-        endAllCalls(into: &effects)
-        for client in devices.keys.sorted() { effects.tell(.client(client, .expel(error, .forbidden))) }
+        stopSearching(.banned, &turn)
+        endAllCalls(.willingly, &turn)
+        for client in devices.keys.sorted() { turn.tell(.client(client, .expel(error, .forbidden))) }
     }
 
     func banError(now: Timestamp) -> WireError? {

@@ -7,33 +7,33 @@ extension Person {
     /// How long a note of a missed call is of use to a sleeping device.
     private static let missedNoticeLife: Duration = .seconds(86_400)
 
-    mutating func over(_ end: CallEnd, now: Timestamp, _ surroundings: Surroundings, into effects: inout [Effect]) {
+    mutating func over(_ end: CallEnd, _ turn: inout Turn) {
         let part = calls[end.record.call]
         calls[end.record.call] = nil
         if case .entering(let client, let re?, _)? = part?.state {
-            wrongCallState(re, client, "This call is over.", into: &effects)
+            wrongCallState(Request(client, re), "This call is over.", &turn)
         }
         let listeners = listeners(to: end, part)
         var record = end.record
         let isHeard = part?.ending != nil || listeners.contains { isLive($0.client) }
         record.isSeen = isHeard && record.outcome != .missed
-        if record.outcome != .merged { keep(record, into: &effects) }
+        if record.outcome != .merged { keep(record, &turn) }
         if let client = part?.ending, let re = part?.endingRequest {
             // Not before it is stored that the call is over.
-            effects.send(.ok(Answer(re: re)), to: client)
+            turn.send(.ok(Answer(re: re)), to: client)
         }
-        let other = surroundings.project.personID(of: record.other)
+        let other = turn.project.personID(of: record.other)
         for listener in listeners {
             let ended = CallEnded(record, as: listener.outcome, into: end.into, other)
-            effects.send(.call(.ended(ended)), to: listener.client)
+            turn.send(.call(.ended(ended)), to: listener.client)
         }
-        wake(record, part, now: now, into: &effects)
+        wake(record, part, &turn)
         if let part, part.direction == .outgoing {
-            countVain(record, now: now, surroundings.rules)
-            if let other = end.into { goOn(in: other, part, now: now, into: &effects) }
+            countVain(record, now: turn.now, turn.rules)
+            if let other = end.into { goOn(in: other, part, &turn) }
         }
         if let part, part.acceptedAt != nil {
-            meetings.talked(in: part.id, with: part.offer.other.identity, now: now)
+            meetings.talked(in: part.id, with: part.offer.other.identity, now: turn.now)
         }
     }
 
@@ -69,21 +69,19 @@ extension Person {
         return told + present.filter { !clients.contains($0.client) }
     }
 
-    private mutating func keep(_ record: CallRecord, into effects: inout [Effect]) {
-        effects.append(.persist(.callLogged(record, of: id)))
+    private mutating func keep(_ record: CallRecord, _ turn: inout Turn) {
+        turn.persist(.callLogged(record, of: id))
         guard !record.isSeen else { return }
         unseenCalls.append(record)
         if unseenCalls.count > Self.mostUnseenCalls { unseenCalls.removeFirst() }
     }
 
     /// Sleeping devices take their notification back, or say that a call was missed.
-    private func wake(
-        _ record: CallRecord, _ part: PersonCalls.Part?, now: Timestamp, into effects: inout [Effect]
-    ) {
+    private func wake(_ record: CallRecord, _ part: PersonCalls.Part?, _ turn: inout Turn) {
         guard let part, part.wasPushed, hasPush else { return }
         let isMissed = record.outcome == .missed
-        let expires = isMissed ? now + Self.missedNoticeLife : part.offer.ringsUntil
-        effects.append(.push(id, PushNotice(call: part.id, kind: isMissed ? .missed : .over, expires: expires)))
+        let expires = isMissed ? turn.now + Self.missedNoticeLife : part.offer.ringsUntil
+        turn.push(id, PushNotice(call: part.id, kind: isMissed ? .missed : .over, expires: expires))
     }
 
     private mutating func countVain(_ record: CallRecord, now: Timestamp, _ rules: Rules) {
@@ -104,56 +102,52 @@ extension Person {
 
     /// The two called each other: the device that called is in the other's call. One that did not come back since the server
     /// was started again is not: the other's call rings on those that are here.
-    private mutating func goOn(
-        in other: CallID, _ mine: PersonCalls.Part, now: Timestamp, into effects: inout [Effect]
-    ) {
+    private mutating func goOn(in other: CallID, _ mine: PersonCalls.Part, _ turn: inout Turn) {
         guard case .placed(let client) = mine.state, var part = calls[other], part.ending == nil else { return }
-        guard let client else { return ring(other, now: now, into: &effects) }
+        guard let client else { return ring(other, &turn) }
         switch part.state {
         case .asked: part.state = .entering(client, re: nil, rung: [])
         case .ringing(let rung): part.state = .entering(client, re: nil, rung: rung)
         case .placed, .entering, .accepted: return
         }
         calls[other] = part
-        effects.tell(.call(other, .accept(id, video: mine.offer.video)))
+        turn.tell(.call(other, .accept(id, video: mine.offer.video)))
     }
 
     // MARK: Told again
 
     /// To a device that appears: how calls ended that nobody was there to hear of.
-    func tellUnseenCalls(to client: ConnectionID, _ project: Project, into effects: inout [Effect]) {
+    func tellUnseenCalls(to client: ConnectionID, _ turn: inout Turn) {
         for record in unseenCalls {
-            effects.send(.call(.ended(CallEnded(record, project.personID(of: record.other)))), to: client)
+            turn.send(.call(.ended(CallEnded(record, turn.project.personID(of: record.other)))), to: client)
         }
     }
 
-    mutating func seen(_ call: CallID, by client: ConnectionID, re: UInt64, into effects: inout [Effect]) {
+    mutating func seen(_ call: CallID, _ request: Request, _ turn: inout Turn) {
         if let index = unseenCalls.firstIndex(where: { $0.call == call }) {
             unseenCalls.remove(at: index)
-            effects.append(.persist(.callSeen(call, by: id)))
+            turn.persist(.callSeen(call, by: id))
         }
-        effects.send(.ok(Answer(re: re)), to: client)
+        turn.ok(request)
     }
 
     // MARK: For other parts of the person
 
     /// This person is blocked from now on: whatever there is between the two is over.
-    mutating func dropBlocked(_ other: IdentityID, now: Timestamp, into effects: inout [Effect]) {
-        for part in calls.parts where part.offer.other.identity == other { endCall(part, into: &effects) }
-        removeContact(other, into: &effects)
+    mutating func dropBlocked(_ other: IdentityID, _ turn: inout Turn) {
+        for part in calls.parts where part.offer.other.identity == other { endCall(part, .willingly, &turn) }
+        removeContact(other, &turn)
         meetings.forget(other)
     }
 
     /// This person is deleted or banned.
-    func endAllCalls(_ leaving: CallLeaving = .willingly, into effects: inout [Effect]) {
-        for part in calls.parts { endCall(part, leaving, into: &effects) }
+    func endAllCalls(_ leaving: CallLeaving, _ turn: inout Turn) {
+        for part in calls.parts { endCall(part, leaving, &turn) }
     }
 
-    private func endCall(
-        _ part: PersonCalls.Part, _ leaving: CallLeaving = .willingly, into effects: inout [Effect]
-    ) {
+    private func endCall(_ part: PersonCalls.Part, _ leaving: CallLeaving, _ turn: inout Turn) {
         guard part.ending == nil else { return }
-        effects.tell(.call(part.id, .leave(id, leaving)))
+        turn.tell(.call(part.id, .leave(id, leaving)))
     }
 }
 

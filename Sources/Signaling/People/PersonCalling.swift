@@ -4,28 +4,23 @@ import Wire
 extension Person {
     // MARK: Taking it
 
-    mutating func accept(
-        _ verb: AnswerCall, by client: ConnectionID, re: UInt64, now: Timestamp, _ rules: Rules,
-        into effects: inout [Effect]
-    ) {
-        guard let part = calls[verb.call] else { return noCall(re, client, into: &effects) }
+    mutating func accept(_ verb: AnswerCall, _ request: Request, _ turn: inout Turn) {
+        guard let part = calls[verb.call] else { return noCall(request, &turn) }
         guard case .ringing(let rung) = part.state, part.ending == nil else {
-            return wrongCallState(re, client, "This call does not ring here any more.", into: &effects)
+            return wrongCallState(request, "This call does not ring here any more.", &turn)
         }
         guard calls.asking == nil else {
-            return wrongCallState(re, client, "You are calling somebody this very moment; try again.", into: &effects)
+            return wrongCallState(request, "You are calling somebody this very moment; try again.", &turn)
         }
         // One person is in one call, and not in a chat besides.
-        if let engaged = calls.engaged { leave(engaged.id, by: client, into: &effects) }
-        leaveRoulette("You have taken a call; press Start when it is over.", now: now, rules, into: &effects)
-        calls[part.id]?.state = .entering(client, re: re, rung: rung)
-        effects.tell(.call(part.id, .accept(id, video: verb.video)))
+        if let engaged = calls.engaged { leave(engaged.id, by: request.client, &turn) }
+        leaveRoulette("You have taken a call; press Start when it is over.", &turn)
+        calls[part.id]?.state = .entering(request.client, re: request.re, rung: rung)
+        turn.tell(.call(part.id, .accept(id, video: verb.video)))
     }
 
     /// Let in, for the first time or again.
-    mutating func accepted(
-        _ agreement: CallAgreement, into effects: inout [Effect]
-    ) {
+    mutating func accepted(_ agreement: CallAgreement, _ turn: inout Turn) {
         guard var part = calls[agreement.call] else { return }
         let (client, re, rung): (ConnectionID?, UInt64?, Set<ConnectionID>) =
             switch part.state {
@@ -37,13 +32,13 @@ extension Person {
         part.acceptedAt = agreement.since
         if part.wasPushed {
             part.wasPushed = false
-            effects.append(.push(id, PushNotice(call: part.id, kind: .over, expires: part.offer.ringsUntil)))
+            turn.push(id, PushNotice(call: part.id, kind: .over, expires: part.offer.ringsUntil))
         }
         calls[part.id] = part
         calls.inVain[part.offer.other.identity] = nil
         for other in rung.sorted() where other != client && devices[other] != nil {
             let record = part.record(.answeredElsewhere)
-            effects.send(.call(.ended(CallEnded(record, part.offer.other.person))), to: other)
+            turn.send(.call(.ended(CallEnded(record, part.offer.other.person))), to: other)
         }
         guard let client else { return }
         var message = CallAccepted()
@@ -51,147 +46,138 @@ extension Person {
         message.person = part.offer.other.info
         (message.withVideo, message.since) = (agreement.withVideo, agreement.since)
         (message.admission, message.mediaMode) = (agreement.admission, agreement.mediaMode)
-        effects.send(.call(.accepted(message)), to: client)
+        turn.send(.call(.accepted(message)), to: client)
     }
 
     // MARK: In it
 
-    func update(_ verb: AnswerCall, by client: ConnectionID, re: UInt64, into effects: inout [Effect]) {
-        guard let part = calls[verb.call] else { return noCall(re, client, into: &effects) }
+    func update(_ verb: AnswerCall, _ request: Request, _ turn: inout Turn) {
+        guard let part = calls[verb.call] else { return noCall(request, &turn) }
         guard case .accepted(let holder, _) = part.state, part.ending == nil else {
-            return wrongCallState(re, client, "Nobody has taken this call yet.", into: &effects)
+            return wrongCallState(request, "Nobody has taken this call yet.", &turn)
         }
-        guard holder == client else { return onOtherDevice(re, client, into: &effects) }
-        effects.send(.ok(Answer(re: re)), to: client)
-        effects.tell(.call(part.id, .video(id, verb.video)))
+        guard holder == request.client else { return onOtherDevice(request, &turn) }
+        turn.ok(request)
+        turn.tell(.call(part.id, .video(id, verb.video)))
     }
 
-    private func onOtherDevice(_ re: UInt64, _ client: ConnectionID, into effects: inout [Effect]) {
+    private func onOtherDevice(_ request: Request, _ turn: inout Turn) {
         let error = WireError(.elsewhere, "This call is on another of your devices; end it there first.")
-        effects.fail(error, re: re, to: client)
+        turn.fail(error, request)
     }
 
     /// Asks how a call stands, after a restart or from another device than the one that dropped.
-    mutating func rejoin(
-        _ call: CallID, by client: ConnectionID, re: UInt64, now: Timestamp,
-        into effects: inout [Effect]
-    ) {
-        guard var part = calls[call] else { return noCall(re, client, into: &effects) }
+    mutating func rejoin(_ call: CallID, _ request: Request, _ turn: inout Turn) {
+        guard var part = calls[call] else { return noCall(request, &turn) }
         guard part.ending == nil else {
-            return wrongCallState(re, client, "This call is ending; call.ended says when it is over.", into: &effects)
+            return wrongCallState(request, "This call is ending; call.ended says when it is over.", &turn)
         }
-        if let holder = part.holder, holder != client, !(devices[holder]?.isDropped ?? true) {
-            return onOtherDevice(re, client, into: &effects)
+        if let holder = part.holder, holder != request.client, !(devices[holder]?.isDropped ?? true) {
+            return onOtherDevice(request, &turn)
         }
         switch part.state {
-        case .asked, .entering: wrongCallState(re, client, "This call is being connected.", into: &effects)
+        case .asked, .entering: wrongCallState(request, "This call is being connected.", &turn)
         case .ringing(let rung):
-            part.state = .ringing(rung.union([client]))
+            part.state = .ringing(rung.union([request.client]))
             calls[call] = part
-            tellIncoming(part, re: re, to: client, now: now, into: &effects)
-            tellRinging(part, into: &effects)
+            tellIncoming(part, re: request.re, to: request.client, &turn)
+            tellRinging(part, &turn)
         case .placed:
-            part.state = .placed(client)
+            part.state = .placed(request.client)
             calls[call] = part
-            tellPlaced(part.offer, re: re, to: client, now: now, into: &effects)
-            effects.tell(.call(call, .away(id, false)))
+            tellPlaced(part.offer, request, &turn)
+            turn.tell(.call(call, .away(id, false)))
         case .accepted(let holder, let session):
-            if let holder, holder != client {
+            if let holder, holder != request.client {
                 // Its place in the session would be in the way.
-                effects.tell(.client(holder, .leftSession(session, .forceDisconnected)))
-                effects.tell(.session(session, .gone(holder, .networkDisconnected)))
+                turn.tell(.client(holder, .leftSession(session, .forceDisconnected)))
+                turn.tell(.session(session, .gone(holder, .networkDisconnected)))
             }
-            part.state = .entering(client, re: re, rung: [])
+            part.state = .entering(request.client, re: request.re, rung: [])
             calls[call] = part
-            effects.tell(.call(call, .rejoin(id)))
+            turn.tell(.call(call, .rejoin(id)))
         }
     }
 
     // MARK: Ending it
 
-    mutating func decline(_ call: CallID, by client: ConnectionID, re: UInt64, into effects: inout [Effect]) {
-        guard let part = calls[call] else { return noCall(re, client, into: &effects) }
+    mutating func decline(_ call: CallID, _ request: Request, _ turn: inout Turn) {
+        guard let part = calls[call] else { return noCall(request, &turn) }
         guard part.rung != nil else {
-            return wrongCallState(re, client, "This call does not ring here; end it instead.", into: &effects)
+            return wrongCallState(request, "This call does not ring here; end it instead.", &turn)
         }
-        end(part, by: client, re: re, into: &effects)
+        end(part, request, &turn)
     }
 
-    mutating func cancel(_ call: CallID, by client: ConnectionID, re: UInt64, into effects: inout [Effect]) {
-        guard let part = calls[call] else { return noCall(re, client, into: &effects) }
+    mutating func cancel(_ call: CallID, _ request: Request, _ turn: inout Turn) {
+        guard let part = calls[call] else { return noCall(request, &turn) }
         guard case .placed = part.state else {
-            return wrongCallState(re, client, "This call does not ring there any more; end it instead.", into: &effects)
+            return wrongCallState(request, "This call does not ring there any more; end it instead.", &turn)
         }
-        end(part, by: client, re: re, into: &effects)
+        end(part, request, &turn)
     }
 
-    mutating func end(
-        _ part: PersonCalls.Part, by client: ConnectionID, re: UInt64, into effects: inout [Effect]
-    ) {
+    mutating func end(_ part: PersonCalls.Part, _ request: Request, _ turn: inout Turn) {
         guard part.ending == nil else {
-            return wrongCallState(re, client, "This call is ending; call.ended says when it is over.", into: &effects)
+            return wrongCallState(request, "This call is ending; call.ended says when it is over.", &turn)
         }
-        leave(part.id, by: client, re: re, into: &effects)
+        leave(part.id, by: request.client, re: request.re, &turn)
     }
 
     /// - Parameter re: the request that is answered when the call is over.
-    private mutating func leave(
-        _ call: CallID, by client: ConnectionID, re: UInt64? = nil, into effects: inout [Effect]
-    ) {
+    private mutating func leave(_ call: CallID, by client: ConnectionID, re: UInt64? = nil, _ turn: inout Turn) {
         calls[call]?.ending = client
         calls[call]?.endingRequest = re
-        effects.tell(.call(call, .leave(id, .willingly)))
+        turn.tell(.call(call, .leave(id, .willingly)))
     }
 
     // MARK: Devices
 
     /// A device is there to be rung: it appeared, or came back.
-    mutating func appeared(_ client: ConnectionID, now: Timestamp, into effects: inout [Effect]) {
+    mutating func appeared(_ client: ConnectionID, _ turn: inout Turn) {
         for part in calls.parts {
             guard let rung = part.rung, part.ending == nil else { continue }
             var part = part
             if !rung.contains(client) {
                 part.state = .ringing(rung.union([client]))
                 calls[part.id] = part
-                tellIncoming(part, re: nil, to: client, now: now, into: &effects)
+                tellIncoming(part, re: nil, to: client, &turn)
             }
-            tellRinging(part, into: &effects)
+            tellRinging(part, &turn)
         }
     }
 
     /// To the caller.
-    private func tellRinging(_ part: PersonCalls.Part, into effects: inout [Effect]) {
+    private func tellRinging(_ part: PersonCalls.Part, _ turn: inout Turn) {
         let live = part.rung?.count { !(devices[$0]?.isDropped ?? true) } ?? 0
-        effects.tell(.call(part.id, .rings(devices: live)))
+        turn.tell(.call(part.id, .rings(devices: live)))
     }
 
-    mutating func callDeviceDropped(_ client: ConnectionID, into effects: inout [Effect]) {
+    mutating func callDeviceDropped(_ client: ConnectionID, _ turn: inout Turn) {
         for part in calls.parts {
-            if part.holder == client { effects.tell(.call(part.id, .away(id, true))) }
-            if part.rung?.contains(client) ?? false { tellRinging(part, into: &effects) }
+            if part.holder == client { turn.tell(.call(part.id, .away(id, true))) }
+            if part.rung?.contains(client) ?? false { tellRinging(part, &turn) }
         }
     }
 
-    mutating func callDeviceReturned(
-        _ client: ConnectionID, now: Timestamp, into effects: inout [Effect]
-    ) {
-        for part in calls.parts where part.holder == client { effects.tell(.call(part.id, .away(id, false))) }
-        if devices[client]?.isPresent ?? false { appeared(client, now: now, into: &effects) }
+    mutating func callDeviceReturned(_ client: ConnectionID, _ turn: inout Turn) {
+        for part in calls.parts where part.holder == client { turn.tell(.call(part.id, .away(id, false))) }
+        if devices[client]?.isPresent ?? false { appeared(client, &turn) }
     }
 
     /// The device is not among `devices` any more.
-    mutating func callDeviceDeparted(_ client: ConnectionID, wasDropped: Bool, into effects: inout [Effect]) {
+    mutating func callDeviceDeparted(_ client: ConnectionID, wasDropped: Bool, _ turn: inout Turn) {
         if calls.asking?.client == client { calls.asking = nil }
         for var part in calls.parts {
             if part.holder == client, part.ending == nil {
                 if !wasDropped { part.ending = client }
                 calls[part.id] = part
-                effects.tell(.call(part.id, .leave(id, wasDropped ? .lost : .willingly)))
+                turn.tell(.call(part.id, .leave(id, wasDropped ? .lost : .willingly)))
             } else if var rung = part.rung, rung.remove(client) != nil {
                 part.state = .ringing(rung)
                 calls[part.id] = part
                 let isOutOfReach = !hasPush && !devices.values.contains(where: \.isPresent)
-                if isOutOfReach { effects.tell(.call(part.id, .outOfReach)) } else { tellRinging(part, into: &effects) }
+                if isOutOfReach { turn.tell(.call(part.id, .outOfReach)) } else { tellRinging(part, &turn) }
             }
         }
     }

@@ -123,93 +123,86 @@ extension Person {
         var call: Snapshot.Call
     }
 
-    func reportCall(_ before: HeldCall?, into effects: inout [Effect]) {
+    func reportCall(_ before: HeldCall?, _ turn: inout Turn) {
         let after = heldCall
         guard before != after else { return }
-        if let before, before.client != after?.client { effects.tell(.client(before.client, .call(nil))) }
-        if let after { effects.tell(.client(after.client, .call(after.call))) }
+        if let before, before.client != after?.client { turn.tell(.client(before.client, .call(nil))) }
+        if let after { turn.tell(.client(after.client, .call(after.call))) }
     }
 
     // MARK: What is asked
 
-    mutating func perform(
-        _ verb: CallVerb, by client: ConnectionID, re: UInt64, now: Timestamp, in surroundings: Surroundings,
-        into effects: inout [Effect]
-    ) {
+    mutating func perform(_ verb: CallVerb, _ request: Request, _ turn: inout Turn) {
         switch verb {
-        case .start(let start): self.start(start, by: client, re: re, now: now, into: &effects)
+        case .start(let start): self.start(start, request, &turn)
         case .accept(let accept):
-            self.accept(accept, by: client, re: re, now: now, surroundings.rules, into: &effects)
-        case .decline(let verb): decline(verb.call, by: client, re: re, into: &effects)
-        case .cancel(let verb): cancel(verb.call, by: client, re: re, into: &effects)
+            self.accept(accept, request, &turn)
+        case .decline(let verb): decline(verb.call, request, &turn)
+        case .cancel(let verb): cancel(verb.call, request, &turn)
         case .end(let verb):
-            guard let part = calls[verb.call] else { return noCall(re, client, into: &effects) }
-            end(part, by: client, re: re, into: &effects)
-        case .update(let update): self.update(update, by: client, re: re, into: &effects)
+            guard let part = calls[verb.call] else { return noCall(request, &turn) }
+            end(part, request, &turn)
+        case .update(let update): self.update(update, request, &turn)
         case .rejoin(let verb):
-            rejoin(verb.call, by: client, re: re, now: now, into: &effects)
-        case .seen(let verb): seen(verb.call, by: client, re: re, into: &effects)
+            rejoin(verb.call, request, &turn)
+        case .seen(let verb): seen(verb.call, request, &turn)
         case .log(let page):
-            effects.append(.inquire(Question(identity: id, client: client, re: re, .callLog(page))))
+            turn.inquire(Question(identity: id, client: request.client, re: request.re, .callLog(page)))
         case .forget(let forget):
             unseenCalls.removeAll { forget.call == nil || $0.call == forget.call }
-            effects.append(.persist(.callsForgotten(forget.call, by: id)))
-            effects.send(.ok(Answer(re: re)), to: client)
+            turn.persist(.callsForgotten(forget.call, by: id))
+            turn.ok(request)
         }
     }
 
-    mutating func handle(
-        _ event: PersonCallEvent, now: Timestamp, in surroundings: Surroundings, into effects: inout [Effect]
-    ) {
+    mutating func handle(_ event: PersonCallEvent, _ turn: inout Turn) {
         switch event {
-        case .restored(let call): restore(call, surroundings.project)
-        case .asked(let offer): asked(offer, now: now, surroundings.rules, into: &effects)
-        case .ring(let call): ring(call, now: now, into: &effects)
+        case .restored(let call): restore(call, turn.project)
+        case .asked(let offer): asked(offer, &turn)
+        case .ring(let call): ring(call, &turn)
         case .placed(let offer, let client, let re):
-            placed(offer, by: client, re: re, now: now, into: &effects)
+            placed(offer, Request(client, re), &turn)
         case .notPlaced(let client, let re, let error):
             guard calls.asking == PersonCalls.Asking(client: client, re: re) else { return }
             calls.asking = nil
-            effects.fail(error, re: re, to: client)
+            turn.fail(error, re: re, to: client)
         case .ringing(let call, let devices):
             guard case .placed(let client?)? = calls[call]?.state else { return }
-            effects.send(.call(.ringing(CallRinging(call: call, devices: devices))), to: client)
-        case .accepted(let agreement): accepted(agreement, into: &effects)
+            turn.send(.call(.ringing(CallRinging(call: call, devices: devices))), to: client)
+        case .accepted(let agreement): accepted(agreement, &turn)
         case .changed(let call, let video):
             guard let client = calls[call]?.holder else { return }
-            effects.send(.call(.changed(AnswerCall(call: call, video: video))), to: client)
+            turn.send(.call(.changed(AnswerCall(call: call, video: video))), to: client)
         case .partnerAway(let call, let isAway):
             guard let client = calls[call]?.holder else { return }
             let state: PartnerState.State = isAway ? .reconnecting : .connected
-            effects.send(.call(.partner(CallPartner(call: call, state: state))), to: client)
-        case .over(let end): over(end, now: now, surroundings, into: &effects)
+            turn.send(.call(.partner(CallPartner(call: call, state: state))), to: client)
+        case .over(let end): over(end, &turn)
         }
     }
 
-    func noCall(_ re: UInt64, _ client: ConnectionID, into effects: inout [Effect]) {
-        effects.fail(WireError(.notFound, "There is no such call; it may be over."), re: re, to: client)
+    func noCall(_ request: Request, _ turn: inout Turn) {
+        turn.fail(WireError(.notFound, "There is no such call; it may be over."), request)
     }
 
-    func wrongCallState(_ re: UInt64, _ client: ConnectionID, _ text: String, into effects: inout [Effect]) {
-        effects.fail(WireError(.callState, text), re: re, to: client)
+    func wrongCallState(_ request: Request, _ text: String, _ turn: inout Turn) {
+        turn.fail(WireError(.callState, text), request)
     }
 
     // MARK: Placing
 
-    private mutating func start(
-        _ start: StartCall, by client: ConnectionID, re: UInt64, now: Timestamp, into effects: inout [Effect]
-    ) {
-        if let error = banError(now: now) ?? obstacle(now: now) { return effects.fail(error, re: re, to: client) }
-        guard start.person != publicID else { return callsItself(re, client, into: &effects) }
-        guard devices[client]?.isPresent ?? false else {
+    private mutating func start(_ start: StartCall, _ request: Request, _ turn: inout Turn) {
+        if let error = banError(now: turn.now) ?? obstacle(now: turn.now) { return turn.fail(error, request) }
+        guard start.person != publicID else { return callsItself(request, &turn) }
+        guard devices[request.client]?.isPresent ?? false else {
             let error = WireError(.notPresent, "Appear first (presence.appear): the other is told who calls.")
-            return effects.fail(error, re: re, to: client)
+            return turn.fail(error, request)
         }
-        introduce(start.person, for: .call(.start(start)), by: client, re: re, into: &effects)
+        introduce(start.person, for: .call(.start(start)), request, &turn)
     }
 
-    private func callsItself(_ re: UInt64, _ client: ConnectionID, into effects: inout [Effect]) {
-        effects.fail(WireError(.callSelf, "This is you; call somebody else."), re: re, to: client)
+    private func callsItself(_ request: Request, _ turn: inout Turn) {
+        turn.fail(WireError(.callSelf, "This is you; call somebody else."), request)
     }
 
     /// Why this person cannot call anybody now.
@@ -222,29 +215,27 @@ extension Person {
     }
 
     /// It is known now whom `call.start` named.
-    mutating func introduced(
-        to other: IdentityID, for start: StartCall, by client: ConnectionID, re: UInt64, now: Timestamp,
-        _ surroundings: Surroundings, into effects: inout [Effect]
-    ) {
+    mutating func introduced(to other: IdentityID, for start: StartCall, _ request: Request, _ turn: inout Turn) {
         // Storage may have taken its time.
-        guard devices[client] != nil else { return }
-        guard other != id else { return callsItself(re, client, into: &effects) }
+        guard devices[request.client] != nil else { return }
+        guard other != id else { return callsItself(request, &turn) }
         guard !blockedSet.contains(other) else {
             let error = WireError(.callNotAllowed, "You have blocked this person; unblock them first.")
-            return effects.fail(error, re: re, to: client)
+            return turn.fail(error, request)
         }
         // Whoever calls the one who is calling is connected at once, however many ring.
         let isMutual = calls.parts.contains { $0.offer.other.identity == other }
-        var error = banError(now: now) ?? obstacle(now: now)
+        var error = banError(now: turn.now) ?? obstacle(now: turn.now)
         if error == nil, !isMutual, calls.parts.count >= PersonCalls.most {
             error = WireError(.elsewhere, "Two calls ring here; answer or decline one first.")
         }
-        if let error = error ?? tooManyCalls(to: other, now: now, surroundings.rules) {
-            return effects.fail(error, re: re, to: client)
+        if let error = error ?? tooManyCalls(to: other, now: turn.now, turn.rules) {
+            return turn.fail(error, request)
         }
-        calls.asking = PersonCalls.Asking(client: client, re: re)
-        let attempt = CallAttempt(caller: counterpart, client: client, re: re, callee: other, video: start.video)
-        effects.tell(.newCall(attempt))
+        calls.asking = PersonCalls.Asking(client: request.client, re: request.re)
+        let attempt = CallAttempt(
+            caller: counterpart, client: request.client, re: request.re, callee: other, video: start.video)
+        turn.tell(.newCall(attempt))
     }
 
     /// Takes from what this person may place, unless it has called in vain too often.
@@ -263,38 +254,34 @@ extension Person {
         }
     }
 
-    private mutating func placed(
-        _ offer: CallOffer, by client: ConnectionID, re: UInt64, now: Timestamp, into effects: inout [Effect]
-    ) {
-        guard calls.asking == PersonCalls.Asking(client: client, re: re) else {
+    private mutating func placed(_ offer: CallOffer, _ request: Request, _ turn: inout Turn) {
+        guard calls.asking == PersonCalls.Asking(client: request.client, re: request.re) else {
             // The device left before the call had an id.
-            return effects.tell(.call(offer.call, .leave(id, .willingly)))
+            return turn.tell(.call(offer.call, .leave(id, .willingly)))
         }
         calls.asking = nil
-        calls.parts.append(PersonCalls.Part(offer: offer, direction: .outgoing, state: .placed(client)))
-        tellPlaced(offer, re: re, to: client, now: now, into: &effects)
+        calls.parts.append(PersonCalls.Part(offer: offer, direction: .outgoing, state: .placed(request.client)))
+        tellPlaced(offer, request, &turn)
     }
 
-    func tellPlaced(
-        _ offer: CallOffer, re: UInt64?, to client: ConnectionID, now: Timestamp, into effects: inout [Effect]
-    ) {
+    func tellPlaced(_ offer: CallOffer, _ request: Request, _ turn: inout Turn) {
         var placed = CallPlaced()
-        (placed.re, placed.call, placed.video) = (re, offer.call, offer.video)
+        (placed.re, placed.call, placed.video) = (request.re, offer.call, offer.video)
         placed.person = offer.other.info
-        placed.expiresIn = max(.zero, offer.ringsUntil - now)
-        effects.send(.call(.placed(placed)), to: client)
+        placed.expiresIn = max(.zero, offer.ringsUntil - turn.now)
+        turn.send(.call(.placed(placed)), to: request.client)
     }
 
     // MARK: Being rung
 
-    private mutating func asked(_ offer: CallOffer, now: Timestamp, _ rules: Rules, into effects: inout [Effect]) {
-        let answer = answer(to: offer, now: now, rules)
+    private mutating func asked(_ offer: CallOffer, _ turn: inout Turn) {
+        let answer = answer(to: offer, now: turn.now, turn.rules)
         switch answer {
         case .ready: keepPlace(for: offer)
         case .mutual(_, let own) where offer.call < own: keepPlace(for: offer)
         case .mutual, .refused, .notAllowed: break
         }
-        effects.tell(.call(offer.call, .answered(answer)))
+        turn.tell(.call(offer.call, .answered(answer)))
     }
 
     private mutating func keepPlace(for offer: CallOffer) {
@@ -338,28 +325,26 @@ extension Person {
         }
     }
 
-    mutating func ring(_ call: CallID, now: Timestamp, into effects: inout [Effect]) {
+    mutating func ring(_ call: CallID, _ turn: inout Turn) {
         guard var part = calls[call], part.state == .asked else { return }
         let clients = presentDevices
         part.state = .ringing(Set(clients))
         part.wasPushed = hasPush
         calls[call] = part
-        for client in clients { tellIncoming(part, re: nil, to: client, now: now, into: &effects) }
-        effects.tell(.call(call, .rings(devices: clients.count)))
+        for client in clients { tellIncoming(part, re: nil, to: client, &turn) }
+        turn.tell(.call(call, .rings(devices: clients.count)))
         if hasPush {
-            effects.append(.push(id, PushNotice(call: call, kind: .incoming, expires: part.offer.ringsUntil)))
+            turn.push(id, PushNotice(call: call, kind: .incoming, expires: part.offer.ringsUntil))
         }
     }
 
-    func tellIncoming(
-        _ part: PersonCalls.Part, re: UInt64?, to client: ConnectionID, now: Timestamp, into effects: inout [Effect]
-    ) {
+    func tellIncoming(_ part: PersonCalls.Part, re: UInt64?, to client: ConnectionID, _ turn: inout Turn) {
         let offer = part.offer
         var incoming = CallIncoming()
         (incoming.re, incoming.call, incoming.video) = (re, offer.call, offer.video)
         incoming.person = offer.other.info
         incoming.waiting = calls.isBusy
-        incoming.expiresIn = max(.zero, offer.ringsUntil - now)
-        effects.send(.call(.incoming(incoming)), to: client)
+        incoming.expiresIn = max(.zero, offer.ringsUntil - turn.now)
+        turn.send(.call(.incoming(incoming)), to: client)
     }
 }

@@ -70,92 +70,81 @@ struct Meetings: Equatable, Sendable {
 
 /// A person's contacts: agreed on by two who met, told of each other's coming and going, and given up by either.
 extension Person {
-    mutating func perform(
-        _ verb: ContactVerb, by client: ConnectionID, re: UInt64, now: Timestamp, in surroundings: Surroundings,
-        into effects: inout [Effect]
-    ) {
-        let project = surroundings.project
+    mutating func perform(_ verb: ContactVerb, _ request: Request, _ turn: inout Turn) {
         switch verb {
-        case .keep(let meeting): keep(meeting, by: client, re: re, now: now, surroundings.rules, into: &effects)
+        case .keep(let meeting): keep(meeting, request, &turn)
         case .list:
             let people = contacts.map { contact in
                 PersonInfo(
-                    id: project.personID(of: contact.identity), name: contact.name,
+                    id: turn.project.personID(of: contact.identity), name: contact.name,
                     online: onlineContacts.contains(contact.identity)
                 )
             }
-            effects.send(.contact(.list(PeopleList(re: re, people: people))), to: client)
+            turn.send(.contact(.list(PeopleList(re: request.re, people: people))), to: request.client)
         case .remove(let verb):
-            guard let contact = contacts.first(where: { project.personID(of: $0.identity) == verb.person }) else {
+            guard let contact = contacts.first(where: { turn.project.personID(of: $0.identity) == verb.person }) else {
                 let error = WireError(.notFound, "This person is not among your contacts.")
-                return effects.fail(error, re: re, to: client)
+                return turn.fail(error, request)
             }
-            removeContact(contact.identity, into: &effects)
-            effects.send(.ok(Answer(re: re)), to: client)
-            tellDevices(.removed(verb), except: client, into: &effects)
+            removeContact(contact.identity, &turn)
+            turn.ok(request)
+            tellDevices(.removed(verb), except: request.client, &turn)
         }
     }
 
-    mutating func handle(
-        _ event: PersonContactEvent, now: Timestamp, in surroundings: Surroundings, into effects: inout [Effect]
-    ) {
-        let (project, rules) = (surroundings.project, surroundings.rules)
+    mutating func handle(_ event: PersonContactEvent, _ turn: inout Turn) {
         switch event {
-        case .asked(let meeting, let other): asked(meeting, by: other, now: now, rules, into: &effects)
+        case .asked(let meeting, let other): asked(meeting, by: other, &turn)
         case .agreed(let meeting, let other):
-            guard !blockedSet.contains(other.identity), isRoomForContact(other.identity, rules) else {
-                return giveUp(other.identity, into: &effects)
+            guard !blockedSet.contains(other.identity), isRoomForContact(other.identity, turn.rules) else {
+                return giveUp(other.identity, &turn)
             }
-            add(other, meeting, into: &effects)
+            add(other, meeting, &turn)
         case .removed(let other):
             guard forgetContact(other) else { return }
-            tellDevices(.removed(OfPerson(person: project.personID(of: other))), into: &effects)
-        case .presence(let other): heard(of: other, into: &effects)
+            tellDevices(.removed(OfPerson(person: turn.project.personID(of: other))), &turn)
+        case .presence(let other): heard(of: other, &turn)
         case .inquired(let other):
             guard isSeenOnline, contacts.contains(where: { $0.identity == other }) else { return }
-            effects.tell(.person(other, .contact(.presence(of: counterpart))))
+            turn.tell(.person(other, .contact(.presence(of: counterpart))))
         }
     }
 
     // MARK: Agreeing
 
-    private mutating func keep(
-        _ meeting: OfMeeting, by client: ConnectionID, re: UInt64, now: Timestamp, _ rules: Rules,
-        into effects: inout [Effect]
-    ) {
-        guard let other = whoWasMet(in: meeting, now: now, rules) else {
+    private mutating func keep(_ meeting: OfMeeting, _ request: Request, _ turn: inout Turn) {
+        guard let other = whoWasMet(in: meeting, now: turn.now, turn.rules) else {
             let error = WireError(.notFound, "There was no such chat or call, or it was too long ago.")
-            return effects.fail(error, re: re, to: client)
+            return turn.fail(error, request)
         }
         guard !blockedSet.contains(other) else {
             let error = WireError(.notPermitted, "You have blocked this person; unblock them first.")
-            return effects.fail(error, re: re, to: client)
+            return turn.fail(error, request)
         }
-        guard isRoomForContact(other, rules) else {
+        guard isRoomForContact(other, turn.rules) else {
             let error = WireError(
                 .notPermitted, "You keep in touch with \(contacts.count) people already; remove somebody first.")
-            return effects.fail(error, re: re, to: client)
+            return turn.fail(error, request)
         }
-        effects.send(.ok(Answer(re: re)), to: client)
-        if let asker = meetings.wish(meeting, by: nil, now: now).other {
-            agree(with: asker, meeting, now: now, into: &effects)
+        turn.ok(request)
+        if let asker = meetings.wish(meeting, by: nil, now: turn.now).other {
+            agree(with: asker, meeting, &turn)
         } else {
-            effects.tell(.person(other, .contact(.asked(meeting, by: acquaintance))))
+            turn.tell(.person(other, .contact(.asked(meeting, by: acquaintance))))
         }
     }
 
-    private mutating func asked(
-        _ meeting: OfMeeting, by other: Counterpart, now: Timestamp, _ rules: Rules, into effects: inout [Effect]
-    ) {
-        guard whoWasMet(in: meeting, now: now, rules) == other.identity, !blockedSet.contains(other.identity) else {
+    private mutating func asked(_ meeting: OfMeeting, by other: Counterpart, _ turn: inout Turn) {
+        guard whoWasMet(in: meeting, now: turn.now, turn.rules) == other.identity, !blockedSet.contains(other.identity)
+        else {
             return
         }
         let isKnown = meetings.wishes.contains { $0.meeting == meeting && $0.other != nil }
-        let wish = meetings.wish(meeting, by: other, now: now)
+        let wish = meetings.wish(meeting, by: other, now: turn.now)
         if wish.isMine || contacts.contains(where: { $0.identity == other.identity }) {
-            agree(with: other, meeting, now: now, into: &effects)
+            agree(with: other, meeting, &turn)
         } else if !isKnown {
-            tellDevices(.asked(meeting), into: &effects)
+            tellDevices(.asked(meeting), &turn)
         }
     }
 
@@ -170,27 +159,25 @@ extension Person {
         contacts.count < rules.maxContacts || contacts.contains { $0.identity == other }
     }
 
-    private mutating func agree(
-        with other: Counterpart, _ meeting: OfMeeting, now: Timestamp, into effects: inout [Effect]
-    ) {
+    private mutating func agree(with other: Counterpart, _ meeting: OfMeeting, _ turn: inout Turn) {
         let own = acquaintance
-        effects.append(.persist(.keptInTouch(id, other.identity, names: [own.name, other.name], at: now)))
-        add(other, meeting, into: &effects)
-        effects.tell(.person(other.identity, .contact(.agreed(meeting, with: own))))
+        turn.persist(.keptInTouch(id, other.identity, names: [own.name, other.name], at: turn.now))
+        add(other, meeting, &turn)
+        turn.tell(.person(other.identity, .contact(.agreed(meeting, with: own))))
     }
 
-    private mutating func add(_ other: Counterpart, _ meeting: OfMeeting, into effects: inout [Effect]) {
+    private mutating func add(_ other: Counterpart, _ meeting: OfMeeting, _ turn: inout Turn) {
         if !isKnown {
             // Somebody from the roulette: from now on it can be found, by whoever has its id.
             profile.name = acquaintance.name
             isKnown = true
-            effects.append(.persist(.profile(id, publicID, profile)))
+            turn.persist(.profile(id, publicID, profile))
         }
         meetings.fulfilled(meeting)
         contacts.removeAll { $0.identity == other.identity }
         contacts.append(Contact(identity: other.identity, name: other.name))
         if other.isOnline { onlineContacts.insert(other.identity) } else { onlineContacts.remove(other.identity) }
-        tellDevices(.added(ContactAdded(person: other.info, meeting: meeting)), into: &effects)
+        tellDevices(.added(ContactAdded(person: other.info, meeting: meeting)), &turn)
     }
 
     /// As somebody met in the roulette knows this person, if it never was anywhere else.
@@ -206,13 +193,13 @@ extension Person {
     // MARK: Giving up
 
     /// On both sides. Does nothing for somebody who is not among the contacts.
-    mutating func removeContact(_ other: IdentityID, into effects: inout [Effect]) {
-        if forgetContact(other) { giveUp(other, into: &effects) }
+    mutating func removeContact(_ other: IdentityID, _ turn: inout Turn) {
+        if forgetContact(other) { giveUp(other, &turn) }
     }
 
-    private func giveUp(_ other: IdentityID, into effects: inout [Effect]) {
-        effects.append(.persist(.lostTouch(id, other)))
-        effects.tell(.person(other, .contact(.removed(by: id))))
+    private func giveUp(_ other: IdentityID, _ turn: inout Turn) {
+        turn.persist(.lostTouch(id, other))
+        turn.tell(.person(other, .contact(.removed(by: id))))
     }
 
     private mutating func forgetContact(_ other: IdentityID) -> Bool {
@@ -223,44 +210,44 @@ extension Person {
     }
 
     /// This person is deleted, and storage has forgotten its contacts: they are told.
-    mutating func loseAllContacts(into effects: inout [Effect]) {
-        for contact in contacts { effects.tell(.person(contact.identity, .contact(.removed(by: id)))) }
+    mutating func loseAllContacts(_ turn: inout Turn) {
+        for contact in contacts { turn.tell(.person(contact.identity, .contact(.removed(by: id)))) }
         (contacts, onlineContacts) = ([], [])
     }
 
     // MARK: Who is here
 
     /// Whether others may see that this person is here has changed, or its name has.
-    func presenceChanged(into effects: inout [Effect]) {
-        for contact in contacts { effects.tell(.person(contact.identity, .contact(.presence(of: counterpart)))) }
+    func presenceChanged(_ turn: inout Turn) {
+        for contact in contacts { turn.tell(.person(contact.identity, .contact(.presence(of: counterpart)))) }
     }
 
     /// The first device has come: from now on this person knows of its contacts' coming and going.
-    func inquireAfterContacts(into effects: inout [Effect]) {
-        for contact in contacts { effects.tell(.person(contact.identity, .contact(.inquired(by: id)))) }
+    func inquireAfterContacts(_ turn: inout Turn) {
+        for contact in contacts { turn.tell(.person(contact.identity, .contact(.inquired(by: id)))) }
     }
 
-    private mutating func heard(of other: Counterpart, into effects: inout [Effect]) {
+    private mutating func heard(of other: Counterpart, _ turn: inout Turn) {
         guard let index = contacts.firstIndex(where: { $0.identity == other.identity }) else { return }
         let wasOnline = onlineContacts.contains(other.identity)
         guard wasOnline != other.isOnline || contacts[index].name != other.name else { return }
         contacts[index].name = other.name
         if other.isOnline { onlineContacts.insert(other.identity) } else { onlineContacts.remove(other.identity) }
         let news = ContactChanged(person: other.info)
-        for client in presentDevices { effects.send(.contact(.changed(news)), to: client) }
+        for client in presentDevices { turn.send(.contact(.changed(news)), to: client) }
     }
 
     /// To a device that appears: who would like to keep in touch.
-    func tellWishes(to client: ConnectionID, into effects: inout [Effect]) {
+    func tellWishes(to client: ConnectionID, _ turn: inout Turn) {
         for wish in meetings.wishes where wish.other != nil && !wish.isMine {
-            effects.send(.contact(.asked(wish.meeting)), to: client)
+            turn.send(.contact(.asked(wish.meeting)), to: client)
         }
     }
 
     /// Whoever chats may not have appeared: all devices hear of it, but those of RouletteTok's wire, which know no such word.
-    private func tellDevices(_ news: ContactNews, except excluded: ConnectionID? = nil, into effects: inout [Effect]) {
+    private func tellDevices(_ news: ContactNews, except excluded: ConnectionID? = nil, _ turn: inout Turn) {
         for client in devices.keys.sorted() where client != excluded && devices[client]?.home == nil {
-            effects.send(.contact(news), to: client)
+            turn.send(.contact(news), to: client)
         }
     }
 }

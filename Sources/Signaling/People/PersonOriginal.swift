@@ -7,22 +7,19 @@ extension Person {
         Search(client: client, mode: .video, interests: [], name: "")
     }
 
-    mutating func perform(
-        _ request: RouletteTokRequest, by client: ConnectionID, now: Timestamp, _ rules: Rules,
-        into effects: inout [Effect]
-    ) {
+    mutating func perform(_ request: RouletteTokRequest, by client: ConnectionID, _ turn: inout Turn) {
         switch (request, activity) {
         case (.next, .chatting(let search, let chat)):
             // He is not told that this chat is over: he would ask for a partner once more, and lose the one just found.
-            leave(chat, .next, now: now, rules, into: &effects)
-            resumeSearch(search, re: nil, now: now, into: &effects)
+            leave(chat, .next, &turn)
+            resumeSearch(search, re: nil, &turn)
         case (.next, .penalised), (.next, .waiting), (.next, .reserved):
-            effects.send(.waiting(Waiting()), to: client)
+            turn.send(.waiting(Waiting()), to: client)
         case (.next, .idle), (.next, .away):
-            resumeSearch(search(for: client), re: nil, now: now, into: &effects)
+            resumeSearch(search(for: client), re: nil, &turn)
         case (.disconnectPartners, .chatting(_, let chat)):
-            leave(chat, .next, now: now, rules, into: &effects)
-            effects.send(.ended(Ended(match: chat.match, reason: .stopped)), to: client)
+            leave(chat, .next, &turn)
+            turn.send(.ended(Ended(match: chat.match, reason: .stopped)), to: client)
         // Said twice, or for a chat that the other has just ended: it must not end the next one as well.
         case (.disconnectPartners, _): return
         }

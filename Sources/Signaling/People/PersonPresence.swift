@@ -16,81 +16,74 @@ public enum PersonPresenceEvent: Equatable, Sendable {
 
 /// A person's presence: the name it goes by, who sees and may ring it, its devices, where it is.
 extension Person {
-    mutating func perform(
-        _ verb: PresenceVerb, by client: ConnectionID, re: UInt64, now: Timestamp, in surroundings: Surroundings,
-        into effects: inout [Effect]
-    ) {
+    mutating func perform(_ verb: PresenceVerb, _ request: Request, _ turn: inout Turn) {
         switch verb {
         case .appear(let appearance):
-            appear(appearance, client, re, now: now, surroundings.project, into: &effects)
+            appear(appearance, request, &turn)
         case .set(let appearance):
-            guard isPresent(client, re, into: &effects) else { return }
-            become(appearance, client, re, into: &effects)
-        case .leave: leave(client, re, into: &effects)
-        case .find(let verb): introduce(verb.person, for: .presence(.find(verb)), by: client, re: re, into: &effects)
-        case .block(let verb): introduce(verb.person, for: .presence(.block(verb)), by: client, re: re, into: &effects)
-        case .unblock(let verb): unblock(verb.person, client, re, surroundings.project, into: &effects)
-        case .blocked: listBlocked(client, re, surroundings.project, into: &effects)
-        case .link: link(client, re, now: now, surroundings.rules, into: &effects)
-        case .useLink(let verb): useLink(verb, client, re, into: &effects)
-        case .devices: listDevices(client, re, surroundings.project, into: &effects)
-        case .unlink(let verb): unlink(verb.device, client, re, surroundings.project, into: &effects)
-        case .delete: delete(client, re, now: now, surroundings.rules, into: &effects)
+            guard isPresent(request, &turn) else { return }
+            become(appearance, request, &turn)
+        case .leave: leave(request, &turn)
+        case .find(let verb): introduce(verb.person, for: .presence(.find(verb)), request, &turn)
+        case .block(let verb): introduce(verb.person, for: .presence(.block(verb)), request, &turn)
+        case .unblock(let verb): unblock(verb.person, request, &turn)
+        case .blocked: listBlocked(request, &turn)
+        case .link: link(request, &turn)
+        case .useLink(let verb): useLink(verb, request, &turn)
+        case .devices: listDevices(request, &turn)
+        case .unlink(let verb): unlink(verb.device, request, &turn)
+        case .delete: delete(request, &turn)
         }
     }
 
-    mutating func handle(
-        _ event: PersonPresenceEvent, now: Timestamp, in surroundings: Surroundings, into effects: inout [Effect]
-    ) {
+    mutating func handle(_ event: PersonPresenceEvent, _ turn: inout Turn) {
         switch event {
         case .linked(let device, let client, let re):
-            linked(device, client, re, now: now, surroundings.rules, into: &effects)
-        case .becameDevice(let person): becameDevice(of: person, into: &effects)
+            linked(device, Request(client, re), &turn)
+        case .becameDevice(let person): becameDevice(of: person, &turn)
         case .inherited(let others, let deviceHasPush):
             if deviceHasPush { hasPush = true }
-            for other in others where other != id && shut(out: other, surroundings.rules, into: &effects) {
-                dropBlocked(other, now: now, into: &effects)
+            for other in others where other != id && shut(out: other, &turn) {
+                dropBlocked(other, &turn)
             }
         case .pushChanged(let isReachable): hasPush = isReachable
-        case .sought(let other, let client, let re): tell(other, client, re, into: &effects)
+        case .sought(let other, let client, let re): tell(other, Request(client, re), &turn)
         }
     }
 
     /// Whether the device said `presence.appear`; tells it otherwise.
-    func isPresent(_ client: ConnectionID, _ re: UInt64, into effects: inout [Effect]) -> Bool {
-        if devices[client]?.isPresent ?? false { return true }
-        effects.fail(WireError(.notPresent, "Say presence.appear first."), re: re, to: client)
+    func isPresent(_ request: Request, _ turn: inout Turn) -> Bool {
+        if devices[request.client]?.isPresent ?? false { return true }
+        turn.fail(WireError(.notPresent, "Say presence.appear first."), request)
         return false
     }
 
     // MARK: Appearing
 
-    private mutating func appear(
-        _ appearance: Appearance, _ client: ConnectionID, _ re: UInt64, now: Timestamp, _ project: Project,
-        into effects: inout [Effect]
-    ) {
+    private mutating func appear(_ appearance: Appearance, _ request: Request, _ turn: inout Turn) {
         var appearance = appearance
-        if !isKnown, appearance.name == nil, profile.name.isEmpty, case .chosen(let name)? = devices[client]?.name {
+        if !isKnown, appearance.name == nil, profile.name.isEmpty,
+            case .chosen(let name)? = devices[request.client]?.name
+        {
             // Told in the hello, and not objectionable there: a bad one is as good as none.
             appearance.name = PersonName.normalised(name)
         }
-        guard become(appearance, client, re, isPresent: true, into: &effects) else { return }
-        appeared(client, now: now, into: &effects)
-        tellUnseenCalls(to: client, project, into: &effects)
-        tellWishes(to: client, into: &effects)
+        guard become(appearance, request, isPresent: true, &turn) else { return }
+        appeared(request.client, &turn)
+        tellUnseenCalls(to: request.client, &turn)
+        tellWishes(to: request.client, &turn)
     }
 
     /// Wants to be there in another way. Answers, and tells the other devices.
     ///
     /// - Returns: whether that is a way to be there.
     @discardableResult private mutating func become(
-        _ appearance: Appearance, _ client: ConnectionID, _ re: UInt64, isPresent: Bool = false,
-        into effects: inout [Effect]
+        _ appearance: Appearance, _ request: Request, isPresent: Bool = false, _ turn: inout Turn
     ) -> Bool {
         var wanted = profile
         if let name = appearance.name {
             guard let name = PersonName.normalised(name) else {
-                effects.fail(PersonName.invalid, re: re, to: client)
+                turn.fail(PersonName.invalid, request)
                 return false
             }
             wanted.name = name
@@ -101,24 +94,24 @@ extension Person {
         wanted.ringable = appearance.ringable ?? profile.ringable
         let hasChanged = wanted != profile
         profile = wanted
-        if hasChanged || !isKnown { becomeKnown(into: &effects) }
-        if isPresent { devices[client]?.isPresent = true }
-        effects.send(.presence(.own(ownPresence(re: re))), to: client)
-        if hasChanged { tellOtherDevices(than: client, into: &effects) }
+        if hasChanged || !isKnown { becomeKnown(&turn) }
+        if isPresent { devices[request.client]?.isPresent = true }
+        turn.send(.presence(.own(ownPresence(re: request.re))), to: request.client)
+        if hasChanged { tellOtherDevices(than: request.client, &turn) }
         return true
     }
 
     /// From now on others find this person by its id, wherever it is.
-    private mutating func becomeKnown(into effects: inout [Effect]) {
+    private mutating func becomeKnown(_ turn: inout Turn) {
         isKnown = true
-        effects.append(.persist(.profile(id, publicID, profile)))
+        turn.persist(.profile(id, publicID, profile))
     }
 
-    private mutating func leave(_ client: ConnectionID, _ re: UInt64, into effects: inout [Effect]) {
-        if devices[client]?.isWatching ?? false { effects.tell(.directory(.unwatch(client))) }
-        devices[client]?.isPresent = false
-        devices[client]?.isWatching = false
-        effects.send(.ok(Answer(re: re)), to: client)
+    private mutating func leave(_ request: Request, _ turn: inout Turn) {
+        if devices[request.client]?.isWatching ?? false { turn.tell(.directory(.unwatch(request.client))) }
+        devices[request.client]?.isPresent = false
+        devices[request.client]?.isWatching = false
+        turn.ok(request)
     }
 
     // MARK: How it is there
@@ -151,9 +144,9 @@ extension Person {
         return own
     }
 
-    func tellOtherDevices(than client: ConnectionID, into effects: inout [Effect]) {
+    func tellOtherDevices(than client: ConnectionID, _ turn: inout Turn) {
         for other in devices.keys.sorted() where other != client && devices[other]?.isPresent ?? false {
-            effects.send(.presence(.own(ownPresence(re: nil))), to: other)
+            turn.send(.presence(.own(ownPresence(re: nil))), to: other)
         }
     }
 }

@@ -5,111 +5,104 @@ extension Person {
     /// Quick skippers can be reported as well; the window of time is the real bound.
     private static let mostRecentChats = 8
 
-    mutating func perform(
-        _ message: ClientMessage, by client: ConnectionID, re: UInt64, now: Timestamp, _ surroundings: Surroundings,
-        into effects: inout [Effect]
-    ) {
-        let rules = surroundings.rules
+    mutating func perform(_ message: ClientMessage, _ request: Request, _ turn: inout Turn) {
         switch message {
-        case .start(let start): self.start(start, by: client, re: re, now: now, rules, into: &effects)
-        case .next(let verb): next(verb, by: client, re: re, now: now, rules, into: &effects)
-        case .stop: stop(by: client, re: re, now: now, rules, into: &effects)
-        case .report(let report): self.report(report, by: client, re: re, now: now, rules, into: &effects)
-        case .block(let block): self.block(block, by: client, re: re, now: now, rules, into: &effects)
+        case .start(let start): self.start(start, request, &turn)
+        case .next(let verb): next(verb, request, &turn)
+        case .stop: stop(request, &turn)
+        case .report(let report): self.report(report, request, &turn)
+        case .block(let block): self.block(block, request, &turn)
         case .presence(let verb):
-            perform(verb, by: client, re: re, now: now, in: surroundings, into: &effects)
-        case .nearby(let verb): perform(verb, by: client, re: re, now: now, in: surroundings, into: &effects)
-        case .call(let verb): perform(verb, by: client, re: re, now: now, in: surroundings, into: &effects)
-        case .contact(let verb): perform(verb, by: client, re: re, now: now, in: surroundings, into: &effects)
-        default: effects.fail(WireError(.unknownType, "A person does not know this."), re: re, to: client)
+            perform(verb, request, &turn)
+        case .nearby(let verb): perform(verb, request, &turn)
+        case .call(let verb): perform(verb, request, &turn)
+        case .contact(let verb): perform(verb, request, &turn)
+        default: turn.fail(WireError(.unknownType, "A person does not know this."), request)
         }
     }
 
     // MARK: Searching
 
-    private mutating func start(
-        _ start: Start, by client: ConnectionID, re: UInt64, now: Timestamp, _ rules: Rules,
-        into effects: inout [Effect]
-    ) {
-        if let error = banError(now: now) { return effects.fail(error, re: re, to: client) }
+    private mutating func start(_ start: Start, _ request: Request, _ turn: inout Turn) {
+        if let error = banError(now: turn.now) { return turn.fail(error, request) }
         guard !calls.isBusy else {
             let error = WireError(.elsewhere, "You are in a call; end it first.")
-            return effects.fail(error, re: re, to: client)
+            return turn.fail(error, request)
         }
-        guard let interests = Interests.normalised(start.interests ?? [], limit: rules.maxInterests) else {
+        guard let interests = Interests.normalised(start.interests ?? [], limit: turn.rules.maxInterests) else {
             let error = WireError(
                 .invalidInterests,
-                "At most \(rules.maxInterests) interests of at most \(Limits.interest) characters each."
+                "At most \(turn.rules.maxInterests) interests of at most \(Limits.interest) characters each."
             )
-            return effects.fail(error, re: re, to: client)
+            return turn.fail(error, request)
         }
-        if let search, search.client != client {
+        if let search, search.client != request.client {
             // A device that dropped cannot be asked; whoever is here now goes first.
             guard devices[search.client]?.isDropped ?? true else {
                 let error = WireError(.elsewhere, "You are searching or chatting in another tab; stop there first.")
-                return effects.fail(error, re: re, to: client)
+                return turn.fail(error, request)
             }
-            leaveRoulette("You search in another tab now; press Start to search here.", now: now, rules, into: &effects)
+            leaveRoulette("You search in another tab now; press Start to search here.", &turn)
         }
         let wanted = Search(
-            client: client, mode: start.mode ?? .video, interests: interests,
-            name: devices[client]?.name.spoken(or: start.name) ?? ""
+            client: request.client, mode: start.mode ?? .video, interests: interests,
+            name: devices[request.client]?.name.spoken(or: start.name) ?? ""
         )
         switch activity {
-        case .chatting: effects.send(.ok(Answer(re: re)), to: client)
+        case .chatting: turn.ok(request)
         case .waiting(let search) where search == wanted:
-            effects.send(.waiting(Waiting(re: re)), to: client)
+            turn.send(.waiting(Waiting(re: request.re)), to: request.client)
         case .waiting, .reserved:
             // Other interests: a new entry, at the end.
-            effects.tell(.pool(.withdraw(id)))
-            resumeSearch(wanted, re: re, now: now, into: &effects)
-        case .idle, .penalised, .away: resumeSearch(wanted, re: re, now: now, into: &effects)
+            turn.tell(.pool(.withdraw(id)))
+            resumeSearch(wanted, re: request.re, &turn)
+        case .idle, .penalised, .away: resumeSearch(wanted, re: request.re, &turn)
         }
     }
 
     /// Waits out a penalty, or enters the queue at once; tells the device which.
-    mutating func resumeSearch(_ search: Search, re: UInt64?, now: Timestamp, into effects: inout [Effect]) {
-        if let until = penaltyUntil, now < until {
-            effects.send(.waiting(Waiting(re: re, retryAfter: until - now)), to: search.client)
+    mutating func resumeSearch(_ search: Search, re: UInt64?, _ turn: inout Turn) {
+        if let until = penaltyUntil, turn.now < until {
+            turn.send(.waiting(Waiting(re: re, retryAfter: until - turn.now)), to: search.client)
             activity = devices[search.client]?.isDropped ?? true ? .away(search) : .penalised(search, until: until)
             return
         }
-        effects.send(.waiting(Waiting(re: re)), to: search.client)
+        turn.send(.waiting(Waiting(re: re)), to: search.client)
         if devices[search.client]?.isDropped ?? true {
             activity = .away(search)
         } else {
-            enter(search, now: now, into: &effects)
+            enter(search, &turn)
         }
     }
 
-    mutating func enter(_ search: Search, now: Timestamp, into effects: inout [Effect]) {
+    mutating func enter(_ search: Search, _ turn: inout Turn) {
         activity = .waiting(search)
         let entry = PoolEntry(
             identity: id, mode: search.mode, interests: search.interests, name: search.name,
             address: devices[search.client]?.address ?? "", excluded: blockedSet, lastPartner: lastPartner,
             home: devices[search.client]?.home
         )
-        effects.tell(.pool(.enter(entry)))
+        turn.tell(.pool(.enter(entry)))
     }
 
-    mutating func queueFull(into effects: inout [Effect]) {
+    mutating func queueFull(_ turn: inout Turn) {
         guard case .waiting(let search) = activity else { return }
         activity = .idle
         let error = WireError(
             .queueFull, "Too many people wait from your network; try again in a minute.", retryable: true,
             retryAfter: .seconds(60)
         )
-        effects.fail(error, re: nil, to: search.client)
+        turn.fail(error, re: nil, to: search.client)
     }
 
     // MARK: Being paired
 
-    mutating func reserve(_ match: MatchID, with partner: IdentityID, now: Timestamp, into effects: inout [Effect]) {
+    mutating func reserve(_ match: MatchID, with partner: IdentityID, _ turn: inout Turn) {
         guard case .waiting(let search) = activity, !blockedSet.contains(partner), partner != id,
-            banError(now: now) == nil
-        else { return effects.tell(.pool(.refused(match, id))) }
+            banError(now: turn.now) == nil
+        else { return turn.tell(.pool(.refused(match, id))) }
         activity = .reserved(search, match)
-        effects.tell(.pool(.reserved(match, id)))
+        turn.tell(.pool(.reserved(match, id)))
     }
 
     mutating func release(_ match: MatchID) {
@@ -117,102 +110,89 @@ extension Person {
         activity = .waiting(search)
     }
 
-    mutating func begin(
-        _ matched: Matched, with partner: IdentityID, now: Timestamp, into effects: inout [Effect]
-    ) {
+    mutating func begin(_ matched: Matched, with partner: IdentityID, _ turn: inout Turn) {
         guard case .reserved(let search, matched.match) = activity else {
             // Left between the reservation and the match: the other must not wait for nobody.
-            return effects.tell(.match(matched.match, .leave(id, .partnerLeft)))
+            return turn.tell(.match(matched.match, .leave(id, .partnerLeft)))
         }
-        let chat = Chat(match: matched.match, partner: partner, session: matched.publish.session, began: now)
+        let chat = Chat(match: matched.match, partner: partner, session: matched.publish.session, began: turn.now)
         activity = .chatting(search, chat)
         lastPartner = partner
-        effects.send(.matched(matched), to: search.client)
+        turn.send(.matched(matched), to: search.client)
     }
 
-    mutating func partnerAway(_ match: MatchID, _ isAway: Bool, into effects: inout [Effect]) {
+    mutating func partnerAway(_ match: MatchID, _ isAway: Bool, _ turn: inout Turn) {
         guard case .chatting(let search, let chat) = activity, chat.match == match else { return }
         let state = PartnerState(match: match, state: isAway ? .reconnecting : .connected)
-        effects.send(.partner(state), to: search.client)
+        turn.send(.partner(state), to: search.client)
     }
 
     /// The other ended it: search again, as RouletteTok's clients do. These ask for it themselves, when they have left the
     /// partner's session.
-    mutating func ended(_ match: MatchID, _ reason: EndReason, now: Timestamp, into effects: inout [Effect]) {
+    mutating func ended(_ match: MatchID, _ reason: EndReason, _ turn: inout Turn) {
         guard case .chatting(let search, let chat) = activity, chat.match == match else { return }
-        remember(chat, now: now)
-        effects.send(.ended(Ended(match: match, reason: reason)), to: search.client)
+        remember(chat, now: turn.now)
+        turn.send(.ended(Ended(match: match, reason: reason)), to: search.client)
         activity = .idle
         guard devices[search.client]?.home == nil else { return }
-        resumeSearch(search, re: nil, now: now, into: &effects)
+        resumeSearch(search, re: nil, &turn)
     }
 
     // MARK: Ending it oneself
 
-    private mutating func next(
-        _ verb: OfMatch, by client: ConnectionID, re: UInt64, now: Timestamp, _ rules: Rules,
-        into effects: inout [Effect]
-    ) {
-        guard let search, search.client == client else { return notMatched(re, client, into: &effects) }
+    private mutating func next(_ verb: OfMatch, _ request: Request, _ turn: inout Turn) {
+        guard let search, search.client == request.client else { return notMatched(request, &turn) }
         switch activity {
         case .chatting(_, let chat) where verb.match.map({ $0 != chat.match }) ?? false:
             // It was pressed for a match that was over already: the new partner is not to suffer for it.
-            effects.send(.ok(Answer(re: re)), to: client)
+            turn.ok(request)
         case .chatting(_, let chat):
-            leave(chat, .next, now: now, rules, into: &effects)
-            effects.send(.ended(Ended(match: chat.match, reason: .next)), to: client)
-            resumeSearch(search, re: re, now: now, into: &effects)
+            leave(chat, .next, &turn)
+            turn.send(.ended(Ended(match: chat.match, reason: .next)), to: request.client)
+            resumeSearch(search, re: request.re, &turn)
         case .penalised(_, let until):
-            effects.send(.waiting(Waiting(re: re, retryAfter: until - now)), to: client)
+            turn.send(.waiting(Waiting(re: request.re, retryAfter: until - turn.now)), to: request.client)
         case .idle, .waiting, .reserved, .away:
-            effects.send(.waiting(Waiting(re: re)), to: client)
+            turn.send(.waiting(Waiting(re: request.re)), to: request.client)
         }
     }
 
-    private mutating func stop(
-        by client: ConnectionID, re: UInt64, now: Timestamp, _ rules: Rules, into effects: inout [Effect]
-    ) {
-        if let search, search.client == client {
+    private mutating func stop(_ request: Request, _ turn: inout Turn) {
+        if let search, search.client == request.client {
             if case .chatting(_, let chat) = activity {
-                effects.send(.ended(Ended(match: chat.match, reason: .stopped)), to: client)
+                turn.send(.ended(Ended(match: chat.match, reason: .stopped)), to: request.client)
             }
-            stopSearching(.stopped, now: now, rules, into: &effects)
+            stopSearching(.stopped, &turn)
         }
-        effects.send(.ok(Answer(re: re)), to: client)
+        turn.ok(request)
     }
 
     /// Something else goes first. The device that searched or chatted hears of it, if need be when it is back.
-    mutating func leaveRoulette(
-        _ why: String, now: Timestamp, _ rules: Rules, into effects: inout [Effect]
-    ) {
+    mutating func leaveRoulette(_ why: String, _ turn: inout Turn) {
         guard let search else { return }
         if case .chatting(_, let chat) = activity {
-            effects.send(.ended(Ended(match: chat.match, reason: .stopped)), to: search.client)
+            turn.send(.ended(Ended(match: chat.match, reason: .stopped)), to: search.client)
         } else {
-            effects.fail(WireError(.elsewhere, why), re: nil, to: search.client)
+            turn.fail(WireError(.elsewhere, why), re: nil, to: search.client)
         }
-        stopSearching(.stopped, now: now, rules, into: &effects)
+        stopSearching(.stopped, &turn)
     }
 
     /// To `idle` from anywhere, leaving queue or match behind in order.
-    mutating func stopSearching(
-        _ reason: EndReason, now: Timestamp, _ rules: Rules, into effects: inout [Effect]
-    ) {
+    mutating func stopSearching(_ reason: EndReason, _ turn: inout Turn) {
         switch activity {
-        case .chatting(_, let chat): leave(chat, reason, now: now, rules, into: &effects)
-        case .waiting, .reserved: effects.tell(.pool(.withdraw(id)))
+        case .chatting(_, let chat): leave(chat, reason, &turn)
+        case .waiting, .reserved: turn.tell(.pool(.withdraw(id)))
         case .idle, .penalised, .away: break
         }
         activity = .idle
     }
 
-    mutating func leave(
-        _ chat: Chat, _ reason: EndReason, now: Timestamp, _ rules: Rules, into effects: inout [Effect]
-    ) {
-        effects.tell(.match(chat.match, .leave(id, reason)))
-        remember(chat, now: now)
+    mutating func leave(_ chat: Chat, _ reason: EndReason, _ turn: inout Turn) {
+        turn.tell(.match(chat.match, .leave(id, reason)))
+        remember(chat, now: turn.now)
         activity = .idle
-        if reason != .blocked, reason != .banned { countSkip(of: chat, now: now, rules) }
+        if reason != .blocked, reason != .banned { countSkip(of: chat, now: turn.now, turn.rules) }
     }
 
     private mutating func remember(_ chat: Chat, now: Timestamp) {
@@ -237,8 +217,8 @@ extension Person {
 
     // MARK: Reporting and blocking
 
-    private func notMatched(_ re: UInt64, _ client: ConnectionID, into effects: inout [Effect]) {
-        effects.fail(WireError(.notMatched, "There is no chat; press Start first."), re: re, to: client)
+    private func notMatched(_ request: Request, _ turn: inout Turn) {
+        turn.fail(WireError(.notMatched, "There is no chat; press Start first."), request)
     }
 
     /// The chat that a report or block is about: the one named, the present one, or the last one for a while.
@@ -249,24 +229,21 @@ extension Person {
         return match.map { match in candidates.first { $0.match == match } } ?? candidates.first
     }
 
-    private mutating func report(
-        _ verb: ReportMatch, by client: ConnectionID, re: UInt64, now: Timestamp, _ rules: Rules,
-        into effects: inout [Effect]
-    ) {
-        guard let chat = chat(verb.match, now: now, rules) else { return notMatched(re, client, into: &effects) }
+    private mutating func report(_ verb: ReportMatch, _ request: Request, _ turn: inout Turn) {
+        guard let chat = chat(verb.match, now: turn.now, turn.rules) else { return notMatched(request, &turn) }
         // Once for each chat: saying it twice does not make it weigh more.
-        guard !chat.isReported else { return effects.send(.ok(Answer(re: re)), to: client) }
-        if let wait = reports.take(rules.reports, now: now) {
+        guard !chat.isReported else { return turn.ok(request) }
+        if let wait = reports.take(turn.rules.reports, now: turn.now) {
             let error = WireError(
                 .rateLimited, "Too many reports; block people instead.", retryable: true, retryAfter: wait
             )
-            return effects.fail(error, re: re, to: client)
+            return turn.fail(error, request)
         }
         markReported(chat.match)
         let report = Report(
-            match: chat.match, by: id, against: chat.partner, reason: verb.reason, lines: [], createdAt: now
+            match: chat.match, by: id, against: chat.partner, reason: verb.reason, lines: [], createdAt: turn.now
         )
-        effects.tell(.session(chat.session, .report(report, by: client, re: re)))
+        turn.tell(.session(chat.session, .report(report, by: request.client, re: request.re)))
     }
 
     private mutating func markReported(_ match: MatchID) {
@@ -279,20 +256,17 @@ extension Person {
         }
     }
 
-    private mutating func block(
-        _ verb: OfMatch, by client: ConnectionID, re: UInt64, now: Timestamp, _ rules: Rules,
-        into effects: inout [Effect]
-    ) {
-        guard let chat = chat(verb.match, now: now, rules) else { return notMatched(re, client, into: &effects) }
-        block(chat.partner, now: now, rules, into: &effects)
+    private mutating func block(_ verb: OfMatch, _ request: Request, _ turn: inout Turn) {
+        guard let chat = chat(verb.match, now: turn.now, turn.rules) else { return notMatched(request, &turn) }
+        block(chat.partner, &turn)
         // By partner, not by match: the same two may be together again.
         guard case .chatting(let search, let current) = activity, current.partner == chat.partner else {
-            return effects.send(.ok(Answer(re: re)), to: client)
+            return turn.ok(request)
         }
-        leave(current, .blocked, now: now, rules, into: &effects)
-        effects.send(.ok(Answer(re: re)), to: client)
-        effects.send(.ended(Ended(match: current.match, reason: .blocked)), to: search.client)
-        resumeSearch(search, re: nil, now: now, into: &effects)
+        leave(current, .blocked, &turn)
+        turn.ok(request)
+        turn.send(.ended(Ended(match: current.match, reason: .blocked)), to: search.client)
+        resumeSearch(search, re: nil, &turn)
     }
 }
 

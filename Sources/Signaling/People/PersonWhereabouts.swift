@@ -2,68 +2,59 @@ import Wire
 
 /// Where a person is, and who is told that it is there at all.
 extension Person {
-    mutating func perform(
-        _ verb: NearbyVerb, by client: ConnectionID, re: UInt64, now: Timestamp, in surroundings: Surroundings,
-        into effects: inout [Effect]
-    ) {
+    mutating func perform(_ verb: NearbyVerb, _ request: Request, _ turn: inout Turn) {
         switch verb {
-        case .move(let move): self.move(move, client, re, now: now, surroundings.rules, into: &effects)
+        case .move(let move): self.move(move, request, &turn)
         case .forget:
             let hadPosition = cell != nil
             cell = nil
-            effects.send(.ok(Answer(re: re)), to: client)
-            if hadPosition { tellOtherDevices(than: client, into: &effects) }
-        case .watch(let watch): self.watch(watch, client, re, now: now, surroundings.rules, into: &effects)
+            turn.ok(request)
+            if hadPosition { tellOtherDevices(than: request.client, &turn) }
+        case .watch(let watch): self.watch(watch, request, &turn)
         case .unwatch:
-            if devices[client]?.isWatching ?? false { effects.tell(.directory(.unwatch(client))) }
-            devices[client]?.isWatching = false
-            effects.send(.ok(Answer(re: re)), to: client)
+            if devices[request.client]?.isWatching ?? false { turn.tell(.directory(.unwatch(request.client))) }
+            devices[request.client]?.isWatching = false
+            turn.ok(request)
         }
     }
 
-    private mutating func move(
-        _ move: Move, _ client: ConnectionID, _ re: UInt64, now: Timestamp, _ rules: Rules,
-        into effects: inout [Effect]
-    ) {
-        guard isPresent(client, re, into: &effects) else { return }
+    private mutating func move(_ move: Move, _ request: Request, _ turn: inout Turn) {
+        guard isPresent(request, &turn) else { return }
         guard let cell = move.cell else {
             let error = WireError(
                 .positionInvalid,
                 "A position is a latitude from -90 to 90 and a longitude from -180 to 180, in decimal degrees.")
-            return effects.fail(error, re: re, to: client)
+            return turn.fail(error, request)
         }
-        var trail = trail ?? Trail(cell, now: now)
-        if let wait = trail.follow(to: cell, now: now, fastest: rules.fastestKilometresPerHour) {
+        var trail = trail ?? Trail(cell, now: turn.now)
+        if let wait = trail.follow(to: cell, now: turn.now, fastest: turn.rules.fastestKilometresPerHour) {
             let error = WireError(
                 .positionTooFast, "Nobody travels that fast; say it again in \(wait.inWords).", retryable: true,
                 retryAfter: wait)
-            return effects.fail(error, re: re, to: client)
+            return turn.fail(error, request)
         }
         self.trail = trail
         let hadPosition = self.cell != nil
         self.cell = cell
-        effects.send(.ok(Answer(re: re)), to: client)
-        if !hadPosition { tellOtherDevices(than: client, into: &effects) }
+        turn.ok(request)
+        if !hadPosition { tellOtherDevices(than: request.client, &turn) }
     }
 
-    private mutating func watch(
-        _ watch: Watch, _ client: ConnectionID, _ re: UInt64, now: Timestamp, _ rules: Rules,
-        into effects: inout [Effect]
-    ) {
-        guard isPresent(client, re, into: &effects) else { return }
+    private mutating func watch(_ watch: Watch, _ request: Request, _ turn: inout Turn) {
+        guard isPresent(request, &turn) else { return }
         guard let cell else {
             let error = WireError(
                 .positionUnknown, "Say nearby.move first: without a position nobody is near or far.", retryable: true)
-            return effects.fail(error, re: re, to: client)
+            return turn.fail(error, request)
         }
-        if let wait = nearbyPages.take(rules.nearbyPages, now: now) {
+        if let wait = nearbyPages.take(turn.rules.nearbyPages, now: turn.now) {
             let error = WireError(
                 .rateLimited, "Too many pages; the one you have is kept up to date. Wait \(wait.inWords).",
                 retryable: true, retryAfter: wait)
-            return effects.fail(error, re: re, to: client)
+            return turn.fail(error, request)
         }
-        devices[client]?.isWatching = true
-        effects.tell(.directory(.watch(client, re: re, viewer: id, blocked: blockedSet, at: cell, watch)))
+        devices[request.client]?.isWatching = true
+        turn.tell(.directory(.watch(request.client, re: request.re, viewer: id, blocked: blockedSet, at: cell, watch)))
     }
 
     // MARK: What others notice
@@ -95,18 +86,18 @@ extension Person {
 
     /// After every event: whoever is left with no device that is there is nowhere, and everybody concerned is told of what is
     /// otherwise now.
-    mutating func report(_ before: Outward?, into effects: inout [Effect]) {
+    mutating func report(_ before: Outward?, _ turn: inout Turn) {
         if cell != nil, !devices.values.contains(where: \.isPresent) { cell = nil }
         let after = outward
-        if let listing = after?.listing, listing != before?.listing { effects.tell(.directory(.show(listing))) }
-        if after?.listing == nil, before?.listing != nil { effects.tell(.directory(.hide(id))) }
+        if let listing = after?.listing, listing != before?.listing { turn.tell(.directory(.show(listing))) }
+        if after?.listing == nil, before?.listing != nil { turn.tell(.directory(.hide(id))) }
         guard let after, before != after else { return }
         if before.map({ $0.name != after.name || $0.isSeenOnline != after.isSeenOnline }) ?? true {
-            presenceChanged(into: &effects)
+            presenceChanged(&turn)
         }
         if after.cell != before?.cell || after.blocked != before?.blocked {
             for client in devices.keys.sorted() where devices[client]?.isWatching ?? false {
-                effects.tell(.directory(.viewerChanged(client, blocked: after.blocked, at: after.cell)))
+                turn.tell(.directory(.viewerChanged(client, blocked: after.blocked, at: after.cell)))
             }
         }
     }
