@@ -90,7 +90,8 @@ extension Turn {
     /// - Parameter match: the match or call that the token dies with.
     mutating func admission(to session: SessionID, _ role: Role, match: MatchID?) -> Admission {
         let token = project.makeSessionToken(
-            session: session, role: role, match: match, now: now, lifetime: rules.matchTokenLifetime, using: &random)
+            SessionTokenClaims(session: session, role: role, match: match, lifetime: rules.matchTokenLifetime),
+            now: now, using: &random)
         return Admission(session: session, token: token)
     }
 }

@@ -204,7 +204,6 @@ final class SimulatedNetwork {
 
     func token() -> String {
         project.makeSessionToken(
-            session: session, role: .publisher, now: now, lifetime: .seconds(3600), using: &random
-        )
+            SessionTokenClaims(session: session, role: .publisher, lifetime: .seconds(3600)), now: now, using: &random)
     }
 }

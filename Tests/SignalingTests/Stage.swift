@@ -206,8 +206,8 @@ final class Stage {
         lifetime: Duration = .seconds(3600)
     ) -> String {
         project.makeSessionToken(
-            session: session, role: role, data: data, match: match, now: now, lifetime: lifetime, using: &generator
-        )
+            SessionTokenClaims(session: session, role: role, data: data, match: match, lifetime: lifetime), now: now,
+            using: &generator)
     }
 
     /// Two people who have just been paired, with everything said on the way taken out of their inboxes.
