@@ -75,6 +75,8 @@ struct Machines<M: Machine>: Sendable {
     func contains(_ id: M.ID) -> Bool { slots.index(forKey: id) != nil }
     func count(where matches: (M) -> Bool) -> Int { slots.values.count { matches($0.machine) } }
 
+    func ids(where matches: (M) -> Bool) -> [M.ID] { slots.filter { matches($0.value.machine) }.map(\.key) }
+
     /// - Returns: when to wake it.
     mutating func insert(_ machine: M, _ id: M.ID) -> Timestamp? {
         var slot = Slot(machine)

@@ -268,6 +268,7 @@ final class ModelWorld {
         if hub.clientCount != model.visitors.count {
             fail("\(hub.clientCount) clients, and \(model.visitors.count) expected")
         }
+        for person in hub.peopleInTwoPlaces { fail("\(person) is in the roulette and in a call") }
         if reportsStored != model.reports { fail("\(reportsStored) reports were stored, and \(model.reports) made") }
     }
 

@@ -71,7 +71,7 @@ public struct Client: Machine, Equatable, Sendable {
         secret = ResumeSecret.make(for: id, using: &turn.random)
         verbs = Budget(turn.rules.verbs, now: turn.now)
         negotiations = Budget(turn.rules.negotiations, now: turn.now)
-        malformed = Budget(Self.malformedRate(turn.rules), now: turn.now)
+        malformed = Budget(Self.malformedRate(turn), now: turn.now)
         refusals = Budget(turn.rules.refusals, now: turn.now)
         messages = Budget(turn.rules.messages, now: turn.now)
         var welcome = welcome(turn)
@@ -87,8 +87,9 @@ public struct Client: Machine, Equatable, Sendable {
         }
     }
 
-    private static func malformedRate(_ rules: Rules) -> Budget.Rate {
-        Budget.Rate(perSecond: Double(rules.malformedPerMinute) / 60, burst: Double(rules.malformedPerMinute))
+    private static func malformedRate(_ turn: Turn) -> Budget.Rate {
+        let perMinute = Double(turn.rules.malformedPerMinute)
+        return Budget.Rate(perSecond: perMinute / 60, burst: perMinute)
     }
 
     private func welcome(_ turn: Turn) -> Welcome {
@@ -236,7 +237,7 @@ public struct Client: Machine, Equatable, Sendable {
         if let ack = message.ack { link.acknowledged(upTo: ack) }
         if let seq = message.seq, !accept(seq, &turn) { return }
         if message.error.code == .malformed {
-            guard malformed.take(Self.malformedRate(turn.rules), now: turn.now) == nil else {
+            guard malformed.take(Self.malformedRate(turn), now: turn.now) == nil else {
                 return expel(message.error, .malformed, re: message.seq, &turn)
             }
         } else {
@@ -281,15 +282,15 @@ public struct Client: Machine, Equatable, Sendable {
             return receive(UnreadableMessage(error: error), &turn)
         }
         guard accept(seq, &turn) else { return }
-        let wait = budget(envelope.message, now: turn.now, turn.rules)
+        let wait = budget(envelope.message, turn)
         guard withinBudget(wait, re: seq, &turn) else { return }
         perform(envelope.message, re: seq, &turn)
     }
 
-    private mutating func budget(_ message: ClientMessage, now: Timestamp, _ rules: Rules) -> Duration? {
-        guard let size = message.negotiationSize else { return verbs.take(rules.verbs, now: now) }
-        let cost = Double(1 + size / rules.bytesPerNegotiation)
-        return negotiations.take(rules.negotiations, cost: cost, now: now)
+    private mutating func budget(_ message: ClientMessage, _ turn: Turn) -> Duration? {
+        guard let size = message.negotiationSize else { return verbs.take(turn.rules.verbs, now: turn.now) }
+        let cost = Double(1 + size / turn.rules.bytesPerNegotiation)
+        return negotiations.take(turn.rules.negotiations, cost: cost, now: turn.now)
     }
 
     /// Whether one more message of any kind is within reason; otherwise this client is gone.

@@ -100,7 +100,7 @@ public struct MediaResource: Machine, Equatable, Sendable {
             isJoined = false
             let error = WireError(.notFound, "The session put this resource out.")
             depart(.forceDisconnected, error, &turn)
-        case .connected(let isConnected): connected(isConnected, now: turn.now, turn.rules)
+        case .connected(let isConnected): connected(isConnected, turn)
         case .closed(let socket, _):
             if socket == self.socket { depart(.clientDisconnected, Self.slow, &turn) }
         case .expel(let error, _): depart(.forceDisconnected, error, &turn)
@@ -324,10 +324,10 @@ public struct MediaResource: Machine, Equatable, Sendable {
     // MARK: The end
 
     /// Whoever is not there for long enough is gone: his peer connection says so, and nothing else can.
-    private mutating func connected(_ isConnected: Bool, now: Timestamp, _ rules: Rules) {
+    private mutating func connected(_ isConnected: Bool, _ turn: Turn) {
         self.isConnected = isConnected
         guard state == .running else { return }
-        deadline = isConnected ? nil : now + rules.resourceConnect
+        deadline = isConnected ? nil : turn.now + turn.rules.resourceConnect
     }
 
     /// - Parameter error: what requests that wait are answered.

@@ -6,6 +6,7 @@ struct People: Sendable {
     private var absences = Absences()
 
     var count: Int { machines.count }
+    func ids(where matches: (Person) -> Bool) -> [IdentityID] { machines.ids(where: matches) }
 
     mutating func deliver(_ event: PersonEvent, to id: IdentityID, _ turn: inout Turn) -> Timestamp? {
         let wakeUp = machines.deliver(event, to: id, &turn).wakeUp

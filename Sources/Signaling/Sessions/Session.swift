@@ -128,7 +128,7 @@ public struct Session: Machine, Equatable, Sendable {
         case .dropped(let client): setDropped(true, client, &turn)
         case .returned(let client):
             setDropped(false, client, &turn)
-            renewWaits(of: client, now: turn.now, turn.rules)
+            renewWaits(of: client, turn)
         case .gone(let client, let reason): remove(client, reason, &turn)
         case .matchOpened(let match, let places, let call):
             (self.match, self.call) = (match, call)
@@ -285,11 +285,11 @@ public struct Session: Machine, Equatable, Sendable {
     }
 
     /// Keeps the last lines of a match's chat, in memory, for a report.
-    mutating func keepLine(_ signal: Signal, from identity: IdentityID, now: Timestamp, _ rules: Rules) {
-        guard match != nil, signal.type == "chat", let text = signal.data, rules.reportLines > 0 else { return }
-        if lines.count >= rules.reportLines { lines.removeFirst() }
+    mutating func keepLine(_ signal: Signal, from identity: IdentityID, _ turn: Turn) {
+        guard match != nil, signal.type == "chat", let text = signal.data, turn.rules.reportLines > 0 else { return }
+        if lines.count >= turn.rules.reportLines { lines.removeFirst() }
         // Bytes, not characters: one character can be made of thousands of marks.
         let kept = String(decoding: text.utf8.prefix(1000), as: UTF8.self)
-        lines.append(ChatLine(from: identity, text: kept, at: now))
+        lines.append(ChatLine(from: identity, text: kept, at: turn.now))
     }
 }

@@ -22,8 +22,8 @@ extension Session {
     var isRouted: Bool { mediaMode == .routed }
 
     /// Streams cannot be in a routed session where nothing routes them.
-    func permitMedia(_ rules: Rules) throws(WireError) {
-        guard !isRouted || rules.routesMedia else {
+    func permitMedia(_ turn: Turn) throws(WireError) {
+        guard !isRouted || turn.rules.routesMedia else {
             throw WireError(.mediaUnavailable, "This server routes no media; meet in a relayed session.")
         }
     }
@@ -84,17 +84,17 @@ extension Session {
     // MARK: From relayed to routed
 
     /// Begins the wait for a pair's media, when one of the two first wants any of the other's.
-    mutating func beginWait(_ one: ConnectionID, _ other: ConnectionID, now: Timestamp, _ rules: Rules) {
-        guard !isRouted, !isRelayedOnly, rules.routesMedia, wantsMedia(one, other) else { return }
+    mutating func beginWait(_ one: ConnectionID, _ other: ConnectionID, _ turn: Turn) {
+        guard !isRouted, !isRelayedOnly, turn.rules.routesMedia, wantsMedia(one, other) else { return }
         switch members[one]?.pairs[other] {
         case .waiting, .connected: return
-        case .idle, nil: wait(one, other, now: now, rules)
+        case .idle, nil: wait(one, other, turn)
         }
     }
 
-    private mutating func wait(_ one: ConnectionID, _ other: ConnectionID, now: Timestamp, _ rules: Rules) {
+    private mutating func wait(_ one: ConnectionID, _ other: ConnectionID, _ turn: Turn) {
         // A wait of nothing would come due again and again at one instant.
-        let until = now + max(rules.relayedFallback, .milliseconds(1))
+        let until = turn.now + max(turn.rules.relayedFallback, .milliseconds(1))
         setPair(one, other, .waiting(until: until))
         waits.append(Wait(one: one, other: other, until: until))
     }
@@ -106,10 +106,10 @@ extension Session {
     }
 
     /// Whose line is back gets all the time again: without it nobody could negotiate or say that it works.
-    mutating func renewWaits(of client: ConnectionID, now: Timestamp, _ rules: Rules) {
+    mutating func renewWaits(of client: ConnectionID, _ turn: Turn) {
         let pairs = members[client]?.pairs ?? [:]
         for other in pairs.keys.sorted() {
-            if case .waiting? = pairs[other] { wait(client, other, now: now, rules) }
+            if case .waiting? = pairs[other] { wait(client, other, turn) }
         }
     }
 

@@ -35,7 +35,7 @@ extension Session {
     private mutating func publish(_ verb: Publish, by member: Member, re: UInt64, _ turn: inout Turn) throws(WireError)
     {
         try permit(member.capabilities.publish, "publishing")
-        try permitMedia(turn.rules)
+        try permitMedia(turn)
         guard member.streams.count < turn.rules.streamsPerConnection else {
             throw WireError(
                 .sessionFull, "A connection may publish \(turn.rules.streamsPerConnection) streams; unpublish one.")
@@ -100,7 +100,7 @@ extension Session {
 
     private mutating func subscribe(_ verb: Subscribe, by member: Member, _ turn: inout Turn) throws(WireError) {
         try permit(member.capabilities.subscribe, "subscribing")
-        try permitMedia(turn.rules)
+        try permitMedia(turn)
         let client = member.connection.id
         let publisher = try existing(verb.stream).stream.connection
         guard isRouted || publisher != client else {
@@ -112,7 +112,7 @@ extension Session {
         let former = streams[verb.stream]?.subscribers.updateValue(verb, forKey: client)
         members[client]?.subscriptions.insert(verb.stream)
         route(verb, by: client, former: former, &turn)
-        beginWait(client, publisher, now: turn.now, turn.rules)
+        beginWait(client, publisher, turn)
         endWait(client, publisher)
         // Which picture somebody would like is the server's business.
         if let former, isRouted, (former.audio, former.video) == (verb.audio, verb.video),
@@ -183,7 +183,7 @@ extension Session {
         // Said to one alone or to all: what a partner heard belongs in a complaint about it. What he did not hear
         // does not, or twenty lines said to oneself would wash the others out.
         if verb.to.flatMap({ members[$0]?.identity }) != member.identity {
-            keepLine(verb, from: member.identity, now: turn.now, turn.rules)
+            keepLine(verb, from: member.identity, turn)
         }
     }
 
