@@ -130,7 +130,9 @@ let package = Package(
         .testTarget(name: "WireTests", dependencies: ["Wire", "TestSupport"], swiftSettings: settings),
         .testTarget(
             name: "SignalingTests",
-            dependencies: ["Signaling", "Wire", "TestSupport", .product(name: "Crypto", package: "swift-crypto")],
+            dependencies: [
+                "CAllocations", "Signaling", "Wire", "TestSupport", .product(name: "Crypto", package: "swift-crypto"),
+            ],
             swiftSettings: settings
         ),
         // Another implementation of SRTP, to compare ours with.

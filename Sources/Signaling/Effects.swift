@@ -6,11 +6,9 @@ public struct SocketID: Hashable, Sendable, RawRepresentable {
     public init(rawValue: UInt64) { self.rawValue = rawValue }
 }
 
-/// What a machine asks for. Plain values: no closure, no promise. Order matters: a `persist` is committed before any later
-/// effect of the same event is carried out.
+/// What a machine asks of the shell. Plain values: no closure, no promise. Order matters: a `persist` is committed before
+/// any later effect of the same event is carried out.
 public enum Effect: Equatable, Sendable {
-    /// To another machine. The hub delivers it; on one node at once, on many through the node that owns the machine.
-    case letter(Letter)
     case persist(Change)
     case transmit(SocketID, [UInt8])
     /// To the media plane, which carries commands out in order.
@@ -25,7 +23,8 @@ public enum Effect: Equatable, Sendable {
     case push(IdentityID, PushNotice)
 }
 
-/// An event with its address.
+/// An event with its address: what a machine asks of another. The hub delivers it, on one node at once, on many through the
+/// node that owns the machine.
 public enum Letter: Equatable, Sendable {
     case client(ConnectionID, ClientEvent)
     case person(IdentityID, PersonEvent)
@@ -37,9 +36,8 @@ public enum Letter: Equatable, Sendable {
     case newCall(CallAttempt)
     case directory(DirectoryEvent)
     case links(LinksEvent)
-    /// Who is known by this id? Brought back to the one who asks as `PersonEvent.introduced`.
-    case introduce(PersonID, Introduction)
-    /// Somebody at the door who needs a new client connection, because he is new or could not resume.
+    case lookup(PersonID, LookupEvent)
+    /// Needs a new client connection, because it is new or could not resume.
     case reception(Arrival)
     /// To the media plane, after whatever the letters before this one cause.
     case media(MediaCommand)
@@ -93,16 +91,4 @@ public struct Surroundings: Sendable {
         self.version = version
         self.vapidKey = vapidKey
     }
-}
-
-extension [Effect] {
-    mutating func send(_ message: ServerMessage, to client: ConnectionID) {
-        append(.letter(.client(client, .deliver(message))))
-    }
-
-    mutating func fail(_ error: WireError, re: UInt64?, to client: ConnectionID) {
-        send(.error(ErrorMessage(error, re: re)), to: client)
-    }
-
-    mutating func tell(_ letter: Letter) { append(.letter(letter)) }
 }

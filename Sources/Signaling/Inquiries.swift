@@ -18,7 +18,7 @@ public struct Question: Equatable, Sendable {
     public var client: ConnectionID
     public var re: UInt64
     public var inquiry: Inquiry
-    /// Which of the person's devices asks. The hub says so on the way out.
+    /// Which of the person's devices asks, where that matters: for ways to wake a device.
     public var device: IdentityID
 
     public init(
@@ -27,6 +27,35 @@ public struct Question: Equatable, Sendable {
         (self.identity, self.client, self.re, self.inquiry) = (identity, client, re, inquiry)
         self.device = device ?? identity
     }
+}
+
+extension Question {
+    var request: Request { Request(client, re) }
+
+    /// Brings what came of it to the machine or client that waits for it.
+    func answered(_ finding: Finding, _ turn: inout Turn) {
+        switch (inquiry, finding) {
+        case (.person(let person, let introduction), _):
+            turn.tell(.lookup(person, .answered(introduction, finding)))
+        case (.callLog, .callLog(let records, let next)):
+            let log = CallLog(re: re, calls: LoggedCall.list(records, turn.project), next: next)
+            turn.send(.call(.log(log)), to: client)
+        case (.wakeable, .push(let isReachable)):
+            turn.tell(.person(identity, .presence(.pushChanged(isReachable: isReachable))))
+        // Nobody waits for this answer: what is not known stays as it was.
+        case (.wakeable, _): break
+        case (_, .push(let isReachable)):
+            turn.tell(.person(identity, .presence(.pushChanged(isReachable: isReachable))))
+            turn.ok(request)
+        case (_, .refused(let error)): turn.fail(error, request)
+        default: turn.fail(.notAnswered, request)
+        }
+    }
+}
+
+extension WireError {
+    /// An answer that does not fit its question.
+    static let notAnswered = WireError(.internalError, "Try again.", retryable: true)
 }
 
 /// What came of a question.
@@ -56,6 +85,8 @@ public struct Introduction: Equatable, Sendable {
     public init(identity: IdentityID, client: ConnectionID, re: UInt64, _ message: ClientMessage) {
         (self.identity, self.client, self.re, self.message) = (identity, client, re, message)
     }
+
+    var request: Request { Request(client, re) }
 }
 
 /// What a push says: that there is a call, or no more. Never who calls, nor from where.

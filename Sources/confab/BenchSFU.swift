@@ -125,7 +125,8 @@ struct BenchSFU: AsyncParsableCommand {
         return try await load.run(confab: server) { room in
             var generator = SystemRandomNumberGenerator()
             let token = project.makeSessionToken(
-                session: sessions[room], role: .publisher, now: .now, lifetime: .seconds(3600), using: &generator)
+                SessionTokenClaims(session: sessions[room], role: .publisher, lifetime: .seconds(3600)), now: .now,
+                using: &generator)
             return Admission(session: sessions[room], token: token)
         }
     }

@@ -99,8 +99,8 @@ struct TokenCommand: ParsableCommand {
             try check(lifetime, longest: Project.longestSessionToken)
             var generator = SystemRandomNumberGenerator()
             return project.makeSessionToken(
-                session: session, role: role, data: connectionData, now: .now, lifetime: lifetime, using: &generator
-            )
+                SessionTokenClaims(session: session, role: role, data: connectionData, lifetime: lifetime), now: .now,
+                using: &generator)
         }
 
         private func userToken(_ user: String, _ project: Project, _ lifetime: Duration) throws -> String {

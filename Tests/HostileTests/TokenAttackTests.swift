@@ -124,9 +124,8 @@ extension Hostile {
                 let stranger = try #require(Project(apiKey: forging.apiKey, secret: String(forging.secret.reversed())))
                 var generator = SystemRandomNumberGenerator()
                 let foreign = stranger.makeSessionToken(
-                    session: first, role: .moderator, now: Timestamp(milliseconds: forging.now * 1000),
-                    lifetime: .seconds(60), using: &generator
-                )
+                    SessionTokenClaims(session: first, role: .moderator, lifetime: .seconds(60)),
+                    now: Timestamp(milliseconds: forging.now * 1000), using: &generator)
                 var tally = Tally()
                 let wrong = [
                     (second, token, "token_session 4401"), (first, user, "token_scope 4401"),

@@ -45,7 +45,7 @@ struct WHIPPlace: Sendable {
     func token(_ role: Role = .publisher, lifetime: Duration = .seconds(600)) -> String {
         var random = SystemRandomNumberGenerator()
         return project.makeSessionToken(
-            session: session, role: role, now: Self.now, lifetime: lifetime, using: &random)
+            SessionTokenClaims(session: session, role: role, lifetime: lifetime), now: Self.now, using: &random)
     }
 
     var whip: String { "/whip/\(session.text)" }

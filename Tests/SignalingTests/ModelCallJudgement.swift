@@ -58,6 +58,7 @@ extension CallWorld {
         }
         for (person, count) in engaged where count > 1 { fail("\(name(person)) is in \(count) calls") }
         for (person, count) in all where count > 2 { fail("\(count) calls have to do with \(name(person))") }
+        for person in stage.hub.peopleInTwoPlaces { fail("\(name(person)) is in the roulette and in a call") }
         for device in devices where device.isLive && device.guest.match != nil {
             if engaged[device.guest.person] != nil { fail("\(name(device)) chats and is in a call") }
         }

@@ -172,8 +172,8 @@ extension ModelWorld {
         let made = Timestamp(milliseconds: 1_700_000_000_000)
         let session = project.makeSessionID(mediaMode: .routed, now: made, using: &fixed)
         let token = project.makeSessionToken(
-            session: session, role: .publisher, now: model.now, lifetime: .seconds(60), using: &random
-        )
+            SessionTokenClaims(session: session, role: .publisher, lifetime: .seconds(60)), now: model.now,
+            using: &random)
         return (session, token, nil)
     }
 

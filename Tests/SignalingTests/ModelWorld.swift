@@ -11,7 +11,7 @@ final class ModelWorld {
     let slack: Duration
     var random: SeededGenerator
     var model: Model
-    private(set) var hub: Hub<SeededGenerator>
+    private(set) var hub: Hub
     let project: Project
     private(set) var fault: String?
     private(set) var log: [String] = []
@@ -166,7 +166,6 @@ final class ModelWorld {
         var hasSent = false
         for effect in effects {
             switch effect {
-            case .letter: fail("a letter left the hub")
             case .persist(let change):
                 if hasSent { fail("something was sent before \(change) was stored") }
                 if case .report = change { reportsStored += 1 }
@@ -269,6 +268,7 @@ final class ModelWorld {
         if hub.clientCount != model.visitors.count {
             fail("\(hub.clientCount) clients, and \(model.visitors.count) expected")
         }
+        for person in hub.peopleInTwoPlaces { fail("\(person) is in the roulette and in a call") }
         if reportsStored != model.reports { fail("\(reportsStored) reports were stored, and \(model.reports) made") }
     }
 

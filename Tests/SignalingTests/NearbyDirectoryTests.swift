@@ -47,6 +47,7 @@ import Wire
         var directory: Directory
         var model = Model()
         var now = Timestamp(milliseconds: 1_790_000_000_000)
+        private var turn: Turn
         /// Where people are: around a few places, the odd ones of the globe among them.
         let places: [(latitude: Double, longitude: Double)]
         /// How far around them, in degrees of latitude.
@@ -57,6 +58,7 @@ import Wire
             random = SeededGenerator(seed: seed)
             project = try #require(Project(apiKey: Stage.apiKey, secret: Stage.secret))
             directory = Directory(rules: Rules(), project: project)
+            turn = Turn(Surroundings(rules: Rules(), project: project), generator: random)
             places = [(52.52, 13.405), (89.9, 17), (-90, 0), (0.001, 179.99), (0, -179.99), (65, -180)]
             self.spread = spread
         }
@@ -70,11 +72,13 @@ import Wire
         }
 
         func handle(_ event: DirectoryEvent) -> [ServerMessage] {
-            var effects: [Effect] = []
-            directory.handle(event, now: now, into: &effects)
-            return effects.compactMap {
-                if case .letter(.client(_, .deliver(let message))) = $0 { message } else { nil }
+            turn.now = now
+            directory.handle(event, &turn)
+            var heard: [ServerMessage] = []
+            while let letter = turn.nextLetter() {
+                if case .client(_, .deliver(let message)) = letter { heard.append(message) }
             }
+            return heard
         }
 
         func show(_ identity: IdentityID) throws {

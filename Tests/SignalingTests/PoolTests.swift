@@ -8,8 +8,7 @@ import Wire
     /// Whom the pool asked, and how a test answers.
     private struct Asking {
         var pool: Pool
-        var now = Timestamp(milliseconds: 0)
-        var generator = SeededGenerator(seed: 1)
+        var turn: Turn
         /// Asked for and not answered: who, for which match, with whom.
         var asked: [(who: IdentityID, match: MatchID, with: IdentityID)] = []
         var begun: [Set<IdentityID>] = []
@@ -19,33 +18,32 @@ import Wire
             var rules = Rules()
             adjust(&rules)
             pool = Pool(rules: rules)
+            turn = Turn(Surroundings(rules: rules, project: Stage.project), generator: SeededGenerator(seed: 1))
         }
 
         mutating func tell(_ event: PoolEvent) {
-            var effects: [Effect] = []
-            pool.handle(event, now: now, using: &generator, into: &effects)
-            take(effects)
+            pool.handle(event, &turn)
+            take()
         }
 
         mutating func pass(_ duration: Duration) {
-            let end = now + duration
+            let end = turn.now + duration
             while let next = pool.nextTimeout, next <= end {
-                now = max(now, next)
-                var effects: [Effect] = []
-                pool.handleTimeout(now: now, using: &generator, into: &effects)
-                take(effects)
+                turn.now = max(turn.now, next)
+                pool.handleTimeout(&turn)
+                take()
             }
-            now = end
+            turn.now = end
         }
 
-        private mutating func take(_ effects: [Effect]) {
-            for effect in effects {
-                switch effect {
-                case .letter(.person(let who, .reserve(let match, let with))): asked.append((who, match, with))
-                case .letter(.person(let who, .release(let match))):
+        private mutating func take() {
+            while let letter = turn.nextLetter() {
+                switch letter {
+                case .person(let who, .reserve(let match, let with)): asked.append((who, match, with))
+                case .person(let who, .release(let match)):
                     released.append(who)
                     asked.removeAll { $0.who == who && $0.match == match }
-                case .letter(.match(_, .begin(_, let first, let second))):
+                case .match(_, .begin(_, let first, let second)):
                     begun.append([first.identity, second.identity])
                 default: break
                 }

@@ -55,7 +55,7 @@ final class SimulatedNetwork {
     var random: SeededGenerator
     var weather: Weather
     private(set) var now = Timestamp(milliseconds: 1_790_000_000_000)
-    private(set) var hub: Hub<SeededGenerator>
+    private(set) var hub: Hub
     let project: Project
     let session: SessionID
     private(set) var clients: [NetworkClient] = []
@@ -197,14 +197,13 @@ final class SimulatedNetwork {
                     continue
                 }
                 breakDown(socket)
-            case .persist, .letter, .media, .reply, .inquire, .push: break
+            case .persist, .media, .reply, .inquire, .push: break
             }
         }
     }
 
     func token() -> String {
         project.makeSessionToken(
-            session: session, role: .publisher, now: now, lifetime: .seconds(3600), using: &random
-        )
+            SessionTokenClaims(session: session, role: .publisher, lifetime: .seconds(3600)), now: now, using: &random)
     }
 }

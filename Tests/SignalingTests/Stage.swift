@@ -6,7 +6,7 @@ import Wire
 /// A hub in simulated time, with the shell's part played as the server plays it: sockets are numbered, a close ends in
 /// `closed`, timers ring when they are due and nobody waits for anything.
 ///
-/// Whatever a test does, the stage checks what must always hold: no letter leaves the hub, every message to a client is
+/// Whatever a test does, the stage checks what must always hold: every message to a client is
 /// numbered without gaps, every request is answered exactly once, and the media plane is asked for nothing that makes
 /// no sense after what it was asked before.
 final class Stage {
@@ -15,7 +15,7 @@ final class Stage {
 
     let project: Project
     let rules: Rules
-    private(set) var hub: Hub<SeededGenerator>
+    private(set) var hub: Hub
     private(set) var now = Timestamp(milliseconds: 1_790_000_000_000)
     var generator: SeededGenerator
     /// What was to be stored so far.
@@ -84,7 +84,6 @@ final class Stage {
         var questions: [Question] = []
         for effect in effects {
             switch effect {
-            case .letter(let letter): Issue.record("a letter left the hub: \(letter)")
             case .persist(let change):
                 changes.append(change)
                 archive.apply(change)
@@ -207,8 +206,8 @@ final class Stage {
         lifetime: Duration = .seconds(3600)
     ) -> String {
         project.makeSessionToken(
-            session: session, role: role, data: data, match: match, now: now, lifetime: lifetime, using: &generator
-        )
+            SessionTokenClaims(session: session, role: role, data: data, match: match, lifetime: lifetime), now: now,
+            using: &generator)
     }
 
     /// Two people who have just been paired, with everything said on the way taken out of their inboxes.

@@ -111,8 +111,8 @@ import Wire
         var random = SeededGenerator(seed: 3)
         let viewer = try #require(Cell(latitude: 47, longitude: 8))
         var distances: [PersonID: Double] = [:]
-        var effects: [Effect] = []
-        let now = Timestamp(milliseconds: 1_790_000_000_000)
+        var turn = Turn(Surroundings(rules: Rules(), project: project), generator: random)
+        turn.now = Timestamp(milliseconds: 1_790_000_000_000)
         for _ in 0..<3000 {
             let identity = IdentityID.random(using: &random)
             let cell = try #require(
@@ -122,17 +122,16 @@ import Wire
             let person = project.personID(of: identity)
             distances[person] = viewer.centre.distance(to: cell.centre)
             let listing = Listing(identity: identity, person: person, name: "", isBusy: false, cell: cell)
-            directory.handle(.show(listing), now: now, into: &effects)
+            directory.handle(.show(listing), &turn)
         }
         var rows: [NearbyRow] = []
         var after: String?
         repeat {
-            effects = []
             let watch = Watch(unit: .miles, radius: 50, after: after)
             let (client, nobody) = (ConnectionID(high: 0, low: 1), IdentityID(high: 0, low: 0))
             directory.handle(
-                .watch(client, re: 1, viewer: nobody, blocked: [], at: viewer, watch), now: now, into: &effects)
-            guard case .letter(.client(_, .deliver(.nearby(.list(let list)))))? = effects.first else { break }
+                .watch(client, re: 1, viewer: nobody, blocked: [], at: viewer, watch), &turn)
+            guard case .client(_, .deliver(.nearby(.list(let list))))? = turn.nextLetter() else { break }
             rows += list.people
             after = list.next
         } while after != nil

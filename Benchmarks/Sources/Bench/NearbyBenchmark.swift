@@ -41,12 +41,14 @@ struct NearbyBenchmark {
     private var directory: Directory
     private var generator = SplitMix64(state: 42)
     private var listings: [Listing] = []
-    private var effects: [Effect] = []
+    private var turn: Turn
     private var cursors: [String] = []
 
     init(count: Int, crowd: Crowd, project: Project) {
         (self.count, self.crowd) = (count, crowd)
         directory = Directory(rules: Rules(), project: project)
+        turn = Turn(Surroundings(rules: Rules(), project: project), generator: generator)
+        turn.now = Self.now
     }
 
     mutating func run(pages: Int, moves: Int) -> Figures {
@@ -54,8 +56,8 @@ struct NearbyBenchmark {
         listings.reserveCapacity(count)
         for index in 0..<count { listings.append(person(index)) }
         let before = this.residentBytes()
-        for listing in listings { directory.handle(.show(listing), now: Self.now, into: &effects) }
-        precondition(effects.isEmpty && directory.listedCount == count, "not everybody is listed")
+        for listing in listings { directory.handle(.show(listing), &turn) }
+        precondition(turn.letters.isEmpty && directory.listedCount == count, "not everybody is listed")
         let after = this.residentBytes()
         let moving = measure(batches: 50, of: moves / 50) { $0.move() }
         let looking = measure(batches: 50, of: max(1, pages / 50)) { $0.look() }
@@ -134,7 +136,7 @@ struct NearbyBenchmark {
     private mutating func move() {
         let index = Int.random(in: listings.indices, using: &generator)
         listings[index].cell = cell(index)
-        directory.handle(.show(listings[index]), now: Self.now, into: &effects)
+        directory.handle(.show(listings[index]), &turn)
     }
 
     /// One page, the first or one that follows another.
@@ -144,12 +146,11 @@ struct NearbyBenchmark {
         let after = Bool.random(using: &generator) ? cursors.popLast() : nil
         let watch = Watch(unit: .miles, radius: 200, after: after, limit: 50)
         directory.handle(
-            .watch(client, re: 1, viewer: IdentityID(high: 0, low: 0), blocked: [], at: cell, watch), now: Self.now,
-            into: &effects)
-        guard case .letter(.client(_, .deliver(.nearby(.list(let list)))))? = effects.first else {
+            .watch(client, re: 1, viewer: IdentityID(high: 0, low: 0), blocked: [], at: cell, watch), &turn)
+        guard case .client(_, .deliver(.nearby(.list(let list))))? = turn.nextLetter() else {
             preconditionFailure("no page came")
         }
-        effects.removeAll(keepingCapacity: true)
+        while turn.nextLetter() != nil {}
         if let next = list.next, cursors.count < 100 { cursors.append(next) }
     }
 }

@@ -26,7 +26,7 @@ struct PairingBenchmark {
     private let batches: Int
     private var pool: Pool
     private var generator = SplitMix64(state: 42)
-    private var effects: [Effect] = []
+    private var turn: Turn
     /// Numbers of those who wait; whoever has the number n has the n-th interest.
     private var people: [Int] = []
     private var lastPerson = 0
@@ -37,6 +37,12 @@ struct PairingBenchmark {
         batch = min(1000, max(20, waiting / 10))
         batches = max(1, pairings / batch)
         pool = Pool(rules: Rules())
+        // The pool signs nothing; a turn has a project all the same.
+        guard let project = Project(apiKey: "1", secret: String(repeating: "0", count: Project.shortestSecret)) else {
+            preconditionFailure("this is a project")
+        }
+        turn = Turn(Surroundings(rules: Rules(), project: project), generator: generator)
+        turn.now = Self.now
     }
 
     mutating func run() -> Figures {
@@ -70,7 +76,7 @@ struct PairingBenchmark {
             people.append(lastPerson)
             enter(entry(interest: lastPerson))
         }
-        precondition(effects.isEmpty, "two who share nothing were paired")
+        precondition(turn.letters.isEmpty, "two who share nothing were paired")
     }
 
     /// Somebody who shares the interest of one who waits, chosen at random and then no longer waiting.
@@ -92,19 +98,22 @@ struct PairingBenchmark {
     }
 
     private mutating func enter(_ entry: PoolEntry) {
-        pool.handle(.enter(entry), now: Self.now, using: &generator, into: &effects)
+        pool.handle(.enter(entry), &turn)
     }
 
     /// Enter, two letters asking, two answers, one letter to the match.
     private mutating func pair(_ newcomer: PoolEntry) {
         enter(newcomer)
-        guard case .letter(.person(let first, .reserve(let match, let second))) = effects[0], effects.count == 2 else {
-            preconditionFailure("the newcomer met nobody")
-        }
-        effects.removeAll(keepingCapacity: true)
-        pool.handle(.reserved(match, first), now: Self.now, using: &generator, into: &effects)
-        pool.handle(.reserved(match, second), now: Self.now, using: &generator, into: &effects)
-        precondition(effects.count == 1, "no match began")
-        effects.removeAll(keepingCapacity: true)
+        guard case .person(let first, .reserve(let match, let second))? = turn.nextLetter(), turn.letters.count == 2
+        else { preconditionFailure("the newcomer met nobody") }
+        forgetLetters()
+        pool.handle(.reserved(match, first), &turn)
+        pool.handle(.reserved(match, second), &turn)
+        precondition(turn.letters.count == 1, "no match began")
+        forgetLetters()
+    }
+
+    private mutating func forgetLetters() {
+        while turn.nextLetter() != nil {}
     }
 }

@@ -52,8 +52,8 @@ final class RelayBenchmark: @unchecked Sendable {
             sessions.append(session.text)
             tokens.append(
                 project.makeSessionToken(
-                    session: session, role: .publisher, now: now, lifetime: .seconds(3600), using: &generator
-                )
+                    SessionTokenClaims(session: session, role: .publisher, lifetime: .seconds(3600)), now: now,
+                    using: &generator)
             )
         }
         missing = Array(repeating: 0, count: sessions.count)

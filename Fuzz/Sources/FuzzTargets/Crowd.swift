@@ -4,7 +4,7 @@ import Wire
 /// Eight seats, each with a socket or none, before one hub. It plays the shell's part as the server does: sockets are
 /// numbered, a close ends in `closed`, timers ring when they are due.
 ///
-/// What must hold: no letter leaves the hub, what it transmits can be read by the other end and is numbered without gaps,
+/// What must hold: what the hub transmits can be read by the other end and is numbered without gaps,
 /// nobody waits who is not there, timers come to an end, and when everybody has gone nothing is left.
 struct Crowd {
     struct Seat {
@@ -21,7 +21,7 @@ struct Crowd {
     /// More wake-ups for one stretch of time than any rule asks for.
     private static let mostWakeUps = 5000
 
-    private var hub: Hub<CountingGenerator>
+    private var hub: Hub
     private(set) var now = FuzzProject.now
     var seats = [Seat](repeating: Seat(), count: 8)
     private var lastSocket: UInt64 = 0
@@ -187,7 +187,6 @@ struct Crowd {
         var questions: [Question] = []
         for effect in effects {
             switch effect {
-            case .letter(let letter): throw BrokenProperty(description: "a letter left the hub: \(letter)")
             case .persist, .media, .reply, .push: break
             case .inquire(let question): questions.append(question)
             case .transmit(let socket, let bytes):

@@ -26,7 +26,8 @@ struct Hearsay {
         let keys = rooms.flatMap { room in
             Role.allCases.map { role in
                 let token = project.makeSessionToken(
-                    session: room, role: role, data: "data", now: now, lifetime: .seconds(86_400), using: &generator)
+                    SessionTokenClaims(session: room, role: role, data: "data", lifetime: .seconds(86_400)), now: now,
+                    using: &generator)
                 return Admission(session: room, token: token)
             }
         }

@@ -72,7 +72,7 @@ struct GatewayMetrics {
         mediaUnsent.record(lost)
     }
 
-    func record(_ hub: Hub<SystemRandomNumberGenerator>) {
+    func record(_ hub: Hub) {
         clients.record(hub.clientCount)
         people.record(hub.personCount)
         sessions.record(hub.sessionCount)

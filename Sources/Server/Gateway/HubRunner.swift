@@ -29,7 +29,7 @@ protocol PausedReader: AnyObject {
 /// It decides nothing. Invariant: effects that follow a `persist` are carried out only when it is committed; while a commit
 /// is under way inputs wait, and all that waited is committed together (group commit).
 final class HubRunner {
-    private var hub: Hub<SystemRandomNumberGenerator>
+    private var hub: Hub
     private let storage: any Storage
     private let inquiries: Inquiries
     private let waking: (any Waking)?
@@ -188,7 +188,7 @@ final class HubRunner {
         case .media(let command): media?.perform(command)
         case .inquire(let question): inquire(question)
         case .push(let identity, let notice): waking?.wake(identity, notice)
-        case .letter, .persist: assertionFailure("the hub delivers letters; persists are collected")
+        case .persist: assertionFailure("persists are collected")
         }
     }
 

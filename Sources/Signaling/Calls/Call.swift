@@ -6,7 +6,7 @@ import Wire
 /// else its people are doing is theirs to know. Invariants: its tokens are made when it is accepted and never before, for
 /// nobody but its two people; when it is over, storage and then its session have been told so before anybody else; each of
 /// the two is told of one end.
-struct Call: Equatable, Sendable {
+struct Call: Machine, Equatable, Sendable {
     struct Side: Equatable, Sendable {
         var party: Counterpart
         /// Whether it wants to show a picture.
@@ -22,7 +22,7 @@ struct Call: Equatable, Sendable {
     private enum State: Equatable, Sendable {
         case new
         /// The callee was asked whether it may ring; the caller's request waits.
-        case asking(ConnectionID, re: UInt64)
+        case asking(Request)
         case ringing(devices: Int)
         /// Accepted: both are on their way into the session.
         case joining(since: Timestamp, until: Timestamp)
@@ -45,6 +45,13 @@ struct Call: Equatable, Sendable {
 
     init(id: CallID) { self.id = id }
 
+    static func make(_ id: CallID, for event: CallEvent, _ turn: inout Turn) -> Call? {
+        switch event {
+        case .begin, .restore: Call(id: id)
+        default: nil
+        }
+    }
+
     var isOver: Bool { state == .over }
     var isRinging: Bool { if case .ringing = state { true } else { false } }
 
@@ -59,116 +66,102 @@ struct Call: Equatable, Sendable {
         }
     }
 
-    mutating func handleTimeout(
-        now: Timestamp, in surroundings: Surroundings, using generator: inout some RandomNumberGenerator,
-        into effects: inout [Effect]
-    ) {
-        let isLate = backBy.map { $0 <= now } ?? false
+    mutating func handleTimeout(_ turn: inout Turn) {
+        let isLate = backBy.map { $0 <= turn.now } ?? false
         switch state {
         case .new, .over: return
-        case .asking(let client, let re):
-            guard ringsUntil <= now else { return }
+        case .asking(let request):
+            guard ringsUntil <= turn.now else { return }
             let error = WireError(.internalError, "The other could not be asked; try again.", retryable: true)
-            giveUp(error, client, re, into: &effects)
-        case .ringing where ringsUntil <= now: end(.unanswered, .missed, now: now, into: &effects)
-        case .ringing where isLate: end(.cancelled, .cancelled, now: now, into: &effects)
+            giveUp(error, request, &turn)
+        case .ringing where ringsUntil <= turn.now: end(.unanswered, .missed, &turn)
+        case .ringing where isLate: end(.cancelled, .cancelled, &turn)
         case .joining where isLate, .active where isLate:
-            end(.connectionLost, .connectionLost, now: now, into: &effects)
-        case .joining(_, let until) where until <= now: end(.failed, .failed, now: now, into: &effects)
+            end(.connectionLost, .connectionLost, &turn)
+        case .joining(_, let until) where until <= turn.now: end(.failed, .failed, &turn)
         case .ringing, .joining, .active: return
         }
     }
 
     // MARK: Events
 
-    mutating func handle(
-        _ event: CallEvent, now: Timestamp, in surroundings: Surroundings,
-        using generator: inout some RandomNumberGenerator, into effects: inout [Effect]
-    ) {
+    mutating func handle(_ event: CallEvent, _ turn: inout Turn) {
         switch event {
-        case .begin(let attempt): begin(attempt, now: now, surroundings, using: &generator, into: &effects)
-        case .restore(let stored): restore(stored, now: now, surroundings, into: &effects)
-        case .answered(let answer): answered(answer, now: now, into: &effects)
+        case .begin(let attempt): begin(attempt, &turn)
+        case .restore(let stored): restore(stored, &turn)
+        case .answered(let answer): answered(answer, &turn)
         case .rings(let devices):
             guard isRinging else { return }
             state = .ringing(devices: devices)
-            effects.tell(.person(caller.party.identity, .call(.ringing(id, devices: devices))))
+            turn.tell(.person(caller.party.identity, .call(.ringing(id, devices: devices))))
         case .outOfReach:
-            if isRinging { end(.unreachable, .missed, now: now, into: &effects) }
+            if isRinging { end(.unreachable, .missed, &turn) }
         case .accept(let identity, let video):
             guard isRinging, identity == callee.party.identity else { return }
-            accept(video, now: now, surroundings, using: &generator, into: &effects)
-        case .leave(let identity, let leaving): leave(identity, leaving, now: now, into: &effects)
-        case .away(let identity, let isAway): setAway(isAway, identity, into: &effects)
-        case .video(let identity, let video): setVideo(video, identity, into: &effects)
+            accept(video, &turn)
+        case .leave(let identity, let leaving): leave(identity, leaving, &turn)
+        case .away(let identity, let isAway): setAway(isAway, identity, &turn)
+        case .video(let identity, let video): setVideo(video, identity, &turn)
         case .rejoin(let identity):
             guard let since, let place = place(of: identity) else { return }
-            setAway(false, identity, into: &effects)
-            admit(place, since: since, now: now, surroundings, using: &generator, into: &effects)
-            if self[place.other].isAway { effects.tell(.person(identity, .call(.partnerAway(id, true)))) }
+            setAway(false, identity, &turn)
+            admit(place, since: since, &turn)
+            if self[place.other].isAway { turn.tell(.person(identity, .call(.partnerAway(id, true)))) }
         case .joined(let identity): joined(identity)
         case .merge(let other):
-            if isRinging { end(.merged, .merged, of: other, now: now, into: &effects) }
+            if isRinging { end(.merged, .merged, of: other, &turn) }
         }
     }
 
     // MARK: Asking
 
-    private mutating func begin(
-        _ attempt: CallAttempt, now: Timestamp, _ surroundings: Surroundings,
-        using generator: inout some RandomNumberGenerator, into effects: inout [Effect]
-    ) {
+    private mutating func begin(_ attempt: CallAttempt, _ turn: inout Turn) {
         guard state == .new else { return }
-        let rules = surroundings.rules
         caller = Side(party: attempt.caller, hasVideo: attempt.video)
-        let person = surroundings.project.personID(of: attempt.callee)
+        let person = turn.project.personID(of: attempt.callee)
         let party = Counterpart(identity: attempt.callee, person: person, name: "", isOnline: false)
         callee = Side(party: party, hasVideo: attempt.video)
-        session = surroundings.project.makeSessionID(mediaMode: rules.callSessionMode, now: now, using: &generator)
-        (video, placedAt, ringsUntil) = (attempt.video, now, now + rules.ringTimeout)
-        state = .asking(attempt.client, re: attempt.re)
-        effects.tell(.person(attempt.callee, .call(.asked(offer(from: caller)))))
+        session = turn.project.makeSessionID(mediaMode: turn.rules.callSessionMode, now: turn.now, using: &turn.random)
+        (video, placedAt, ringsUntil) = (attempt.video, turn.now, turn.now + turn.rules.ringTimeout)
+        state = .asking(Request(attempt.client, attempt.re))
+        turn.tell(.person(attempt.callee, .call(.asked(offer(from: caller)))))
     }
 
-    private mutating func answered(_ answer: CallAnswer, now: Timestamp, into effects: inout [Effect]) {
-        guard case .asking(let client, let re) = state else { return }
+    private mutating func answered(_ answer: CallAnswer, _ turn: inout Turn) {
+        guard case .asking(let request) = state else { return }
         switch answer {
         case .notAllowed:
             let error = WireError(.callNotAllowed, "This person does not wish to be called by everyone.")
-            giveUp(error, client, re, into: &effects)
+            giveUp(error, request, &turn)
         case .ready(let party):
-            place(party, client, re, into: &effects)
-            effects.tell(.person(party.identity, .call(.ring(id))))
+            place(party, request, &turn)
+            turn.tell(.person(party.identity, .call(.ring(id))))
         case .refused(let party, let outcome, let isMissed):
-            place(party, client, re, isStored: false, into: &effects)
-            end(outcome, isMissed ? .missed : nil, now: now, into: &effects)
+            place(party, request, isStored: false, &turn)
+            end(outcome, isMissed ? .missed : nil, &turn)
         case .mutual(let party, let other) where id < other:
             // This one goes on. The callee takes it when its own call is over.
-            place(party, client, re, into: &effects)
-            effects.tell(.call(other, .merge(into: id)))
+            place(party, request, &turn)
+            turn.tell(.call(other, .merge(into: id)))
         case .mutual(let party, let other):
             // The caller takes the other's when it hears that this one is over.
-            place(party, client, re, isStored: false, into: &effects)
-            end(.merged, nil, of: other, now: now, into: &effects)
+            place(party, request, isStored: false, &turn)
+            end(.merged, nil, of: other, &turn)
         }
     }
 
-    private mutating func place(
-        _ party: Counterpart, _ client: ConnectionID, _ re: UInt64, isStored: Bool = true, into effects: inout [Effect]
-    ) {
+    private mutating func place(_ party: Counterpart, _ request: Request, isStored: Bool = true, _ turn: inout Turn) {
         callee.party = party
         self.isStored = isStored
-        if isStored { effects.append(.persist(.callPlaced(stored))) }
+        if isStored { turn.persist(.callPlaced(stored)) }
         state = .ringing(devices: 0)
-        effects.tell(.person(caller.party.identity, .call(.placed(offer(from: callee), client, re: re))))
+        turn.tell(.person(caller.party.identity, .call(.placed(offer(from: callee), request.client, re: request.re))))
     }
 
     /// It never was a call: only the one who asked hears of it.
-    private mutating func giveUp(
-        _ error: WireError, _ client: ConnectionID, _ re: UInt64, into effects: inout [Effect]
-    ) {
+    private mutating func giveUp(_ error: WireError, _ request: Request, _ turn: inout Turn) {
         state = .over
-        effects.tell(.person(caller.party.identity, .call(.notPlaced(client, re: re, error))))
+        turn.tell(.person(caller.party.identity, .call(.notPlaced(request.client, re: request.re, error))))
     }
 
     private var stored: StoredCall {
@@ -192,35 +185,24 @@ struct Call: Equatable, Sendable {
         }
     }
 
-    private mutating func accept(
-        _ video: Bool, now: Timestamp, _ surroundings: Surroundings, using generator: inout some RandomNumberGenerator,
-        into effects: inout [Effect]
-    ) {
+    private mutating func accept(_ video: Bool, _ turn: inout Turn) {
         callee.hasVideo = video
-        state = .joining(since: now, until: now + surroundings.rules.joinTimeout)
-        effects.append(.persist(.callAccepted(id, at: now)))
-        effects.tell(.session(session, .matchOpened(id.binding, places: 2, of: id)))
+        state = .joining(since: turn.now, until: turn.now + turn.rules.joinTimeout)
+        turn.persist(.callAccepted(id, at: turn.now))
+        turn.tell(.session(session, .matchOpened(id.binding, places: 2, of: id)))
         for place in [CallDirection.incoming, .outgoing] {
-            admit(place, since: now, now: now, surroundings, using: &generator, into: &effects)
+            admit(place, since: turn.now, &turn)
         }
-        if caller.isAway { effects.tell(.person(callee.party.identity, .call(.partnerAway(id, true)))) }
+        if caller.isAway { turn.tell(.person(callee.party.identity, .call(.partnerAway(id, true)))) }
     }
 
-    private func admit(
-        _ place: CallDirection, since: Timestamp, now: Timestamp, _ surroundings: Surroundings,
-        using generator: inout some RandomNumberGenerator, into effects: inout [Effect]
-    ) {
-        let (project, rules) = (surroundings.project, surroundings.rules)
-        let token = project.makeSessionToken(
-            session: session, role: .publisher, match: id.binding, now: now, lifetime: rules.matchTokenLifetime,
-            using: &generator
-        )
+    private func admit(_ place: CallDirection, since: Timestamp, _ turn: inout Turn) {
         let agreement = CallAgreement(
             call: id, withVideo: self[place.other].hasVideo, since: since,
-            admission: Admission(session: session, token: token),
-            mediaMode: project.mediaMode(of: session) ?? rules.callSessionMode
+            admission: turn.admission(to: session, .publisher, match: id.binding),
+            mediaMode: turn.project.mediaMode(of: session) ?? turn.rules.callSessionMode
         )
-        effects.tell(.person(self[place].party.identity, .call(.accepted(agreement))))
+        turn.tell(.person(self[place].party.identity, .call(.accepted(agreement))))
     }
 
     private mutating func joined(_ identity: IdentityID) {
@@ -229,29 +211,27 @@ struct Call: Equatable, Sendable {
         if caller.hasJoined, callee.hasJoined { state = .active(since: since) }
     }
 
-    private mutating func setAway(_ isAway: Bool, _ identity: IdentityID, into effects: inout [Effect]) {
+    private mutating func setAway(_ isAway: Bool, _ identity: IdentityID, _ turn: inout Turn) {
         guard let place = place(of: identity), self[place].isAway != isAway else { return }
         self[place].isAway = isAway
         if !caller.isAway, !callee.isAway { backBy = nil }
         if case .ringing(let devices) = state {
-            if !isAway { effects.tell(.person(identity, .call(.ringing(id, devices: devices)))) }
+            if !isAway { turn.tell(.person(identity, .call(.ringing(id, devices: devices)))) }
         } else if since != nil {
             let other = self[place.other].party.identity
-            effects.tell(.person(other, .call(.partnerAway(id, isAway))))
+            turn.tell(.person(other, .call(.partnerAway(id, isAway))))
         }
     }
 
-    private mutating func setVideo(_ video: Bool, _ identity: IdentityID, into effects: inout [Effect]) {
+    private mutating func setVideo(_ video: Bool, _ identity: IdentityID, _ turn: inout Turn) {
         guard since != nil, let place = place(of: identity), self[place].hasVideo != video else { return }
         self[place].hasVideo = video
-        effects.tell(.person(self[place.other].party.identity, .call(.changed(id, video: video))))
+        turn.tell(.person(self[place.other].party.identity, .call(.changed(id, video: video))))
     }
 
     // MARK: Its end
 
-    private mutating func leave(
-        _ identity: IdentityID, _ leaving: CallLeaving, now: Timestamp, into effects: inout [Effect]
-    ) {
+    private mutating func leave(_ identity: IdentityID, _ leaving: CallLeaving, _ turn: inout Turn) {
         guard let place = place(of: identity) else { return }
         if leaving == .deleted { self[place].party.name = "" }
         let isCaller = place == .outgoing
@@ -259,10 +239,10 @@ struct Call: Equatable, Sendable {
         case (.new, _), (.over, _): return
         case (.asking, _), (.ringing, _):
             let outcome: CallOutcome = isCaller ? .cancelled : .declined
-            end(outcome, outcome, now: now, into: &effects)
-        case (.joining, .lost), (.active, .lost): end(.connectionLost, .connectionLost, now: now, into: &effects)
+            end(outcome, outcome, &turn)
+        case (.joining, .lost), (.active, .lost): end(.connectionLost, .connectionLost, &turn)
         case (.joining, _), (.active, _):
-            end(isCaller ? .ended : .hungUp, isCaller ? .hungUp : .ended, now: now, into: &effects)
+            end(isCaller ? .ended : .hungUp, isCaller ? .hungUp : .ended, &turn)
         }
     }
 
@@ -270,12 +250,11 @@ struct Call: Equatable, Sendable {
     ///   - toCallee: nil when the callee is not to know of it.
     ///   - merged: the call that both go on in.
     private mutating func end(
-        _ toCaller: CallOutcome, _ toCallee: CallOutcome?, of merged: CallID? = nil, now: Timestamp,
-        into effects: inout [Effect]
+        _ toCaller: CallOutcome, _ toCallee: CallOutcome?, of merged: CallID? = nil, _ turn: inout Turn
     ) {
-        let duration = since.map { max(.zero, now - $0) }
-        if isStored { effects.append(.persist(.callOver(id))) }
-        if since != nil { effects.tell(.session(session, .matchClosed(id.binding))) }
+        let duration = since.map { max(.zero, turn.now - $0) }
+        if isStored { turn.persist(.callOver(id)) }
+        if since != nil { turn.tell(.session(session, .matchClosed(id.binding))) }
         state = .over
         for (place, outcome) in [(CallDirection.outgoing, Optional(toCaller)), (.incoming, toCallee)] {
             guard let outcome else { continue }
@@ -285,20 +264,17 @@ struct Call: Equatable, Sendable {
                 video: video, at: placedAt, duration: duration, isSeen: false
             )
             let end = CallEnd(record: record, into: merged)
-            effects.tell(.person(self[place].party.identity, .call(.over(end))))
+            turn.tell(.person(self[place].party.identity, .call(.over(end))))
         }
     }
 
     // MARK: After a restart
 
     /// Its deadlines are absolute; nobody is there yet.
-    private mutating func restore(
-        _ stored: StoredCall, now: Timestamp, _ surroundings: Surroundings, into effects: inout [Effect]
-    ) {
+    private mutating func restore(_ stored: StoredCall, _ turn: inout Turn) {
         guard state == .new else { return }
-        let rules = surroundings.rules
         func side(_ identity: IdentityID, _ name: String) -> Side {
-            let person = surroundings.project.personID(of: identity)
+            let person = turn.project.personID(of: identity)
             let party = Counterpart(identity: identity, person: person, name: name, isOnline: false)
             return Side(party: party, hasVideo: stored.video)
         }
@@ -308,11 +284,11 @@ struct Call: Equatable, Sendable {
         (placedAt, ringsUntil) = (stored.placedAt, stored.ringsUntil)
         isStored = true
         caller.isAway = true
-        backBy = now + rules.resumeGrace
+        backBy = turn.now + turn.rules.resumeGrace
         guard let acceptedAt = stored.acceptedAt else { return state = .ringing(devices: 0) }
         callee.isAway = true
-        state = .joining(since: acceptedAt, until: now + rules.resumeGrace + rules.joinTimeout)
-        effects.tell(.session(session, .matchOpened(id.binding, places: 2, of: id)))
+        state = .joining(since: acceptedAt, until: turn.now + turn.rules.resumeGrace + turn.rules.joinTimeout)
+        turn.tell(.session(session, .matchOpened(id.binding, places: 2, of: id)))
     }
 
     // MARK: The two

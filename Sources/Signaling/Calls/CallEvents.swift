@@ -115,6 +115,11 @@ public struct CallEnd: Equatable, Sendable {
 }
 
 extension LoggedCall {
+    /// Rows of the log as messages.
+    static func list(_ records: [CallRecord], _ project: Project) -> [LoggedCall] {
+        records.map { LoggedCall($0, project) }
+    }
+
     /// A call of the log, as its owner is told it.
     init(_ record: CallRecord, _ project: Project) {
         self.init()

@@ -29,7 +29,9 @@ public enum ClientEvent: Equatable, Sendable {
 /// It owns what is true of one device's line to us; it knows neither who else is in a session nor whom its person is
 /// paired with. Invariant: what is handed to `deliver` reaches the client exactly once and in order, or the client is told
 /// `resume_failed`.
-public struct Client: Equatable, Sendable {
+public struct Client: Machine, Equatable, Sendable {
+    typealias ID = ConnectionID
+
     /// Legal next states: `live` → `live` (resume elsewhere), `dropped`, `gone`; `dropped` → `live`, `gone`; `gone` → none.
     enum Presence: Equatable, Sendable {
         case live(SocketID)
@@ -39,6 +41,8 @@ public struct Client: Equatable, Sendable {
 
     let id: ConnectionID
     let identity: IdentityID
+    /// Whose secret it came with: the person's own, or a linked device's.
+    private let device: IdentityID
     private(set) var presence: Presence
     private var link: Link
     private var secret: String
@@ -56,49 +60,52 @@ public struct Client: Equatable, Sendable {
     private var refusals: Budget
     private var messages: Budget
 
-    var isGone: Bool { presence == .gone }
+    var isOver: Bool { presence == .gone }
 
     /// Lets somebody in who is new, or who could not resume.
-    init(
-        _ arrival: Arrival, id: ConnectionID, secret: String, now: Timestamp, in surroundings: Surroundings,
-        into effects: inout [Effect]
-    ) {
-        let rules = surroundings.rules
+    init(_ arrival: Arrival, id: ConnectionID, _ turn: inout Turn) {
         self.id = id
-        identity = arrival.identity.id
+        (identity, device) = (arrival.identity.id, arrival.device)
         presence = .live(arrival.socket)
-        link = Link(bounds: rules.replay)
-        self.secret = secret
-        verbs = Budget(rules.verbs, now: now)
-        negotiations = Budget(rules.negotiations, now: now)
-        malformed = Budget(Self.malformedRate(rules), now: now)
-        refusals = Budget(rules.refusals, now: now)
-        messages = Budget(rules.messages, now: now)
-        var welcome = welcome(now: now, surroundings)
+        link = Link(bounds: turn.rules.replay)
+        secret = ResumeSecret.make(for: id, using: &turn.random)
+        verbs = Budget(turn.rules.verbs, now: turn.now)
+        negotiations = Budget(turn.rules.negotiations, now: turn.now)
+        malformed = Budget(Self.malformedRate(turn), now: turn.now)
+        refusals = Budget(turn.rules.refusals, now: turn.now)
+        messages = Budget(turn.rules.messages, now: turn.now)
+        var welcome = welcome(turn)
         welcome.identity = arrival.newIdentitySecret
-        effects.append(.transmit(arrival.socket, ServerMessage.welcome(welcome).encode()))
-        effects.tell(.person(identity, arrival.event(for: id)))
+        turn.transmit(arrival.socket, ServerMessage.welcome(welcome).encode())
+        turn.tell(.person(identity, arrival.event(for: id)))
     }
 
-    private static func malformedRate(_ rules: Rules) -> Budget.Rate {
-        Budget.Rate(perSecond: Double(rules.malformedPerMinute) / 60, burst: Double(rules.malformedPerMinute))
+    static func orphan(_ event: ClientEvent, _ id: ConnectionID, _ turn: inout Turn) {
+        // It left while the session's answer was on the way.
+        if case .deliver(.joined(let joined)) = event {
+            turn.tell(.session(joined.session, .gone(id, .clientDisconnected)))
+        }
     }
 
-    private func welcome(now: Timestamp, _ surroundings: Surroundings) -> Welcome {
+    private static func malformedRate(_ turn: Turn) -> Budget.Rate {
+        let perMinute = Double(turn.rules.malformedPerMinute)
+        return Budget.Rate(perSecond: perMinute / 60, burst: perMinute)
+    }
+
+    private func welcome(_ turn: Turn) -> Welcome {
         var welcome = Welcome()
-        let rules = surroundings.rules
-        welcome.server = surroundings.version
+        welcome.server = turn.version
         welcome.connection = id
         welcome.received = link.received
-        welcome.resume = .init(secret: secret, grace: rules.resumeGrace)
-        welcome.ping = rules.pingInterval
-        welcome.ice = surroundings.ice.configuration(for: id, now: now)
-        welcome.media = rules.routesMedia ? Welcome.Media(roulette: rules.matchMediaMode) : nil
-        welcome.limits.message = rules.messageSize
-        welcome.limits.description = rules.descriptionSize
-        welcome.limits.interests = rules.maxInterests
-        welcome.limits.streamTimeout = rules.streamTimeout
-        welcome.push = surroundings.vapidKey.map { Welcome.Push(vapidKey: $0) }
+        welcome.resume = .init(secret: secret, grace: turn.rules.resumeGrace)
+        welcome.ping = turn.rules.pingInterval
+        welcome.ice = turn.ice.configuration(for: id, now: turn.now)
+        welcome.media = turn.rules.routesMedia ? Welcome.Media(roulette: turn.rules.matchMediaMode) : nil
+        welcome.limits.message = turn.rules.messageSize
+        welcome.limits.description = turn.rules.descriptionSize
+        welcome.limits.interests = turn.rules.maxInterests
+        welcome.limits.streamTimeout = turn.rules.streamTimeout
+        welcome.push = turn.vapidKey.map { Welcome.Push(vapidKey: $0) }
         welcome.state = Snapshot(sessions: sessions, roulette: roulette, call: call)
         return welcome
     }
@@ -107,43 +114,34 @@ public struct Client: Equatable, Sendable {
         if case .dropped(let until) = presence { until } else { nil }
     }
 
-    mutating func handleTimeout(now: Timestamp, into effects: inout [Effect]) {
-        guard case .dropped(let until) = presence, until <= now else { return }
-        depart(.networkDisconnected, into: &effects)
+    mutating func handleTimeout(_ turn: inout Turn) {
+        guard case .dropped(let until) = presence, until <= turn.now else { return }
+        depart(.networkDisconnected, &turn)
     }
 
-    mutating func handle(
-        _ event: ClientEvent, now: Timestamp, in surroundings: Surroundings, newSecret: () -> String,
-        into effects: inout [Effect]
-    ) {
+    mutating func handle(_ event: ClientEvent, _ turn: inout Turn) {
         switch event {
         case .message(let socket, let envelope):
             guard presence == .live(socket) else { return }
-            if hasBudget(now: now, surroundings.rules, into: &effects) {
-                receive(envelope, now: now, surroundings, into: &effects)
-            }
+            if hasBudget(&turn) { receive(envelope, &turn) }
         case .unreadable(let socket, let message):
             guard presence == .live(socket) else { return }
-            if hasBudget(now: now, surroundings.rules, into: &effects) {
-                receive(message, now: now, surroundings.rules, into: &effects)
-            }
+            if hasBudget(&turn) { receive(message, &turn) }
         case .closed(let socket, let leaving):
             guard presence == .live(socket) else { return }
             if leaving {
-                depart(.clientDisconnected, into: &effects)
+                depart(.clientDisconnected, &turn)
             } else {
-                drop(until: now + surroundings.rules.resumeGrace, into: &effects)
+                drop(until: turn.now + turn.rules.resumeGrace, &turn)
             }
         case .asked, .connected, .requested: return
-        case .resume(let arrival):
-            resume(arrival, now: now, surroundings, newSecret: newSecret, into: &effects)
-        case .deliver(let message):
-            deliver(message, into: &effects)
+        case .resume(let arrival): resume(arrival, &turn)
+        case .deliver(let message): deliver(message, &turn)
         case .joinRefused(let re, let error, let match):
-            refuseJoin(re: re, error, match: match, into: &effects)
+            refuseJoin(re: re, error, match: match, &turn)
         case .leftSession(let session, let reason):
             sessions.removeAll { $0 == session }
-            deliver(.left(Left(session: session, reason: reason)), into: &effects)
+            deliver(.left(Left(session: session, reason: reason)), &turn)
         case .roulette(let state):
             roulette = state
             if let match = state.match { crossings.remember(match) }
@@ -151,84 +149,80 @@ public struct Client: Equatable, Sendable {
             call = state
             if let state { crossings.remember(state.id.binding) }
         case .expel(let error, let code):
-            expel(error, code, into: &effects)
+            expel(error, code, &turn)
         }
     }
 
     // MARK: Sending
 
-    private mutating func deliver(_ message: ServerMessage, into effects: inout [Effect]) {
+    private mutating func deliver(_ message: ServerMessage, _ turn: inout Turn) {
         guard presence != .gone else { return }
         let bytes = link.send { seq, ack in message.encode(seq: seq, ack: ack) }
-        if case .live(let socket) = presence { effects.append(.transmit(socket, bytes)) }
+        if case .live(let socket) = presence { turn.transmit(socket, bytes) }
         if case .joined(let joined) = message, !sessions.contains(joined.session) { sessions.append(joined.session) }
     }
 
-    mutating func fail(_ error: WireError, re: UInt64?, into effects: inout [Effect]) {
-        deliver(.error(ErrorMessage(error, re: re)), into: &effects)
+    mutating func fail(_ error: WireError, re: UInt64?, _ turn: inout Turn) {
+        deliver(.error(ErrorMessage(error, re: re)), &turn)
     }
 
     /// Says why, unnumbered, closes, and is gone. The last request is answered even so.
-    mutating func expel(
-        _ error: WireError, _ code: CloseCode, re: UInt64? = nil, into effects: inout [Effect]
-    ) {
+    mutating func expel(_ error: WireError, _ code: CloseCode, re: UInt64? = nil, _ turn: inout Turn) {
         if case .live(let socket) = presence {
-            effects.append(.transmit(socket, ServerMessage.error(ErrorMessage(error, re: re)).encode()))
-            effects.append(.close(socket, code, error.code.rawValue))
+            turn.transmit(socket, ServerMessage.error(ErrorMessage(error, re: re)).encode())
+            turn.close(socket, code, error.code.rawValue)
         }
-        depart(.forceDisconnected, into: &effects)
+        depart(.forceDisconnected, &turn)
     }
 
     // MARK: Coming and going
 
-    private mutating func drop(until: Timestamp, into effects: inout [Effect]) {
+    private mutating func drop(until: Timestamp, _ turn: inout Turn) {
         presence = .dropped(until: until)
-        for session in sessions { effects.tell(.session(session, .dropped(id))) }
-        effects.tell(.person(identity, .dropped(id)))
+        for session in sessions { turn.tell(.session(session, .dropped(id))) }
+        turn.tell(.person(identity, .dropped(id)))
     }
 
-    private mutating func depart(_ reason: GoneReason, into effects: inout [Effect]) {
+    private mutating func depart(_ reason: GoneReason, _ turn: inout Turn) {
         guard presence != .gone else { return }
         presence = .gone
         // The person first: a match that ends closes its session before the session misses anybody.
-        effects.tell(.person(identity, .departed(id)))
-        for session in sessions { effects.tell(.session(session, .gone(id, reason))) }
-        if usesMedia { effects.tell(.media(.leave(id))) }
+        turn.tell(.person(identity, .departed(id)))
+        for session in sessions { turn.tell(.session(session, .gone(id, reason))) }
+        if usesMedia { turn.tell(.media(.leave(id))) }
     }
 
-    private mutating func resume(
-        _ arrival: Arrival, now: Timestamp, _ surroundings: Surroundings, newSecret: () -> String,
-        into effects: inout [Effect]
-    ) {
+    private mutating func resume(_ arrival: Arrival, _ turn: inout Turn) {
+        let next = ResumeSecret.make(for: id, using: &turn.random)
         guard presence != .gone, let claim = arrival.resume, matches(claim.secret),
             let missing = link.replay(after: claim.received)
         else {
             // A right secret with a buffer that overran ends this client: its state cannot be told any more.
             if let claim = arrival.resume, matches(claim.secret) {
-                if case .live(let old) = presence { replace(old, into: &effects) }
-                depart(.networkDisconnected, into: &effects)
+                if case .live(let old) = presence { replace(old, &turn) }
+                depart(.networkDisconnected, &turn)
             }
-            return effects.tell(.reception(arrival.withoutResume(failed: true, into: &effects)))
+            return turn.tell(.reception(arrival.withoutResume(&turn)))
         }
         let wasDropped = if case .dropped = presence { true } else { false }
-        if case .live(let old) = presence { replace(old, into: &effects) }
+        if case .live(let old) = presence { replace(old, &turn) }
         previousSecret = secret == claim.secret ? claim.secret : previousSecret
-        secret = newSecret()
+        secret = next
         presence = .live(arrival.socket)
-        var welcome = welcome(now: now, surroundings)
+        var welcome = welcome(turn)
         welcome.resumed = true
-        effects.append(.transmit(arrival.socket, ServerMessage.welcome(welcome).encode()))
-        for bytes in missing { effects.append(.transmit(arrival.socket, bytes)) }
+        turn.transmit(arrival.socket, ServerMessage.welcome(welcome).encode())
+        for bytes in missing { turn.transmit(arrival.socket, bytes) }
         guard wasDropped else { return }
-        for session in sessions { effects.tell(.session(session, .returned(id))) }
-        effects.tell(.person(identity, .returned(id)))
+        for session in sessions { turn.tell(.session(session, .returned(id))) }
+        turn.tell(.person(identity, .returned(id)))
     }
 
     /// The same client came on another socket.
-    private func replace(_ old: SocketID, into effects: inout [Effect]) {
+    private func replace(_ old: SocketID, _ turn: inout Turn) {
         let error = WireError(.replaced, "This connection went on elsewhere.")
-        effects.append(.transmit(old, ServerMessage.error(ErrorMessage(error)).encode()))
-        effects.append(.close(old, .replaced, error.code.rawValue))
+        turn.transmit(old, ServerMessage.error(ErrorMessage(error)).encode())
+        turn.close(old, .replaced, error.code.rawValue)
     }
 
     private func matches(_ claim: String) -> Bool {
@@ -239,25 +233,23 @@ public struct Client: Equatable, Sendable {
 
     // MARK: Receiving
 
-    private mutating func receive(
-        _ message: UnreadableMessage, now: Timestamp, _ rules: Rules, into effects: inout [Effect]
-    ) {
+    private mutating func receive(_ message: UnreadableMessage, _ turn: inout Turn) {
         if let ack = message.ack { link.acknowledged(upTo: ack) }
-        if let seq = message.seq, !accept(seq, into: &effects) { return }
+        if let seq = message.seq, !accept(seq, &turn) { return }
         if message.error.code == .malformed {
-            guard malformed.take(Self.malformedRate(rules), now: now) == nil else {
-                return expel(message.error, .malformed, re: message.seq, into: &effects)
+            guard malformed.take(Self.malformedRate(turn), now: turn.now) == nil else {
+                return expel(message.error, .malformed, re: message.seq, &turn)
             }
         } else {
             // A verb that this server is too old for is no fault of the client's; it costs what any verb costs.
-            let wait = verbs.take(rules.verbs, now: now)
-            guard withinBudget(wait, re: message.seq, now: now, rules, into: &effects) else { return }
+            let wait = verbs.take(turn.rules.verbs, now: turn.now)
+            guard withinBudget(wait, re: message.seq, &turn) else { return }
         }
-        fail(message.error, re: message.seq, into: &effects)
+        fail(message.error, re: message.seq, &turn)
     }
 
     /// Whether the message with this number is to be handled: not a repetition, and nothing before it is missing.
-    private mutating func accept(_ seq: UInt64, into effects: inout [Effect]) -> Bool {
+    private mutating func accept(_ seq: UInt64, _ turn: inout Turn) -> Bool {
         switch link.receive(seq: seq) {
         case .deliver: return true
         case .duplicate: return false
@@ -265,106 +257,100 @@ public struct Client: Equatable, Sendable {
             let error = WireError(
                 .outOfOrder, "Message \(seq) came after \(link.received); number messages without gaps."
             )
-            expel(error, .malformed, into: &effects)
+            expel(error, .malformed, &turn)
             return false
         }
     }
 
-    private mutating func receive(
-        _ envelope: Envelope<ClientMessage>, now: Timestamp, _ surroundings: Surroundings, into effects: inout [Effect]
-    ) {
+    private mutating func receive(_ envelope: Envelope<ClientMessage>, _ turn: inout Turn) {
         previousSecret = nil
         if let ack = envelope.ack { link.acknowledged(upTo: ack) }
         switch envelope.message {
         case .ack: return
         case .ping:
             if case .live(let socket) = presence {
-                effects.append(.transmit(socket, ServerMessage.pong.encode(ack: link.acknowledge())))
+                turn.transmit(socket, ServerMessage.pong.encode(ack: link.acknowledge()))
             }
             return
         case .bye:
-            if case .live(let socket) = presence { effects.append(.close(socket, .normal, "bye")) }
-            return depart(.clientDisconnected, into: &effects)
+            if case .live(let socket) = presence { turn.close(socket, .normal, "bye") }
+            return depart(.clientDisconnected, &turn)
         default: break
         }
         guard let seq = envelope.seq else {
             let error = WireError(.malformed, "A \(envelope.message.type) needs a \"seq\", counted from 1.")
-            return receive(UnreadableMessage(error: error), now: now, surroundings.rules, into: &effects)
+            return receive(UnreadableMessage(error: error), &turn)
         }
-        guard accept(seq, into: &effects) else { return }
-        let wait = budget(envelope.message, now: now, surroundings.rules)
-        guard withinBudget(wait, re: seq, now: now, surroundings.rules, into: &effects) else { return }
-        perform(envelope.message, re: seq, now: now, surroundings, into: &effects)
+        guard accept(seq, &turn) else { return }
+        let wait = budget(envelope.message, turn)
+        guard withinBudget(wait, re: seq, &turn) else { return }
+        perform(envelope.message, re: seq, &turn)
     }
 
-    private mutating func budget(_ message: ClientMessage, now: Timestamp, _ rules: Rules) -> Duration? {
-        guard let size = message.negotiationSize else { return verbs.take(rules.verbs, now: now) }
-        let cost = Double(1 + size / rules.bytesPerNegotiation)
-        return negotiations.take(rules.negotiations, cost: cost, now: now)
+    private mutating func budget(_ message: ClientMessage, _ turn: Turn) -> Duration? {
+        guard let size = message.negotiationSize else { return verbs.take(turn.rules.verbs, now: turn.now) }
+        let cost = Double(1 + size / turn.rules.bytesPerNegotiation)
+        return negotiations.take(turn.rules.negotiations, cost: cost, now: turn.now)
     }
 
     /// Whether one more message of any kind is within reason; otherwise this client is gone.
-    private mutating func hasBudget(now: Timestamp, _ rules: Rules, into effects: inout [Effect]) -> Bool {
-        guard messages.take(rules.messages, now: now) != nil else { return true }
-        expel(WireError(.rateLimited, "Far too many messages.", retryable: true), .tooMany, into: &effects)
+    private mutating func hasBudget(_ turn: inout Turn) -> Bool {
+        guard messages.take(turn.rules.messages, now: turn.now) != nil else { return true }
+        expel(WireError(.rateLimited, "Far too many messages.", retryable: true), .tooMany, &turn)
         return false
     }
 
-    private mutating func withinBudget(
-        _ wait: Duration?, re: UInt64?, now: Timestamp, _ rules: Rules, into effects: inout [Effect]
-    ) -> Bool {
+    private mutating func withinBudget(_ wait: Duration?, re: UInt64?, _ turn: inout Turn) -> Bool {
         guard let wait else { return true }
         let error = WireError(
             .rateLimited, "Too many messages; wait \(wait) and try again.", retryable: true, retryAfter: wait
         )
-        if refusals.take(rules.refusals, now: now) != nil {
-            expel(error, .tooMany, re: re, into: &effects)
+        if refusals.take(turn.rules.refusals, now: turn.now) != nil {
+            expel(error, .tooMany, re: re, &turn)
         } else {
-            fail(error, re: re, into: &effects)
+            fail(error, re: re, &turn)
         }
         return false
     }
 
-    private mutating func perform(
-        _ message: ClientMessage, re: UInt64, now: Timestamp, _ surroundings: Surroundings, into effects: inout [Effect]
-    ) {
+    private mutating func perform(_ message: ClientMessage, re: UInt64, _ turn: inout Turn) {
         switch message {
         case .hello:
-            fail(WireError(.malformed, "The hello was said already."), re: re, into: &effects)
+            fail(WireError(.malformed, "The hello was said already."), re: re, &turn)
         case .join(let join):
-            self.join(join, re: re, now: now, surroundings, into: &effects)
+            self.join(join, re: re, &turn)
         case .leave(let leave):
-            guard sessions.contains(leave.session) else { return notJoined(re, into: &effects) }
+            guard sessions.contains(leave.session) else { return notJoined(re, &turn) }
             sessions.removeAll { $0 == leave.session }
-            effects.tell(.session(leave.session, .gone(id, .clientDisconnected)))
-            deliver(.ok(Answer(re: re)), into: &effects)
+            turn.tell(.session(leave.session, .gone(id, .clientDisconnected)))
+            deliver(.ok(Answer(re: re)), &turn)
         case .iceServers:
-            let ice = surroundings.ice.configuration(for: id, now: now)
-            deliver(.iceServers(ICEAnswer(re: re, ice: ice)), into: &effects)
+            let ice = turn.ice.configuration(for: id, now: turn.now)
+            deliver(.iceServers(ICEAnswer(re: re, ice: ice)), &turn)
         case .mediaOffer(let offer):
-            guard surroundings.rules.routesMedia else {
-                return fail(WireError(.mediaUnavailable, "This server routes no media."), re: re, into: &effects)
+            guard turn.rules.routesMedia else {
+                return fail(WireError(.mediaUnavailable, "This server routes no media."), re: re, &turn)
             }
             usesMedia = true
-            effects.append(.media(.offer(id, re: re, offer.side, sdp: offer.sdp)))
+            turn.media(.offer(id, re: re, offer.side, sdp: offer.sdp))
         case .mediaClose(let close):
-            if usesMedia { effects.append(.media(.close(id, close.side))) }
-            deliver(.ok(Answer(re: re)), into: &effects)
+            if usesMedia { turn.media(.close(id, close.side)) }
+            deliver(.ok(Answer(re: re)), &turn)
         case .start, .next, .stop, .report, .block, .presence, .nearby, .call, .contact:
-            effects.tell(.person(identity, .verb(id, re: re, message)))
+            turn.tell(.person(identity, .verb(id, re: re, message)))
         case .count:
-            effects.tell(.pool(.count(id, re: re)))
+            turn.tell(.pool(.count(id, re: re)))
         case .push(let verb):
-            effects.append(.inquire(Question(identity: identity, client: id, re: re, verb.inquiry)))
+            turn.inquire(Question(identity: identity, client: id, re: re, verb.inquiry, device: device))
         default:
             guard let session = message.session, sessions.contains(session) else {
-                return notJoined(re, into: &effects)
+                return notJoined(re, &turn)
             }
-            effects.tell(.session(session, .verb(id, re: re, message)))
+            turn.tell(.session(session, .verb(id, re: re, message)))
         }
     }
 
-    private mutating func notJoined(_ re: UInt64, into effects: inout [Effect]) {
-        fail(WireError(.notJoined, "Join this session first."), re: re, into: &effects)
+    private mutating func notJoined(_ re: UInt64, _ turn: inout Turn) {
+        fail(WireError(.notJoined, "Join this session first."), re: re, &turn)
     }
 }

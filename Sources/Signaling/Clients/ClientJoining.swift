@@ -17,32 +17,30 @@ extension Client {
         func contains(_ match: MatchID) -> Bool { matches.contains(match) }
     }
 
-    mutating func join(
-        _ join: Join, re: UInt64, now: Timestamp, _ surroundings: Surroundings, into effects: inout [Effect]
-    ) {
+    mutating func join(_ join: Join, re: UInt64, _ turn: inout Turn) {
         let grant: SessionGrant
         do throws(WireError) {
-            grant = try surroundings.project.verifySessionToken(join.token, for: join.session, now: now)
+            grant = try turn.project.verifySessionToken(join.token, for: join.session, now: turn.now)
         } catch {
-            return refuseJoin(re: re, error, match: nil, into: &effects)
+            return refuseJoin(re: re, error, match: nil, &turn)
         }
         guard !sessions.contains(join.session) else {
-            return fail(WireError(.alreadyJoined, "This connection is in the session already."), re: re, into: &effects)
+            return fail(WireError(.alreadyJoined, "This connection is in the session already."), re: re, &turn)
         }
-        guard sessions.count < surroundings.rules.sessionsPerClient else {
+        guard sessions.count < turn.rules.sessionsPerClient else {
             let error = WireError(.sessionFull, "A connection may be in \(sessions.count) sessions at once; leave one.")
-            return fail(error, re: re, into: &effects)
+            return fail(error, re: re, &turn)
         }
-        effects.tell(.session(join.session, .join(id, identity, grant, re: re)))
+        turn.tell(.session(join.session, .join(id, identity, grant, re: re)))
     }
 
     /// A bad token costs the connection. A match that ended while its member's join was on the way does not.
-    mutating func refuseJoin(re: UInt64, _ error: WireError, match: MatchID?, into effects: inout [Effect]) {
+    mutating func refuseJoin(re: UInt64, _ error: WireError, match: MatchID?, _ turn: inout Turn) {
         let crossed = error.code == .tokenMatchEnded && match.map(crossings.contains) ?? false
         if error.code.isToken, !crossed {
-            expel(error, .token, re: re, into: &effects)
+            expel(error, .token, re: re, &turn)
         } else {
-            fail(error, re: re, into: &effects)
+            fail(error, re: re, &turn)
         }
     }
 }

@@ -7,12 +7,10 @@ extension Arrival {
         return .arrived(client, address: address, name, record, device: device)
     }
 
-    /// The same arrival as that of somebody new; says so first when a resume failed.
-    func withoutResume(failed: Bool, into effects: inout [Effect]) -> Arrival {
-        if failed {
-            let error = WireError(.resumeFailed, "The connection could not be resumed; this is a fresh start.")
-            effects.append(.transmit(socket, ServerMessage.error(ErrorMessage(error)).encode()))
-        }
+    /// The same arrival as a new one. Tells it first that the resume failed.
+    func withoutResume(_ turn: inout Turn) -> Arrival {
+        let error = WireError(.resumeFailed, "The connection could not be resumed; this is a fresh start.")
+        turn.transmit(socket, ServerMessage.error(ErrorMessage(error)).encode())
         var arrival = self
         arrival.resume = nil
         return arrival

@@ -6,7 +6,9 @@ import Wire
 /// resource is over; who is in the session and what they publish is the session's, and what is in a description is nobody's
 /// business here. Invariant: every request is answered once, and when the resource is over, its connection is out of the
 /// session and its peer connection closed.
-public struct MediaResource: Equatable, Sendable {
+public struct MediaResource: Machine, Equatable, Sendable {
+    typealias ID = ConnectionID
+
     /// Legal next states: `joining` → `offering` → `attaching` → `running`; each → `gone`.
     enum State: Equatable, Sendable {
         /// The session was asked.
@@ -54,20 +56,18 @@ public struct MediaResource: Equatable, Sendable {
     /// The last is the newest; the others are for when it ends.
     private static let mostCameras = 64
 
-    var isGone: Bool { state == .gone }
+    var isOver: Bool { state == .gone }
     private var session: SessionID { grant.session }
 
     /// Asks the session, for whoever was let in.
-    init(
-        _ arrival: ResourceArrival, id: ConnectionID, identity: IdentityID, now: Timestamp, _ rules: Rules,
-        into effects: inout [Effect]
-    ) {
+    init(_ arrival: ResourceArrival, id: ConnectionID, _ turn: inout Turn) {
         self.id = id
         (address, grant, socket, purpose) = (arrival.address, arrival.grant, arrival.socket, arrival.purpose)
         (token, offer) = (Array(arrival.token.utf8), arrival.offer)
-        requests = Budget(rules.verbs, now: now)
-        deadline = now + rules.resourceAnswer
-        effects.tell(.session(grant.session, .join(id, identity, grant, re: lastRequest)))
+        requests = Budget(turn.rules.verbs, now: turn.now)
+        deadline = turn.now + turn.rules.resourceAnswer
+        let identity = IdentityID.random(using: &turn.random)
+        turn.tell(.session(grant.session, .join(id, identity, grant, re: lastRequest)))
     }
 
     // MARK: Time
@@ -77,10 +77,10 @@ public struct MediaResource: Equatable, Sendable {
         return min(deadline, until)
     }
 
-    mutating func handleTimeout(now: Timestamp, into effects: inout [Effect]) {
-        if let restart, restart.until <= now { refuse(restart, Self.slow, into: &effects) }
-        guard let deadline, deadline <= now else { return }
-        depart(state == .running ? .networkDisconnected : .clientDisconnected, Self.slow, into: &effects)
+    mutating func handleTimeout(_ turn: inout Turn) {
+        if let restart, restart.until <= turn.now { refuse(restart, Self.slow, &turn) }
+        guard let deadline, deadline <= turn.now else { return }
+        depart(state == .running ? .networkDisconnected : .clientDisconnected, Self.slow, &turn)
     }
 
     private static let slow = WireError(
@@ -88,87 +88,78 @@ public struct MediaResource: Equatable, Sendable {
 
     // MARK: Events
 
-    mutating func handle(
-        _ event: ClientEvent, now: Timestamp, in surroundings: Surroundings,
-        using generator: inout some RandomNumberGenerator, into effects: inout [Effect]
-    ) {
-        guard !isGone else { return }
+    mutating func handle(_ event: ClientEvent, _ turn: inout Turn) {
+        guard !isOver else { return }
         switch event {
         case .requested(let request):
-            perform(request, now: now, surroundings, into: &effects)
+            perform(request, &turn)
         case .deliver(let message):
-            deliver(message, now: now, surroundings, using: &generator, into: &effects)
-        case .joinRefused(_, let error, _): depart(.clientDisconnected, error, into: &effects)
+            deliver(message, &turn)
+        case .joinRefused(_, let error, _): depart(.clientDisconnected, error, &turn)
         case .leftSession:
             isJoined = false
             let error = WireError(.notFound, "The session put this resource out.")
-            depart(.forceDisconnected, error, into: &effects)
-        case .connected(let isConnected): connected(isConnected, now: now, surroundings.rules)
+            depart(.forceDisconnected, error, &turn)
+        case .connected(let isConnected): connected(isConnected, turn)
         case .closed(let socket, _):
-            if socket == self.socket { depart(.clientDisconnected, Self.slow, into: &effects) }
-        case .expel(let error, _): depart(.forceDisconnected, error, into: &effects)
+            if socket == self.socket { depart(.clientDisconnected, Self.slow, &turn) }
+        case .expel(let error, _): depart(.forceDisconnected, error, &turn)
         // What only clients with sockets say or are told.
         case .message, .unreadable, .asked, .resume, .roulette, .call: return
         }
     }
 
-    private mutating func deliver(
-        _ message: ServerMessage, now: Timestamp, _ surroundings: Surroundings,
-        using generator: inout some RandomNumberGenerator, into effects: inout [Effect]
-    ) {
+    private mutating func deliver(_ message: ServerMessage, _ turn: inout Turn) {
         switch message {
-        case .joined(let joined): self.joined(joined, into: &effects)
+        case .joined(let joined): self.joined(joined, &turn)
         case .mediaAnswer(let answer):
-            answered(answer, now: now, surroundings.rules, using: &generator, into: &effects)
+            answered(answer, &turn)
         case .published(let published) where published.re == lastRequest:
             stream = published.stream.id
-            attached(now: now, surroundings, using: &generator, into: &effects)
+            attached(&turn)
         case .ok(let answer) where answer.re == lastRequest:
-            attached(now: now, surroundings, using: &generator, into: &effects)
-        case .error(let message): failed(message, into: &effects)
+            attached(&turn)
+        case .error(let message): failed(message, &turn)
         case .mediaClosed(let closed):
-            depart(.networkDisconnected, WireError(closed.code, closed.message), into: &effects)
-        case .streamCreated(let created): appeared(created.stream, into: &effects)
-        case .streamDestroyed(let destroyed): disappeared(destroyed.stream, into: &effects)
-        case .muted(let muted): unmute(muted, into: &effects)
+            depart(.networkDisconnected, WireError(closed.code, closed.message), &turn)
+        case .streamCreated(let created): appeared(created.stream, &turn)
+        case .streamDestroyed(let destroyed): disappeared(destroyed.stream, &turn)
+        case .muted(let muted): unmute(muted, &turn)
         default: return
         }
     }
 
     // MARK: From a POST to a stream
 
-    private mutating func joined(_ joined: Joined, into effects: inout [Effect]) {
+    private mutating func joined(_ joined: Joined, _ turn: inout Turn) {
         isJoined = true
         guard joined.mediaMode == .routed else {
             let error = WireError(
                 .sessionRelayed, "The media of this session goes from browser to browser; make a routed session.")
-            return depart(.clientDisconnected, error, into: &effects)
+            return depart(.clientDisconnected, error, &turn)
         }
         let streams = joined.streams.sorted { ($0.createdAt, $0.id) < ($1.createdAt, $1.id) }
         for stream in streams { remember(stream) }
         if case .watch(let named) = purpose {
             stream = named.map { name in streams.contains { $0.id == name } ? name : nil } ?? cameras.last
-            guard stream != nil else { return depart(.clientDisconnected, Self.noStream, into: &effects) }
+            guard stream != nil else { return depart(.clientDisconnected, Self.noStream, &turn) }
         }
         state = .offering
         usesMedia = true
         lastRequest += 1
-        effects.append(.media(.offer(id, re: lastRequest, purpose.side, sdp: offer.sdp)))
+        turn.media(.offer(id, re: lastRequest, purpose.side, sdp: offer.sdp))
     }
 
     private static let noStream = WireError(
         .notFound, "There is no such stream in this session now; try again when it is published.", retryable: true)
 
-    private mutating func answered(
-        _ answer: MediaAnswer, now: Timestamp, _ rules: Rules, using generator: inout some RandomNumberGenerator,
-        into effects: inout [Effect]
-    ) {
+    private mutating func answered(_ answer: MediaAnswer, _ turn: inout Turn) {
         if let restart, restart.offer == answer.re {
             self.restart = nil
             offer.credentials = restart.credentials
-            tag = Self.makeTag(using: &generator)
-            if !isConnected { deadline = now + rules.resourceConnect }
-            return effects.append(.reply(socket, .restarted(re: restart.re, sdp: answer.sdp, tag: tag)))
+            tag = Self.makeTag(using: &turn.random)
+            if !isConnected { deadline = turn.now + turn.rules.resourceConnect }
+            return turn.reply(socket, .restarted(re: restart.re, sdp: answer.sdp, tag: tag))
         }
         guard state == .offering, answer.re == lastRequest else { return }
         state = .attaching(answer: answer.sdp)
@@ -180,32 +171,29 @@ public struct MediaResource: Equatable, Sendable {
             (verb.hasAudio, verb.hasVideo) = (offer.mids.audio != nil, offer.mids.video != nil)
             verb.videoType = verb.hasVideo ? .camera : nil
             verb.mids = offer.mids
-            effects.tell(.session(session, .verb(id, re: lastRequest, .publish(verb))))
+            turn.tell(.session(session, .verb(id, re: lastRequest, .publish(verb))))
         case .watch:
-            guard let stream else { return depart(.clientDisconnected, Self.noStream, into: &effects) }
-            subscribe(to: stream, into: &effects)
+            guard let stream else { return depart(.clientDisconnected, Self.noStream, &turn) }
+            subscribe(to: stream, &turn)
         }
     }
 
-    private func subscribe(to stream: StreamID, into effects: inout [Effect]) {
+    private func subscribe(to stream: StreamID, _ turn: inout Turn) {
         let verb = Subscribe(
             session: session, stream: stream, audio: offer.mids.audio != nil, video: offer.mids.video != nil,
             mids: offer.mids
         )
-        effects.tell(.session(session, .verb(id, re: lastRequest, .subscribe(verb))))
+        turn.tell(.session(session, .verb(id, re: lastRequest, .subscribe(verb))))
     }
 
-    private mutating func attached(
-        now: Timestamp, _ surroundings: Surroundings, using generator: inout some RandomNumberGenerator,
-        into effects: inout [Effect]
-    ) {
+    private mutating func attached(_ turn: inout Turn) {
         guard case .attaching(let answer) = state else { return }
         state = .running
-        tag = Self.makeTag(using: &generator)
-        deadline = isConnected ? nil : now + surroundings.rules.resourceConnect
-        let ice = surroundings.ice.configuration(for: id, now: now)
-        effects.append(.reply(socket, .created(sdp: answer, tag: tag, ice)))
-        watchNewest(into: &effects)
+        tag = Self.makeTag(using: &turn.random)
+        deadline = isConnected ? nil : turn.now + turn.rules.resourceConnect
+        let ice = turn.ice.configuration(for: id, now: turn.now)
+        turn.reply(socket, .created(sdp: answer, tag: tag, ice))
+        watchNewest(&turn)
     }
 
     /// Names one ICE session of this resource (RFC 9725 §4.3.1).
@@ -214,14 +202,14 @@ public struct MediaResource: Equatable, Sendable {
         return String(repeating: "0", count: 16 - text.utf8.count) + text
     }
 
-    private mutating func failed(_ message: ErrorMessage, into effects: inout [Effect]) {
-        if let restart, restart.offer == message.re { return refuse(restart, message.error, into: &effects) }
+    private mutating func failed(_ message: ErrorMessage, _ turn: inout Turn) {
+        if let restart, restart.offer == message.re { return refuse(restart, message.error, &turn) }
         guard message.re == lastRequest else { return }
         if state == .running {
             // The stream that was to be watched next ended in the same moment.
             stream = nil
         } else {
-            depart(.clientDisconnected, message.error, into: &effects)
+            depart(.clientDisconnected, message.error, &turn)
         }
     }
 
@@ -235,71 +223,67 @@ public struct MediaResource: Equatable, Sendable {
 
     /// Whoever watches the newest camera goes on with the next when it was gone: a publisher that reconnects is another
     /// stream.
-    private mutating func appeared(_ stream: Stream, into effects: inout [Effect]) {
+    private mutating func appeared(_ stream: Stream, _ turn: inout Turn) {
         remember(stream)
-        watchNewest(into: &effects)
+        watchNewest(&turn)
     }
 
-    private mutating func disappeared(_ stream: StreamID, into effects: inout [Effect]) {
+    private mutating func disappeared(_ stream: StreamID, _ turn: inout Turn) {
         cameras.removeAll { $0 == stream }
         guard self.stream == stream else { return }
-        guard purpose == .watch(nil) else { return depart(.clientDisconnected, Self.noStream, into: &effects) }
+        guard purpose == .watch(nil) else { return depart(.clientDisconnected, Self.noStream, &turn) }
         self.stream = state == .offering ? cameras.last : nil
-        watchNewest(into: &effects)
+        watchNewest(&turn)
     }
 
-    private mutating func watchNewest(into effects: inout [Effect]) {
+    private mutating func watchNewest(_ turn: inout Turn) {
         guard purpose == .watch(nil), state == .running, stream == nil, let newest = cameras.last else { return }
         stream = newest
         lastRequest += 1
-        subscribe(to: newest, into: &effects)
+        subscribe(to: newest, &turn)
     }
 
     /// When a moderator lets it speak again, it does: nobody can press a button at its end.
-    private mutating func unmute(_ muted: Muted, into effects: inout [Effect]) {
+    private mutating func unmute(_ muted: Muted, _ turn: inout Turn) {
         guard !muted.active, purpose == .publish, offer.mids.audio != nil, let stream,
             muted.stream ?? stream == stream
         else { return }
         var verb = Update()
         (verb.session, verb.stream, verb.hasAudio) = (session, stream, true)
         lastRequest += 1
-        effects.tell(.session(session, .verb(id, re: lastRequest, .update(verb))))
+        turn.tell(.session(session, .verb(id, re: lastRequest, .update(verb))))
     }
 
     // MARK: Requests
 
-    private mutating func perform(
-        _ request: ResourceRequest, now: Timestamp, _ surroundings: Surroundings, into effects: inout [Effect]
-    ) {
+    private mutating func perform(_ request: ResourceRequest, _ turn: inout Turn) {
         do throws(WireError) {
-            try authorize(request, now: now, surroundings)
+            try authorize(request, turn)
             switch request.action {
             case .delete:
-                effects.append(.reply(socket, .deleted(re: request.re)))
-                depart(.clientDisconnected, Self.noStream, into: &effects)
+                turn.reply(socket, .deleted(re: request.re))
+                depart(.clientDisconnected, Self.noStream, &turn)
             case .patch(let credentials, let condition):
                 try check(condition)
                 guard let credentials, credentials != offer.credentials else {
                     // We are ICE-lite: the client's checks tell where it is (RFC 8445 §6.1.1).
-                    return effects.append(.reply(socket, .accepted(re: request.re)))
+                    return turn.reply(socket, .accepted(re: request.re))
                 }
-                try begin(credentials, re: request.re, now: now, surroundings.rules, into: &effects)
+                try begin(credentials, re: request.re, &turn)
             }
         } catch {
-            effects.append(.reply(socket, .refused(re: request.re, error)))
+            turn.reply(socket, .refused(re: request.re, error))
         }
     }
 
     /// RFC 9725 §4.2: what was made with a token is changed with it, or with another of the same right.
-    private mutating func authorize(
-        _ request: ResourceRequest, now: Timestamp, _ surroundings: Surroundings
-    ) throws(WireError) {
-        if let wait = requests.take(surroundings.rules.verbs, now: now) {
+    private mutating func authorize(_ request: ResourceRequest, _ turn: Turn) throws(WireError) {
+        if let wait = requests.take(turn.rules.verbs, now: turn.now) {
             throw WireError(
                 .rateLimited, "Too many requests; wait \(wait) and try again.", retryable: true, retryAfter: wait)
         }
         guard !constantTimeEquals(token, Array(request.token.utf8)) else { return }
-        _ = try surroundings.project.verifyResourceToken(request.token, for: session, purpose, now: now)
+        _ = try turn.project.verifyResourceToken(request.token, for: session, purpose, now: turn.now)
     }
 
     private func check(_ condition: ResourceRequest.Condition) throws(WireError) {
@@ -316,9 +300,7 @@ public struct MediaResource: Equatable, Sendable {
     }
 
     /// An ICE restart (RFC 9725 §4.3.3): to the media plane it is the accepted offer with other credentials.
-    private mutating func begin(
-        _ credentials: ResourceCredentials, re: UInt64, now: Timestamp, _ rules: Rules, into effects: inout [Effect]
-    ) throws(WireError) {
+    private mutating func begin(_ credentials: ResourceCredentials, re: UInt64, _ turn: inout Turn) throws(WireError) {
         guard credentials.ufrag != offer.credentials.ufrag, credentials.pwd != offer.credentials.pwd else {
             throw WireError(
                 .descriptionInvalid, "An ICE restart changes both a=ice-ufrag and a=ice-pwd (RFC 8839 §4.4.3.1.1).")
@@ -329,34 +311,35 @@ public struct MediaResource: Equatable, Sendable {
         lastRequest += 1
         var changed = offer
         changed.credentials = credentials
-        restart = Restart(re: re, offer: lastRequest, credentials: credentials, until: now + rules.resourceAnswer)
-        effects.append(.media(.offer(id, re: lastRequest, purpose.side, sdp: changed.sdp)))
+        restart = Restart(
+            re: re, offer: lastRequest, credentials: credentials, until: turn.now + turn.rules.resourceAnswer)
+        turn.media(.offer(id, re: lastRequest, purpose.side, sdp: changed.sdp))
     }
 
-    private mutating func refuse(_ restart: Restart, _ error: WireError, into effects: inout [Effect]) {
+    private mutating func refuse(_ restart: Restart, _ error: WireError, _ turn: inout Turn) {
         self.restart = nil
-        effects.append(.reply(socket, .refused(re: restart.re, error)))
+        turn.reply(socket, .refused(re: restart.re, error))
     }
 
     // MARK: The end
 
     /// Whoever is not there for long enough is gone: his peer connection says so, and nothing else can.
-    private mutating func connected(_ isConnected: Bool, now: Timestamp, _ rules: Rules) {
+    private mutating func connected(_ isConnected: Bool, _ turn: Turn) {
         self.isConnected = isConnected
         guard state == .running else { return }
-        deadline = isConnected ? nil : now + rules.resourceConnect
+        deadline = isConnected ? nil : turn.now + turn.rules.resourceConnect
     }
 
     /// - Parameter error: what requests that wait are answered.
-    private mutating func depart(_ reason: GoneReason, _ error: WireError, into effects: inout [Effect]) {
+    private mutating func depart(_ reason: GoneReason, _ error: WireError, _ turn: inout Turn) {
         switch state {
-        case .joining, .offering, .attaching: effects.append(.reply(socket, .refused(re: nil, error)))
+        case .joining, .offering, .attaching: turn.reply(socket, .refused(re: nil, error))
         case .running, .gone: break
         }
-        if let restart { refuse(restart, error, into: &effects) }
+        if let restart { refuse(restart, error, &turn) }
         state = .gone
-        if isJoined { effects.tell(.session(session, .gone(id, reason))) }
-        if usesMedia { effects.tell(.media(.leave(id))) }
-        effects.append(.close(socket, .normal, ""))
+        if isJoined { turn.tell(.session(session, .gone(id, reason))) }
+        if usesMedia { turn.tell(.media(.leave(id))) }
+        turn.close(socket, .normal, "")
     }
 }

@@ -14,30 +14,28 @@ public struct OriginalArrival: Equatable, Sendable {
 /// It owns the translation and nothing else: whom its person meets is the pool's business, framing and transports are the
 /// gateway's. The socket is the identity: when it is gone, so is the person. Invariant: `subscribe` and `disconnectPartner`
 /// alternate, beginning with `subscribe`, unless the client itself asked for another partner in between.
-public struct OriginalClient: Equatable, Sendable {
+public struct OriginalClient: Machine, Equatable, Sendable {
+    typealias ID = ConnectionID
+
     let id: ConnectionID
     let identity: IdentityID
     private let socket: SocketID
-    private(set) var isGone = false
+    private(set) var isOver = false
     /// When to say that nobody is there. Not at once: somebody may be found in the same moment, and then nobody has to wait.
     private var emptyAt: Timestamp?
     /// When to ask again for a client that may not wait now: it has no way to be told why.
     private var askAgainAt: Timestamp?
 
-    /// - Parameter home: the session this client publishes in, for as long as it is here.
-    init(
-        _ arrival: OriginalArrival, id: ConnectionID, identity: IdentityID, home: Admission,
-        into effects: inout [Effect]
-    ) {
+    /// It publishes in one session for as long as it is here, and is told which.
+    init(_ arrival: OriginalArrival, id: ConnectionID, _ turn: inout Turn) {
         self.id = id
-        self.identity = identity
+        identity = IdentityID.random(using: &turn.random)
         socket = arrival.socket
-        effects.append(.transmit(socket, RouletteTokEvent.initial(home).packet))
-        effects.tell(
-            .person(
-                identity, .arrived(id, address: arrival.address, .none, PersonRecord(), home: home.session)
-            )
-        )
+        let home = turn.project.makeSessionID(
+            mediaMode: turn.rules.matchMediaMode, now: turn.now, using: &turn.random)
+        transmit(.initial(turn.admission(to: home, .publisher, match: nil)), &turn)
+        turn.tell(
+            .person(identity, .arrived(id, address: arrival.address, .none, PersonRecord(), home: home)))
     }
 
     var nextTimeout: Timestamp? {
@@ -47,62 +45,62 @@ public struct OriginalClient: Equatable, Sendable {
         }
     }
 
-    mutating func handleTimeout(now: Timestamp, into effects: inout [Effect]) {
-        if let at = emptyAt, at <= now {
+    mutating func handleTimeout(_ turn: inout Turn) {
+        if let at = emptyAt, at <= turn.now {
             emptyAt = nil
-            transmit(.empty, into: &effects)
+            transmit(.empty, &turn)
         }
-        if let at = askAgainAt, at <= now { ask(.next, into: &effects) }
+        if let at = askAgainAt, at <= turn.now { ask(.next, &turn) }
     }
 
-    mutating func handle(_ event: ClientEvent, now: Timestamp, into effects: inout [Effect]) {
-        guard !isGone else { return }
+    mutating func handle(_ event: ClientEvent, _ turn: inout Turn) {
+        guard !isOver else { return }
         switch event {
         case .asked(let socket, let request):
-            if socket == self.socket { ask(request, into: &effects) }
-        case .deliver(let message): deliver(message, now: now, into: &effects)
+            if socket == self.socket { ask(request, &turn) }
+        case .deliver(let message): deliver(message, &turn)
         case .closed(let socket, _):
-            if socket == self.socket { depart(into: &effects) }
+            if socket == self.socket { depart(&turn) }
         case .expel(_, let code):
-            effects.append(.close(socket, code, ""))
-            depart(into: &effects)
+            turn.close(socket, code, "")
+            depart(&turn)
         // What only clients of our own protocol are told or can say.
         case .message, .unreadable, .resume, .joinRefused, .leftSession, .roulette, .call, .connected, .requested:
             return
         }
     }
 
-    private mutating func ask(_ request: RouletteTokRequest, into effects: inout [Effect]) {
+    private mutating func ask(_ request: RouletteTokRequest, _ turn: inout Turn) {
         emptyAt = nil
         askAgainAt = nil
-        effects.tell(.person(identity, .asked(id, request)))
+        turn.tell(.person(identity, .asked(id, request)))
     }
 
-    private mutating func deliver(_ message: ServerMessage, now: Timestamp, into effects: inout [Effect]) {
+    private mutating func deliver(_ message: ServerMessage, _ turn: inout Turn) {
         switch message {
         // A penalty is waiting like any other: there is no word for it.
-        case .waiting: emptyAt = now
+        case .waiting: emptyAt = turn.now
         case .matched(let matched):
             emptyAt = nil
-            transmit(.subscribe(matched.subscribe), into: &effects)
-        case .ended: transmit(.disconnectPartner, into: &effects)
+            transmit(.subscribe(matched.subscribe), &turn)
+        case .ended: transmit(.disconnectPartner, &turn)
         case .error(let message):
             if let wait = message.error.retryAfter {
-                emptyAt = now
-                askAgainAt = now + wait
+                emptyAt = turn.now
+                askAgainAt = turn.now + wait
             } else {
-                effects.append(.transmit(socket, SocketIOPacket.error(message.error.code).encode()))
+                turn.transmit(socket, SocketIOPacket.error(message.error.code).encode())
             }
         default: return
         }
     }
 
-    private func transmit(_ event: RouletteTokEvent, into effects: inout [Effect]) {
-        effects.append(.transmit(socket, event.packet))
+    private func transmit(_ event: RouletteTokEvent, _ turn: inout Turn) {
+        turn.transmit(socket, event.packet)
     }
 
-    private mutating func depart(into effects: inout [Effect]) {
-        isGone = true
-        effects.tell(.person(identity, .departed(id)))
+    private mutating func depart(_ turn: inout Turn) {
+        isOver = true
+        turn.tell(.person(identity, .departed(id)))
     }
 }

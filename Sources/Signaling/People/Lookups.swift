@@ -1,66 +1,64 @@
-import DequeModule
 import Wire
 
-/// Who is being looked up in storage, and who of them stopped being anybody meanwhile.
-///
-/// Storage answers while the rules go on: what it found may be of before a deletion. Invariant: there is an entry for
-/// everybody about whom a question is under way, and for nobody else, so that the shell, which bounds the questions,
-/// bounds this.
-struct Lookups: Sendable {
-    private struct Lookup: Sendable {
-        var questions = 0
-        var isVoid = false
-    }
-
-    private var underWay: [PersonID: Lookup] = [:]
-
-    var isEmpty: Bool { underWay.isEmpty }
-
-    mutating func began(_ person: PersonID) { underWay[person, default: Lookup()].questions += 1 }
-
-    /// This person is deleted, or became another's device: whatever is on its way is out of date.
-    mutating func void(_ person: PersonID) { underWay[person]?.isVoid = true }
-
-    /// - Returns: whether what was found still holds.
-    mutating func ended(_ person: PersonID) -> Bool {
-        guard var lookup = underWay[person] else { return true }
-        lookup.questions -= 1
-        underWay[person] = lookup.questions > 0 ? lookup : nil
-        return !lookup.isVoid
-    }
+/// What reaches a look-up.
+public enum LookupEvent: Equatable, Sendable {
+    /// A request names this person.
+    case asked(Introduction)
+    /// What came of asking storage for it.
+    case answered(Introduction, Finding)
+    /// The person was deleted, or became another's device.
+    case void
 }
 
-/// Who is remembered without being here: for having left lately, or for having been looked up.
+/// Finds out who is known by a public id.
 ///
-/// Whoever makes and leaves identities, or has many looked up, must not fill the memory. Invariant: one entry for each,
-/// and as many in line, in the order in which they began to be absent, besides some who came back.
-struct Absences: Sendable {
-    private var since: [IdentityID: UInt64] = [:]
-    private var line: Deque<(identity: IdentityID, number: UInt64)> = []
-    private var last: UInt64 = 0
+/// Storage answers while the rules go on, so what it found may be from before a deletion. Storage is asked about people in
+/// memory as well: an answer that came sooner than those to later requests would reveal that the person is here but
+/// hidden, or has blocked the one who asks. Invariant: a look-up is there while a question about its person is under way,
+/// and no longer, so that the shell, which bounds the questions, bounds the look-ups.
+struct Lookup: Machine {
+    private let person: PersonID
+    private var questions = 0
+    private var isVoid = false
 
-    init() {}
+    private init(_ person: PersonID) { self.person = person }
 
-    var count: Int { since.count }
-
-    mutating func note(_ identity: IdentityID, isAbsent: Bool) {
-        guard isAbsent else { return since[identity] = nil }
-        guard since[identity] == nil else { return }
-        last += 1
-        since[identity] = last
-        line.append((identity, last))
-        // Each entry is looked at twice at most for everybody who goes.
-        if line.count > 2 * since.count + 64 { line.removeAll { since[$0.identity] != $0.number } }
+    static func make(_ id: PersonID, for event: LookupEvent, _ turn: inout Turn) -> Lookup? {
+        if case .asked = event { Lookup(id) } else { nil }
     }
 
-    /// Somebody absent the longest, who is one too many. He is not counted any more.
-    mutating func overflow(_ limit: Int) -> IdentityID? {
-        guard since.count > limit else { return nil }
-        while let first = line.popFirst() {
-            guard since[first.identity] == first.number else { continue }
-            since[first.identity] = nil
-            return first.identity
+    static func orphan(_ event: LookupEvent, _ id: PersonID, _ turn: inout Turn) {
+        if case .answered(let introduction, let finding) = event { answer(introduction, finding, &turn) }
+    }
+
+    var isOver: Bool { questions == 0 }
+
+    mutating func handle(_ event: LookupEvent, _ turn: inout Turn) {
+        switch event {
+        case .asked(let introduction):
+            questions += 1
+            turn.inquire(
+                Question(
+                    identity: introduction.identity, client: introduction.client, re: introduction.re,
+                    .person(person, introduction)))
+        case .answered(let introduction, let finding):
+            questions -= 1
+            if isVoid, case .person = finding {
+                Self.answer(introduction, .person(nil), &turn)
+            } else {
+                Self.answer(introduction, finding, &turn)
+            }
+        case .void: isVoid = true
         }
-        return nil
+    }
+
+    private static func answer(_ introduction: Introduction, _ finding: Finding, _ turn: inout Turn) {
+        switch finding {
+        case .person(let found):
+            if let found { turn.tell(.person(found.identity, .lookedUp(found.record))) }
+            turn.tell(.person(introduction.identity, .introduced(introduction, found?.identity)))
+        case .refused(let error): turn.fail(error, introduction.request)
+        case .callLog, .push: turn.fail(.notAnswered, introduction.request)
+        }
     }
 }

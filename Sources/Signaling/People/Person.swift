@@ -1,339 +1,199 @@
 import Wire
 
-public enum PersonEvent: Equatable, Sendable {
-    // From this person's devices.
-    /// With what storage knows, for a person not in memory.
-    ///
-    /// - `home`: the session that a client of RouletteTok's wire publishes in, whoever its partner is.
-    case arrived(
-        ConnectionID, address: String, DeviceName, PersonRecord, home: SessionID? = nil, device: IdentityID? = nil)
-    case dropped(ConnectionID)
-    case returned(ConnectionID)
-    case departed(ConnectionID)
-    case verb(ConnectionID, re: UInt64, ClientMessage)
-    /// The same from a client of RouletteTok's wire.
-    case asked(ConnectionID, RouletteTokRequest)
-    // From the pool: who must not be in two places is reserved first, then matched or released.
-    case reserve(MatchID, with: IdentityID)
-    case release(MatchID)
-    case queueFull
-    // From the match.
-    case matched(Matched, partner: IdentityID)
-    case matchEnded(MatchID, EndReason)
-    case partnerAway(MatchID, Bool)
-    // From the operator.
-    case banned(Ban)
-    case unbanned
-    /// To the request that named somebody by a public id: who that is, or that nobody is.
-    case introduced(Introduction, IdentityID?)
-    case presence(PersonPresenceEvent)
-    case call(PersonCallEvent)
-    case contact(PersonContactEvent)
-}
-
-/// What somebody goes by. A name that a program's token vouches for cannot be talked away.
-public enum DeviceName: Equatable, Sendable {
-    case vouched(String)
-    case chosen(String)
-    case none
-}
-
-/// One identity: its devices, blocks, ban, skips, and the one thing it is doing.
+/// One identity, on all its devices, and the one thing it is doing.
 ///
-/// It owns what must not be true twice of one person; it does not choose partners (the pool does) and does not know where
-/// its devices' packets go. Invariant: at most one queue entry and at most one match at any time, on one device.
-public struct Person: Equatable, Sendable {
-    /// What this person wants: kept while searching and chatting, so that "Next" can search again.
-    struct Search: Equatable, Sendable {
-        var client: ConnectionID
-        var mode: ChatMode
-        var interests: [String]
-        var name: String
-    }
-
-    struct Chat: Equatable, Sendable {
-        var match: MatchID
-        var partner: IdentityID
-        var session: SessionID
-        var began: Timestamp
-        var isReported = false
-        var ended: Timestamp?
-    }
-
-    /// Legal next states: `idle` → `penalised`, `waiting`; `penalised` → `waiting`, `away`, `idle`; `waiting` → `reserved`,
-    /// `away`, `idle`; `reserved` → `chatting`, `waiting`, `away`, `idle`; `chatting` → `waiting`, `penalised`, `away`,
-    /// `idle`; `away` → `waiting`, `penalised`, `idle`.
-    enum Activity: Equatable, Sendable {
-        case idle
-        /// Skipped quickly and often: enters the queue at this time.
-        case penalised(Search, until: Timestamp)
-        /// Has an entry in the pool.
-        case waiting(Search)
-        /// The pool is about to pair this person; nobody else may.
-        case reserved(Search, MatchID)
-        case chatting(Search, Chat)
-        /// Searching, but the device dropped: enters the queue, at its end, on return.
-        case away(Search)
-    }
-
-    struct Device: Equatable, Sendable {
-        var address: String
-        var name: DeviceName
-        /// Where it publishes in every match, on RouletteTok's wire.
-        var home: SessionID?
-        /// Whose secret it came with.
-        var identity: IdentityID
-        var isDropped = false
-        /// Whether it said `presence.appear`.
-        var isPresent = false
-        /// Whether it looks at a page of people nearby.
-        var isWatching = false
-    }
-
+/// It owns what must not be true twice of one person. Its parts do the work, each with what is its own; they read `Facts`
+/// of each other and return what follows for others, which is applied here, in order. It does not choose partners (the
+/// pool does) and does not know where its devices' packets go. Invariant: nobody searches or chats in the roulette while in
+/// a call.
+public struct Person: Machine, Equatable, Sendable {
     let id: IdentityID
-    /// How others know this person.
-    let publicID: PersonID
-    var profile: Profile
-    /// Whether storage has the profile, so that others find this person by its id.
-    var isKnown: Bool
-    var linkedDevices: [LinkedDevice]
-    var contacts: [Contact]
-    /// Those of them that are here, as others may know it.
-    var onlineContacts: Set<IdentityID> = []
-    var meetings = Meetings()
-    var calls = PersonCalls()
-    /// Calls whose end nobody was there to hear, oldest first.
-    var unseenCalls: [CallRecord]
-    /// Whether some device can be woken.
-    var hasPush: Bool
-    /// Where it is, as others may know it.
-    var cell: Cell?
-    /// Where it was, for the speed of what comes next; kept when the position is forgotten, and told to nobody.
-    var trail: Trail?
-    /// Whether the first device was unlinked.
-    var isRetired: Bool
-    /// Until then a code of this person may be typed on another device.
-    var codeUntil: Timestamp?
-    /// Everything held is to be forgotten: only the departure of the devices is waited for.
-    var isDeleted = false
-    var devices: [ConnectionID: Device] = [:]
-    var activity = Activity.idle
-    /// Blocked by this person, oldest first, and the same as a set.
-    var blocked: [IdentityID]
-    var blockedSet: Set<IdentityID>
+    var persona: Persona
+    var devices: DeviceList
+    var roulette = RouletteSeat()
+    var calls: CallDesk
+    var contacts: ContactBook
+    var whereabouts = Whereabouts()
+    var blocks: BlockList
     var ban: Ban?
-    /// Chats that ended lately and can still be reported, newest last.
-    var recentChats: [Chat] = []
-    var lastPartner: IdentityID?
-    /// When this person ended a chat soon after it began; only those within the period.
-    var skips: [Timestamp] = []
-    var penaltyUntil: Timestamp?
+    /// Everything held is to be forgotten: only the departure of the devices is waited for.
+    private(set) var isDeleted = false
     /// Since when no device is here; after a while there is nothing left worth remembering.
-    private var emptySince: Timestamp?
-    private var idleTime: Duration
-    var reports: Budget?
-    /// What is left of the codes to link devices by, and of the pages of people nearby.
-    var linkCodes: Budget?
-    var nearbyPages: Budget?
+    private var absentSince: Timestamp?
+    private let idleTime: Duration
 
-    init(id: IdentityID, record: PersonRecord, in surroundings: Surroundings) {
+    private init(_ id: IdentityID, _ record: PersonRecord, _ turn: Turn) {
         self.id = id
-        publicID = surroundings.project.personID(of: id)
-        profile = record.profile ?? Profile()
-        isKnown = record.profile != nil
-        linkedDevices = record.devices
-        contacts = record.contacts
-        unseenCalls = record.unseenCalls
-        hasPush = record.hasPush
-        isRetired = record.isRetired
-        blocked = record.blocked
-        blockedSet = Set(record.blocked)
+        persona = Persona(turn.project.personID(of: id), record.profile)
+        devices = DeviceList(record)
+        calls = CallDesk(record)
+        contacts = ContactBook(record)
+        blocks = BlockList(record.blocked)
         ban = record.ban
-        idleTime = surroundings.rules.personIdle
+        idleTime = turn.rules.personIdle
     }
 
-    var isForgettable: Bool {
+    static func make(_ id: IdentityID, for event: PersonEvent, _ turn: inout Turn) -> Person? {
+        switch event {
+        case .arrived(_, _, _, let record, _, _): return Person(id, record, turn)
+        case .lookedUp(let record):
+            // Not here, and worth remembering for a while.
+            var person = Person(id, record, turn)
+            person.absentSince = turn.now
+            return person
+        default: return nil
+        }
+    }
+
+    /// What the parts may know of each other.
+    var facts: Facts {
+        Facts(
+            id: id, persona: persona, devices: devices, blocks: blocks, ban: ban, isCalling: calls.isBusy,
+            searchName: roulette.search?.name)
+    }
+
+    // MARK: Being forgotten
+
+    var isOver: Bool {
         if isDeleted { return devices.isEmpty }
-        return devices.isEmpty && emptySince == nil && codeUntil == nil && activity == .idle && calls.isEmpty
+        return devices.isEmpty && absentSince == nil && devices.codeUntil == nil && roulette.isIdle && calls.isEmpty
     }
-
-    /// Whoever talked to this person may say later that it wants to keep in touch.
-    private var rememberedFor: Duration { meetings.isEmpty ? idleTime : max(idleTime, Meetings.period) }
 
     /// Remembered without being here, for nothing that goes on.
-    var isAbsent: Bool { emptySince != nil }
+    var isAbsent: Bool { absentSince != nil }
 
     /// So many are remembered that there is no room for this one.
-    mutating func forgetAbsence() { emptySince = nil }
+    mutating func forgetAbsence() { absentSince = nil }
 
-    /// Somebody asked for this person, who is not here: worth remembering for a while.
-    mutating func wasLookedUp(now: Timestamp) {
-        if devices.isEmpty { emptySince = now }
+    private var absentUntil: Timestamp? {
+        absentSince.map { $0 + (contacts.isWorthRemembering ? max(idleTime, Meetings.period) : idleTime) }
     }
 
+    // MARK: Time
+
     var nextTimeout: Timestamp? {
-        var next = emptySince.map { $0 + rememberedFor }
-        if case .penalised(_, let until) = activity { next = next.map { min($0, until) } ?? until }
-        if let codeUntil { next = next.map { min($0, codeUntil) } ?? codeUntil }
+        var next = absentUntil
+        if let until = roulette.nextTimeout { next = next.map { min($0, until) } ?? until }
+        if let until = devices.codeUntil { next = next.map { min($0, until) } ?? until }
         return next
     }
 
-    mutating func handleTimeout(now: Timestamp, in surroundings: Surroundings, into effects: inout [Effect]) {
-        if let since = emptySince, since + rememberedFor <= now, devices.isEmpty { emptySince = nil }
-        if let until = codeUntil, until <= now { codeUntil = nil }
-        if case .penalised(let search, let until) = activity, until <= now { enter(search, now: now, into: &effects) }
+    mutating func handleTimeout(_ turn: inout Turn) {
+        if let until = absentUntil, until <= turn.now, devices.isEmpty { absentSince = nil }
+        devices.checkCode(turn.now)
+        roulette.handleTimeout(facts, &turn)
     }
 
-    mutating func handle(
-        _ event: PersonEvent, now: Timestamp, in surroundings: Surroundings, into effects: inout [Effect]
-    ) {
-        if isDeleted {
-            if case .departed(let client) = event { devices[client] = nil }
-            return
+    // MARK: Events
+
+    mutating func handle(_ event: PersonEvent, _ turn: inout Turn) {
+        let wasThere = devices.hasPresent
+        if !isDeleted {
+            let before = appearances
+            act(on: event, &turn)
+            report(before, &turn)
+        } else if case .departed(let client) = event {
+            _ = devices.remove(client)
         }
-        let (before, callBefore, outwardBefore) = (state, heldCall, outward)
+        turn.figures.present += (devices.hasPresent ? 1 : 0) - (wasThere ? 1 : 0)
+    }
+
+    private mutating func act(on event: PersonEvent, _ turn: inout Turn) {
         switch event {
         case .arrived(let client, let address, let name, _, let home, let device):
-            if devices.isEmpty { inquireAfterContacts(into: &effects) }
-            devices[client] = Device(address: address, name: name, home: home, identity: device ?? id)
-            emptySince = nil
-        case .dropped(let client): drop(client, into: &effects)
-        case .returned(let client): returned(client, now: now, into: &effects)
-        case .departed(let client): depart(client, now: now, surroundings.rules, into: &effects)
-        case .verb(let client, let re, let message):
-            perform(message, by: client, re: re, now: now, surroundings, into: &effects)
-        case .asked(let client, let request):
-            perform(request, by: client, now: now, surroundings.rules, into: &effects)
-        case .reserve(let match, let partner): reserve(match, with: partner, now: now, into: &effects)
-        case .release(let match): release(match)
-        case .queueFull: queueFull(into: &effects)
-        case .matched(let matched, let partner): begin(matched, with: partner, now: now, into: &effects)
-        case .matchEnded(let match, let reason): ended(match, reason, now: now, into: &effects)
-        case .partnerAway(let match, let isAway): partnerAway(match, isAway, into: &effects)
+            if devices.isEmpty { contacts.inquire(for: id, &turn) }
+            devices.insert(Device(address: address, name: name, home: home, identity: device ?? id), client)
+            absentSince = nil
+        case .dropped(let client): drop(client, &turn)
+        case .returned(let client): returned(client, &turn)
+        case .departed(let client): depart(client, &turn)
+        case .verb(let client, let re, let message): perform(message, Request(client, re), &turn)
+        case .asked(let client, let request): roulette.perform(request, by: client, facts, &turn)
+        case .reserve(let match, let partner): roulette.reserve(match, with: partner, facts, &turn)
+        case .release(let match): roulette.release(match)
+        case .queueFull: roulette.queueFull(&turn)
+        case .matched(let matched, let partner): roulette.begin(matched, with: partner, of: id, &turn)
+        case .matchEnded(let match, let reason): roulette.ended(match, reason, facts, &turn)
+        case .partnerAway(let match, let isAway): roulette.partnerAway(match, isAway, &turn)
+        case .lookedUp: break
         case .unbanned: ban = nil
-        case .banned(let ban): banned(ban, now: now, surroundings.rules, into: &effects)
-        case .introduced(let introduction, let other):
-            introduced(introduction, to: other, now: now, surroundings, into: &effects)
-        case .presence(let event): handle(event, now: now, in: surroundings, into: &effects)
-        case .call(let event): handle(event, now: now, in: surroundings, into: &effects)
-        case .contact(let event): handle(event, now: now, in: surroundings, into: &effects)
-        }
-        report(before, into: &effects)
-        reportCall(callBefore, into: &effects)
-        report(outwardBefore, into: &effects)
-    }
-
-    // MARK: What the device is told
-
-    /// The roulette's state as snapshots tell it, with the device it concerns.
-    private var state: (client: ConnectionID, roulette: Snapshot.Roulette)? {
-        guard let search else { return nil }
-        if case .chatting(_, let chat) = activity {
-            return (search.client, Snapshot.Roulette(state: .matched, match: chat.match))
-        }
-        return (search.client, Snapshot.Roulette(state: .waiting))
-    }
-
-    var search: Search? {
-        switch activity {
-        case .idle: nil
-        case .penalised(let search, _), .waiting(let search), .reserved(let search, _), .chatting(let search, _),
-            .away(let search):
-            search
+        case .banned(let ban): banned(ban, &turn)
+        case .introduced(let introduction, let other): introduced(introduction, to: other, &turn)
+        case .presence(let event): handle(event, &turn)
+        case .call(let event): handle(event, &turn)
+        case .contact(let event): handle(event, &turn)
         }
     }
 
-    private func report(_ before: (client: ConnectionID, roulette: Snapshot.Roulette)?, into effects: inout [Effect]) {
-        let after = state
-        if let before, before.client != after?.client {
-            effects.tell(.client(before.client, .roulette(Snapshot.Roulette())))
-        }
-        if let after, before?.client != after.client || before?.roulette != after.roulette {
-            effects.tell(.client(after.client, .roulette(after.roulette)))
+    private mutating func perform(_ message: ClientMessage, _ request: Request, _ turn: inout Turn) {
+        switch message {
+        case .start(let start): roulette.start(start, request, facts, &turn)
+        case .next(let verb): roulette.next(verb, request, facts, &turn)
+        case .stop: roulette.stop(request, facts, &turn)
+        case .report(let report): roulette.report(report, request, by: id, &turn)
+        case .block(let verb):
+            guard let chat = roulette.chat(verb.match, turn) else { return roulette.notMatched(request, &turn) }
+            block(chat.partner, &turn)
+            roulette.leave(blocked: chat.partner, request, facts, &turn)
+        case .presence(let verb): perform(verb, request, &turn)
+        case .nearby(let verb): perform(verb, request, &turn)
+        case .call(let verb): perform(verb, request, &turn)
+        case .contact(let verb): perform(verb, request, &turn)
+        default: turn.fail(WireError(.unknownType, "A person does not know this."), request)
         }
     }
 
     // MARK: Devices
 
-    private mutating func drop(_ client: ConnectionID, into effects: inout [Effect]) {
-        devices[client]?.isDropped = true
-        if devices[client]?.isWatching ?? false { effects.tell(.directory(.viewerAway(client, true))) }
-        callDeviceDropped(client, into: &effects)
-        guard let search, search.client == client else { return }
-        switch activity {
-        case .waiting, .reserved:
-            effects.tell(.pool(.withdraw(id)))
-            activity = .away(search)
-        case .penalised: activity = .away(search)
-        case .chatting(_, let chat): effects.tell(.match(chat.match, .away(id, true)))
-        case .idle, .away: break
-        }
+    private mutating func drop(_ client: ConnectionID, _ turn: inout Turn) {
+        devices.setDropped(client, true)
+        if devices.isWatching(client) { turn.tell(.directory(.viewerAway(client, true))) }
+        calls.dropped(client, facts, &turn)
+        roulette.dropped(client, of: id, &turn)
     }
 
-    private mutating func returned(_ client: ConnectionID, now: Timestamp, into effects: inout [Effect]) {
-        devices[client]?.isDropped = false
-        if devices[client]?.isWatching ?? false { effects.tell(.directory(.viewerAway(client, false))) }
-        callDeviceReturned(client, now: now, into: &effects)
-        guard let search, search.client == client else { return }
-        switch activity {
-        case .away: resumeSearch(search, re: nil, now: now, into: &effects)
-        case .chatting(_, let chat): effects.tell(.match(chat.match, .away(id, false)))
-        case .idle, .penalised, .waiting, .reserved: break
-        }
+    private mutating func returned(_ client: ConnectionID, _ turn: inout Turn) {
+        devices.setDropped(client, false)
+        if devices.isWatching(client) { turn.tell(.directory(.viewerAway(client, false))) }
+        calls.returned(client, facts, &turn)
+        roulette.returned(client, facts, &turn)
     }
 
-    private mutating func depart(
-        _ client: ConnectionID, now: Timestamp, _ rules: Rules, into effects: inout [Effect]
-    ) {
-        guard let device = devices.removeValue(forKey: client) else { return }
-        if device.isWatching { effects.tell(.directory(.unwatch(client))) }
-        callDeviceDeparted(client, wasDropped: device.isDropped, into: &effects)
-        if search?.client == client { stopSearching(.partnerLeft, now: now, rules, into: &effects) }
+    private mutating func depart(_ client: ConnectionID, _ turn: inout Turn) {
+        guard let device = devices.remove(client) else { return }
+        if device.isWatching { turn.tell(.directory(.unwatch(client))) }
+        calls.departed(client, wasDropped: device.isDropped, facts, &turn)
+        roulette.departed(client, facts, &turn)
         // Blocks are on disk; an identity that never met anybody leaves nothing behind, nor does one that cannot come back.
         let isWorthIt =
-            !recentChats.isEmpty || !skips.isEmpty || lastPartner != nil || trail != nil || calls.isWorthRemembering
-            || !meetings.isEmpty
-        if devices.isEmpty, device.home == nil, isWorthIt { emptySince = now }
+            roulette.isWorthRemembering || whereabouts.isWorthRemembering || calls.isWorthRemembering
+            || contacts.isWorthRemembering
+        if devices.isEmpty, device.home == nil, isWorthIt { absentSince = turn.now }
     }
 
-    private mutating func banned(_ ban: Ban, now: Timestamp, _ rules: Rules, into effects: inout [Effect]) {
-        self.ban = ban.isActive(at: now) ? ban : nil
-        guard let error = banError(now: now) else { return }
-        if let search, case .chatting(_, let chat) = activity {
-            effects.send(.ended(Ended(match: chat.match, reason: .banned)), to: search.client)
-        }
-        stopSearching(.banned, now: now, rules, into: &effects)
-        endAllCalls(into: &effects)
-        for client in devices.keys.sorted() { effects.tell(.client(client, .expel(error, .forbidden))) }
+    // MARK: The end
+
+    private mutating func banned(_ ban: Ban, _ turn: inout Turn) {
+        self.ban = ban.isActive(at: turn.now) ? ban : nil
+        guard let error = facts.banError(turn.now) else { return }
+        roulette.stop(.banned, tells: true, facts, &turn)
+        calls.endAll(.willingly, facts, &turn)
+        for client in devices.clients { turn.tell(.client(client, .expel(error, .forbidden))) }
     }
 
-    func banError(now: Timestamp) -> WireError? {
-        guard let ban, ban.isActive(at: now) else { return nil }
-        return .banned(ban, now: now)
-    }
-}
-
-extension WireError {
-    /// What somebody banned is told.
-    public static func banned(_ ban: Ban, now: Timestamp) -> WireError {
-        guard let end = ban.expiresAt else {
-            return WireError(.banned, "You were banned from this server.")
-        }
-        let left = end - now
-        return WireError(
-            .banned, "You were banned from this server; come back in \(left.inWords).", retryable: true,
-            retryAfter: left
-        )
-    }
-}
-
-extension Duration {
-    /// Rounded up to a unit that a person would use.
-    var inWords: String {
-        let seconds = Swift.max(1, (wholeMilliseconds + 999) / 1000)
-        let units: [(Int64, String)] = [(86_400, "day"), (3600, "hour"), (60, "minute"), (1, "second")]
-        let (size, unit) = units.first { seconds >= $0.0 } ?? (1, "second")
-        let count = (seconds + size - 1) / size
-        return "\(count) \(unit)\(count == 1 ? "" : "s")"
+    /// Deletes everything held of this person, on all devices. What others hold, such as their log of calls, is theirs.
+    mutating func delete(_ request: Request, _ turn: inout Turn) {
+        turn.tell(.links(.withdraw(id)))
+        turn.tell(.lookup(persona.id, .void))
+        calls.endAll(.deleted, facts, &turn)
+        roulette.stop(.partnerLeft, tells: false, facts, &turn)
+        contacts.loseAll(of: id, &turn)
+        turn.persist(.deleted(id))
+        turn.ok(request)
+        devices.delete(&turn)
+        persona.forget()
+        whereabouts.forget()
+        // Before anything that is on its way can have something of it stored again.
+        isDeleted = true
     }
 }

@@ -39,7 +39,7 @@ public struct Listing: Equatable, Sendable {
 ///
 /// What listing, moving and taking out cost does not depend on how many there are. Who looks at a page is told of changes
 /// by a walk around all who look, so many pages at a time: no crowd, of the listed or of those who look, stalls the rest.
-public struct Directory: Sendable {
+public struct Directory: Machine {
     struct Person: Sendable {
         var listing: Listing
         /// From the keyed hash, the same as long as the project's secret.
@@ -64,13 +64,13 @@ public struct Directory: Sendable {
     public var listedCount: Int { grid.count }
     public var watchCount: Int { watches.count }
 
-    public mutating func handle(_ event: DirectoryEvent, now: Timestamp, into effects: inout [Effect]) {
-        turn(to: now)
+    public mutating func handle(_ event: DirectoryEvent, _ turn: inout Turn) {
+        beginDay(at: turn.now)
         switch event {
         case .show(let listing): show(listing)
         case .hide(let identity): hide(identity)
         case .watch(let client, let re, let viewer, let blocked, let cell, let watch):
-            self.watch(watch, client, re, Viewer(identity: viewer, blocked: blocked, cell: cell), now: now, &effects)
+            self.watch(watch, Request(client, re), Viewer(identity: viewer, blocked: blocked, cell: cell), &turn)
         case .unwatch(let client): watches.remove(client)
         case .viewerChanged(let client, let blocked, let cell):
             watches.change(client) { ($0.viewer.blocked, $0.viewer.cell) = (blocked, cell) }
@@ -83,9 +83,9 @@ public struct Directory: Sendable {
         return min(sweep, Self.firstMoment(ofDay: day + 1))
     }
 
-    public mutating func handleTimeout(now: Timestamp, into effects: inout [Effect]) {
-        turn(to: now)
-        sweep(now: now, into: &effects)
+    public mutating func handleTimeout(_ turn: inout Turn) {
+        beginDay(at: turn.now)
+        sweep(&turn)
     }
 
     // MARK: The order of the day
@@ -97,7 +97,7 @@ public struct Directory: Sendable {
         return Timestamp(milliseconds: overflow ? .max : start)
     }
 
-    private mutating func turn(to now: Timestamp) {
+    private mutating func beginDay(at now: Timestamp) {
         let (quotient, remainder) = now.milliseconds.quotientAndRemainder(dividingBy: Self.dayLength)
         let today = remainder < 0 ? quotient - 1 : quotient
         guard today != day else { return }

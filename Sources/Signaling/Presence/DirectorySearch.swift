@@ -13,6 +13,17 @@ extension Directory {
         var limit: Int
     }
 
+    /// What a page still lacks, and the bucket where it is looked for.
+    private struct Want {
+        let search: Search
+        let centre: GlobePoint
+        let bucket: Int
+        let after: UInt64?
+        let missing: Int
+
+        func isAfter(_ place: UInt64) -> Bool { after.map { $0 < place } ?? true }
+    }
+
     struct Hit {
         var bucket: Int
         var place: UInt64
@@ -43,9 +54,10 @@ extension Directory {
             let after = bucket == first ? search.after?.place : nil
             let missing = wanted - page.hits.count
             let walk = Double(missing) * Double(table.count) / Double(census.count)
+            let want = Want(search: search, centre: centre, bucket: bucket, after: after, missing: missing)
             if Double(census.count) * Self.listCost <= walk {
-                gather(census, bucket, after, missing, search, into: &page)
-            } else if let place = walkThrough(bucket, centre, after, missing, search, &steps, into: &page) {
+                gather(want, from: census, into: &page)
+            } else if let place = walkThrough(want, &steps, into: &page) {
                 page.next = Cursor(bucket: bucket, place: place)
                 return page
             }
@@ -58,10 +70,7 @@ extension Directory {
     }
 
     /// Few are in the bucket: looks at all of them, and keeps the first.
-    private func gather(
-        _ census: PeopleGrid.Census, _ bucket: Int, _ after: UInt64?, _ missing: Int, _ search: Search,
-        into page: inout Page
-    ) {
+    private func gather(_ want: Want, from census: PeopleGrid.Census, into page: inout Page) {
         var first: ContiguousArray<Hit> = []
         for (block, index) in census.pieces {
             let all = grid.blocks[block].squares.indices
@@ -69,8 +78,8 @@ extension Directory {
                 var number = grid.blocks[block].squares[square].first
                 while number != PeopleGrid.none {
                     let link = grid.links[Int(number)]
-                    let hit = Hit(bucket: bucket, place: link.order ^ key, number: number)
-                    if after.map({ $0 < hit.place }) ?? true { keep(hit, among: &first, most: missing, search) }
+                    let hit = Hit(bucket: want.bucket, place: link.order ^ key, number: number)
+                    if want.isAfter(hit.place) { keep(hit, among: &first, want) }
                     number = link.next
                 }
             }
@@ -78,29 +87,26 @@ extension Directory {
         page.hits += first
     }
 
-    private func keep(_ hit: Hit, among first: inout ContiguousArray<Hit>, most: Int, _ search: Search) {
-        if first.count == most, let last = first.last, last.place < hit.place { return }
-        guard isShown(hit.number, to: search) else { return }
+    private func keep(_ hit: Hit, among first: inout ContiguousArray<Hit>, _ want: Want) {
+        if first.count == want.missing, let last = first.last, last.place < hit.place { return }
+        guard isShown(hit.number, to: want.search) else { return }
         let index = first.partitioningIndex { $0.place > hit.place }
         first.insert(hit, at: index)
-        if first.count > most { first.removeLast() }
+        if first.count > want.missing { first.removeLast() }
     }
 
     /// Many are in the bucket: goes through everybody in the day's order until enough of them were met.
     ///
     /// - Returns: how far it came, when it had to give up.
-    private func walkThrough(
-        _ bucket: Int, _ centre: GlobePoint, _ after: UInt64?, _ missing: Int, _ search: Search, _ steps: inout Int,
-        into page: inout Page
-    ) -> UInt64? {
-        let (ring, key) = (PeopleGrid.Ring.all[bucket], key)
-        let enough = page.hits.count + missing
+    private func walkThrough(_ want: Want, _ steps: inout Int, into page: inout Page) -> UInt64? {
+        let (ring, key, centre) = (PeopleGrid.Ring.all[want.bucket], key, want.centre)
+        let enough = page.hits.count + want.missing
         var left = steps
-        let end = table.visit(from: after ?? 0, key: key) { entries in
+        let end = table.visit(from: want.after ?? 0, key: key) { entries in
             let start = page.hits.count
             for entry in entries where ring.holds(entry.point.squaredChord(to: centre)) {
-                let hit = Hit(bucket: bucket, place: entry.order ^ key, number: entry.number)
-                if after.map({ $0 < hit.place }) ?? true, isShown(hit.number, to: search) { page.hits.append(hit) }
+                let hit = Hit(bucket: want.bucket, place: entry.order ^ key, number: entry.number)
+                if want.isAfter(hit.place), isShown(hit.number, to: want.search) { page.hits.append(hit) }
             }
             page.hits[start...].sort { $0.place < $1.place }
             left -= max(1, entries.count)

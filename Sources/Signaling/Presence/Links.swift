@@ -14,7 +14,7 @@ public enum LinksEvent: Equatable, Sendable {
 ///
 /// It owns which code is whose, and how often an address may guess; who may be linked to whom the two people judge.
 /// Invariant: a code names one person, a person has one code, and neither outlives the other's use or time.
-struct Links: Sendable {
+struct Links: Machine {
     private struct Code: Sendable {
         var owner: IdentityID
         var expires: Timestamp
@@ -36,45 +36,40 @@ struct Links: Sendable {
 
     var nextTimeout: Timestamp? { expiring.first?.expires }
 
-    mutating func handle(
-        _ event: LinksEvent, now: Timestamp, in surroundings: Surroundings,
-        using generator: inout some RandomNumberGenerator, into effects: inout [Effect]
-    ) {
+    mutating func handle(_ event: LinksEvent, _ turn: inout Turn) {
         switch event {
         case .make(let owner, let client, let re):
-            make(for: owner, client, re, now: now, surroundings.rules, using: &generator, into: &effects)
+            make(for: owner, Request(client, re), &turn)
         case .use(let verb, let device, let client, let address, let re):
-            if let wait = guess(from: address, now: now, surroundings.rules.linkGuesses) {
+            let request = Request(client, re)
+            if let wait = guess(from: address, now: turn.now, turn.rules.linkGuesses) {
                 let error = WireError(
                     .rateLimited, "Too many codes were tried; wait \(wait.inWords).", retryable: true, retryAfter: wait)
-                return effects.fail(error, re: re, to: client)
+                return turn.fail(error, request)
             }
-            use(verb, by: device, client, re, now: now, into: &effects)
+            use(verb, by: device, request, &turn)
         case .withdraw(let owner): withdraw(owner)
         }
     }
 
-    mutating func handleTimeout(now: Timestamp, into effects: inout [Effect]) {
-        while let first = expiring.first, first.expires <= now {
+    mutating func handleTimeout(_ turn: inout Turn) {
+        while let first = expiring.first, first.expires <= turn.now {
             expiring.removeFirst()
-            if let code = codes[first.code], code.expires <= now { withdraw(code.owner) }
+            if let code = codes[first.code], code.expires <= turn.now { withdraw(code.owner) }
         }
     }
 
     // MARK: Codes
 
-    private mutating func make(
-        for owner: IdentityID, _ client: ConnectionID, _ re: UInt64, now: Timestamp, _ rules: Rules,
-        using generator: inout some RandomNumberGenerator, into effects: inout [Effect]
-    ) {
+    private mutating func make(for owner: IdentityID, _ request: Request, _ turn: inout Turn) {
         withdraw(owner)
         guard codes.count < Self.mostCodes else {
             let error = WireError(.rateLimited, "Too many devices are being linked; wait a minute.", retryable: true)
-            return effects.fail(error, re: re, to: client)
+            return turn.fail(error, request)
         }
-        var text = LinkText.random(using: &generator)
-        while codes[text] != nil { text = LinkText.random(using: &generator) }
-        let expires = now + rules.linkCodeLifetime
+        var text = LinkText.random(using: &turn.random)
+        while codes[text] != nil { text = LinkText.random(using: &turn.random) }
+        let expires = turn.now + turn.rules.linkCodeLifetime
         codes[text] = Code(owner: owner, expires: expires)
         byOwner[owner] = text
         expiring.append((text, expires))
@@ -82,30 +77,27 @@ struct Links: Sendable {
         if expiring.count > 2 * codes.count + 64 {
             expiring.removeAll { entry in codes[entry.code]?.expires != entry.expires }
         }
-        let code = LinkCode(re: re, code: text.shown, expiresIn: rules.linkCodeLifetime)
-        effects.send(.presence(.linkCode(code)), to: client)
+        let code = LinkCode(re: request.re, code: text.shown, expiresIn: turn.rules.linkCodeLifetime)
+        turn.send(.presence(.linkCode(code)), to: request.client)
     }
 
     private mutating func withdraw(_ owner: IdentityID) {
         if let text = byOwner.removeValue(forKey: owner) { codes[text] = nil }
     }
 
-    private mutating func use(
-        _ verb: UseLink, by device: IdentityID, _ client: ConnectionID, _ re: UInt64, now: Timestamp,
-        into effects: inout [Effect]
-    ) {
-        guard let text = LinkText(verb.code), let code = codes[text], now < code.expires else {
+    private mutating func use(_ verb: UseLink, by device: IdentityID, _ request: Request, _ turn: inout Turn) {
+        guard let text = LinkText(verb.code), let code = codes[text], turn.now < code.expires else {
             let error = WireError(
                 .linkInvalid, "This code is wrong, used or too old; have the other device show a new one.")
-            return effects.fail(error, re: re, to: client)
+            return turn.fail(error, request)
         }
         guard code.owner != device else {
             let error = WireError(.linkInvalid, "This is your own code: type it on the device to be added.")
-            return effects.fail(error, re: re, to: client)
+            return turn.fail(error, request)
         }
         withdraw(code.owner)
-        let linked = LinkedDevice(identity: device, label: verb.label ?? "", linkedAt: now)
-        effects.tell(.person(code.owner, .presence(.linked(linked, client, re: re))))
+        let linked = LinkedDevice(identity: device, label: verb.label ?? "", linkedAt: turn.now)
+        turn.tell(.person(code.owner, .presence(.linked(linked, request.client, re: request.re))))
     }
 
     // MARK: Guesses

@@ -104,29 +104,26 @@ extension Directory {
         }
     }
 
-    mutating func watch(
-        _ watch: Watch, _ client: ConnectionID, _ re: UInt64, _ viewer: Viewer, now: Timestamp,
-        _ effects: inout [Effect]
-    ) {
+    mutating func watch(_ watch: Watch, _ request: Request, _ viewer: Viewer, _ turn: inout Turn) {
         var after: Cursor?
         if let text = watch.after {
             guard let cursor = Cursor(text) else {
                 let error = WireError(.malformed, "\"after\" is not what a list said as \"next\"; begin without it.")
-                return effects.fail(error, re: re, to: client)
+                return turn.fail(error, request)
             }
             after = cursor
         }
         let reach = Distance.reach(watch.radius, watch.unit)
         var watching = Watching(
-            client: client, viewer: viewer, unit: watch.unit, reach: reach, after: after,
+            client: request.client, viewer: viewer, unit: watch.unit, reach: reach, after: after,
             limit: min(max(1, watch.limit ?? Limits.nearbyRows), Limits.nearbyRows)
         )
         (watching.rows, watching.next) = look(watching)
-        (watching.seen, watching.toldAt) = (changes.count, now)
+        (watching.seen, watching.toldAt) = (changes.count, turn.now)
         var list = NearbyList()
-        (list.re, list.unit, list.radius) = (re, watch.unit, Distance.labels(watch.unit)[reach - 1])
+        (list.re, list.unit, list.radius) = (request.re, watch.unit, Distance.labels(watch.unit)[reach - 1])
         (list.people, list.next) = (watching.rows, watching.next)
-        effects.send(.nearby(.list(list)), to: client)
+        turn.send(.nearby(.list(list)), to: request.client)
         if watches.count == 0 { watches.sweptChanges = changes.count }
         watches.insert(watching)
     }
@@ -141,27 +138,28 @@ extension Directory {
     }
 
     /// One step of a sweep, if it is time for one.
-    mutating func sweep(now: Timestamp, into effects: inout [Effect]) {
-        guard let due = watches.nextSweep(seen: changes.count, rules), due <= now else { return }
+    mutating func sweep(_ turn: inout Turn) {
+        guard let due = watches.nextSweep(seen: changes.count, rules), due <= turn.now else { return }
         if case .resting = watches.state {
-            watches.state = .sweeping(since: now, index: 0, at: now)
+            watches.state = .sweeping(since: turn.now, index: 0, at: turn.now)
             (watches.sweptChanges, watches.isIncomplete) = (changes.count, false)
         }
         guard case .sweeping(let since, var index, _) = watches.state else { return }
         let pace = Pace(rules)
         var work = pace.work
         while index < watches.all.count, work > 0 {
-            work -= attend(index, now: now, into: &effects)
+            work -= attend(index, &turn)
             index += 1
         }
         let isDone = index >= watches.all.count
-        watches.state = isDone ? .resting(since: since) : .sweeping(since: since, index: index, at: now + pace.interval)
+        watches.state =
+            isDone ? .resting(since: since) : .sweeping(since: since, index: index, at: turn.now + pace.interval)
     }
 
     /// Looks after one who looks.
     ///
     /// - Returns: what it cost.
-    private mutating func attend(_ index: Int, now: Timestamp, into effects: inout [Effect]) -> Int {
+    private mutating func attend(_ index: Int, _ turn: inout Turn) -> Int {
         let watching = watches.all[index]
         // Once back it is looked after: until then it would be told in vain.
         if watching.isAway { return Pace.passingCost }
@@ -169,7 +167,7 @@ extension Directory {
             watches.all[index].seen = changes.count
             return Pace.passingCost
         }
-        if let toldAt = watching.toldAt, now < toldAt + rules.nearbyInterval {
+        if let toldAt = watching.toldAt, turn.now < toldAt + rules.nearbyInterval {
             watches.isIncomplete = true
             return Pace.passingCost
         }
@@ -177,8 +175,8 @@ extension Directory {
         (watches.all[index].seen, watches.all[index].isStale) = (changes.count, false)
         guard rows != watching.rows || next != watching.next else { return Pace.pageCost }
         (watches.all[index].rows, watches.all[index].next) = (rows, next)
-        watches.all[index].toldAt = now
-        effects.send(.nearby(.changed(NearbyChanged(from: watching.rows, to: rows, next: next))), to: watching.client)
+        watches.all[index].toldAt = turn.now
+        turn.send(.nearby(.changed(NearbyChanged(from: watching.rows, to: rows, next: next))), to: watching.client)
         return Pace.pageCost
     }
 

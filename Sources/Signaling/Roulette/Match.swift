@@ -13,7 +13,7 @@ public enum MatchEvent: Equatable, Sendable {
 ///
 /// It owns that the two are together; it holds no connection and no chat. Legal states: `new` → `running` → `over`.
 /// Invariant: when it is over, its session has been told so before anybody else has.
-public struct Match: Equatable, Sendable {
+public struct Match: Machine, Equatable, Sendable {
     private enum State: Equatable, Sendable {
         case new
         /// In one session, or in each one's own.
@@ -26,39 +26,37 @@ public struct Match: Equatable, Sendable {
 
     init(id: MatchID) { self.id = id }
 
+    static func make(_ id: MatchID, for event: MatchEvent, _ turn: inout Turn) -> Match? {
+        if case .begin = event { Match(id: id) } else { nil }
+    }
+
     var isOver: Bool { state == .over }
 
-    mutating func handle(
-        _ event: MatchEvent, now: Timestamp, in surroundings: Surroundings,
-        using generator: inout some RandomNumberGenerator, into effects: inout [Effect]
-    ) {
+    mutating func handle(_ event: MatchEvent, _ turn: inout Turn) {
         switch (event, state) {
         case (.begin(let mode, let first, let second), .new):
-            begin(mode, first, second, now: now, surroundings, using: &generator, into: &effects)
+            begin(mode, first, second, &turn)
         case (.leave(let identity, let reason), .running(let sessions, let first, let second)):
             guard identity == first || identity == second else { return }
             state = .over
-            for session in sessions { effects.tell(.session(session, .matchClosed(id))) }
+            for session in sessions { turn.tell(.session(session, .matchClosed(id))) }
             let other = identity == first ? second : first
             let told: EndReason =
                 switch reason {
                 case .next, .blocked: .partnerNext
                 case .stopped, .partnerNext, .partnerLeft, .banned: .partnerLeft
                 }
-            effects.tell(.person(other, .matchEnded(id, told)))
+            turn.tell(.person(other, .matchEnded(id, told)))
         case (.away(let identity, let isAway), .running(_, let first, let second)):
             guard identity == first || identity == second else { return }
-            effects.tell(.person(identity == first ? second : first, .partnerAway(id, isAway)))
+            turn.tell(.person(identity == first ? second : first, .partnerAway(id, isAway)))
         default: return
         }
     }
 
-    private mutating func begin(
-        _ mode: ChatMode, _ first: PoolEntry, _ second: PoolEntry, now: Timestamp, _ surroundings: Surroundings,
-        using generator: inout some RandomNumberGenerator, into effects: inout [Effect]
-    ) {
-        let new = surroundings.project.makeSessionID(
-            mediaMode: surroundings.rules.matchMediaMode, now: now, using: &generator
+    private mutating func begin(_ mode: ChatMode, _ first: PoolEntry, _ second: PoolEntry, _ turn: inout Turn) {
+        let new = turn.project.makeSessionID(
+            mediaMode: turn.rules.matchMediaMode, now: turn.now, using: &turn.random
         )
         // Two of our own meet in one session. Where one has a session that it always publishes in, each publishes in its own
         // and watches the other's.
@@ -67,7 +65,7 @@ public struct Match: Equatable, Sendable {
         state = .running(isShared ? [new] : sessions, first.identity, second.identity)
         for session in isShared ? [new] : sessions {
             // At home, the partner alone comes by the match.
-            effects.tell(.session(session, .matchOpened(id, places: session == new ? 2 : 1)))
+            turn.tell(.session(session, .matchOpened(id, places: session == new ? 2 : 1)))
         }
         let shared = first.sharedInterests(with: second)
         for (person, partner, own, other) in [
@@ -76,24 +74,13 @@ public struct Match: Equatable, Sendable {
             var matched = Matched()
             matched.match = id
             matched.mode = mode
-            matched.publish = admission(to: own, .publisher, now: now, surroundings, using: &generator)
+            matched.publish = turn.admission(to: own, .publisher, match: id)
             matched.subscribe =
                 isShared
-                ? matched.publish : admission(to: other, .subscriber, now: now, surroundings, using: &generator)
+                ? matched.publish : turn.admission(to: other, .subscriber, match: id)
             matched.partner = Partner(name: partner.name, interests: shared)
             matched.textChat = isShared
-            effects.tell(.person(person.identity, .matched(matched, partner: partner.identity)))
+            turn.tell(.person(person.identity, .matched(matched, partner: partner.identity)))
         }
-    }
-
-    private func admission(
-        to session: SessionID, _ role: Role, now: Timestamp, _ surroundings: Surroundings,
-        using generator: inout some RandomNumberGenerator
-    ) -> Admission {
-        let token = surroundings.project.makeSessionToken(
-            session: session, role: role, match: id, now: now, lifetime: surroundings.rules.matchTokenLifetime,
-            using: &generator
-        )
-        return Admission(session: session, token: token)
     }
 }

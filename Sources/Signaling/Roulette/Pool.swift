@@ -12,7 +12,7 @@ import HeapModule
 /// Whoever cannot match is not looked at: an attempt walks only the lines of its own interests and, once it is open to
 /// anybody, the lines of those who are open too; at most `candidatesPerAttempt` are probed, the rest later. Whoever finds
 /// somebody on entering stands in no line at all, unless the match falls through.
-public struct Pool: Sendable {
+public struct Pool: Machine {
     struct Slot: Sendable {
         /// In the order of entry; 0 in a slot nobody has.
         var number: UInt64
@@ -94,35 +94,30 @@ public struct Pool: Sendable {
         return due.map { min($0, first) } ?? first
     }
 
-    public mutating func handle(
-        _ event: PoolEvent, now: Timestamp, online: Int = 0, using generator: inout some RandomNumberGenerator,
-        into effects: inout [Effect]
-    ) {
+    public mutating func handle(_ event: PoolEvent, _ turn: inout Turn) {
         switch event {
-        case .enter(let entry): enter(entry, now: now, using: &generator, into: &effects)
-        case .withdraw(let identity): withdraw(identity, now: now, into: &effects)
-        case .reserved(let match, let identity): agreed(match, identity, into: &effects)
-        case .refused(let match, let identity): refused(match, identity, now: now, into: &effects)
+        case .enter(let entry): enter(entry, &turn)
+        case .withdraw(let identity): withdraw(identity, &turn)
+        case .reserved(let match, let identity): agreed(match, identity, &turn)
+        case .refused(let match, let identity): refused(match, identity, &turn)
         case .exclude(let identity, let other):
             if let slot = slot(of: identity) { slots[slot].entry.excluded.insert(other) }
         case .count(let client, let re):
-            effects.send(.count(Count(re: re, online: online, waiting: waitingCount)), to: client)
+            turn.send(.count(Count(re: re, online: turn.figures.online, waiting: waitingCount)), to: client)
         }
     }
 
-    public mutating func handleTimeout(
-        now: Timestamp, using generator: inout some RandomNumberGenerator, into effects: inout [Effect]
-    ) {
-        while let due = exclusive.first, due.at <= now {
+    public mutating func handleTimeout(_ turn: inout Turn) {
+        while let due = exclusive.first, due.at <= turn.now {
             exclusive.removeFirst()
             guard isAlive(due.place) else { continue }
             open(due.place)
-            attemptAgain(due.place.slot, now: now, using: &generator, into: &effects)
+            attemptAgain(due.place.slot, &turn)
         }
-        while let due = retries.min, due.at <= now {
+        while let due = retries.min, due.at <= turn.now {
             retries.removeMin()
             guard isAlive(due.place) else { continue }
-            attemptAgain(due.place.slot, now: now, using: &generator, into: &effects)
+            attemptAgain(due.place.slot, &turn)
         }
     }
 
@@ -132,22 +127,20 @@ public struct Pool: Sendable {
 
     // MARK: Entering and leaving
 
-    private mutating func enter(
-        _ entry: PoolEntry, now: Timestamp, using generator: inout some RandomNumberGenerator,
-        into effects: inout [Effect]
-    ) {
+    private mutating func enter(_ entry: PoolEntry, _ turn: inout Turn) {
         let key = NumberIndex.key(entry.identity)
         let address = entry.address.isEmpty ? nil : NumberIndex.key(entry.address)
         let topics = NumberIndex.topics(of: entry)
         readAhead &+= byIdentity.touch(key) &+ perAddress.touch(address ?? 0) &+ byInterest.touch(topics.first ?? 0)
         guard byIdentity[key] == nil else { return }
-        guard admit(from: address) else { return effects.tell(.person(entry.identity, .queueFull)) }
+        guard admit(from: address) else { return turn.tell(.person(entry.identity, .queueFull)) }
         lastNumber += 1
         let isOpen = entry.interests.isEmpty || rules.interestWait <= .zero
-        let slot = slots.insert(Slot(number: lastNumber, entered: now, isOpen: isOpen, address: address, entry: entry))
+        let slot = slots.insert(
+            Slot(number: lastNumber, entered: turn.now, isOpen: isOpen, address: address, entry: entry))
         byIdentity.insert(key, slot)
-        attempt(slot, topics, now: now, using: &generator, into: &effects)
-        if slots[slot].attempt == nil { queue(slot, topics, now: now) }
+        attempt(slot, topics, &turn)
+        if slots[slot].attempt == nil { queue(slot, topics, now: turn.now) }
     }
 
     /// Counts one more from this address, if there may be one.
@@ -259,35 +252,30 @@ public struct Pool: Sendable {
         lines[Self.openLine(slots[place.slot].entry.mode, fromStart: false)].insert(place)
     }
 
-    private mutating func withdraw(_ identity: IdentityID, now: Timestamp, into effects: inout [Effect]) {
+    private mutating func withdraw(_ identity: IdentityID, _ turn: inout Turn) {
         guard let slot = slot(of: identity) else { return }
-        if let number = slots[slot].attempt { release(number, now: now, into: &effects) }
+        if let number = slots[slot].attempt { release(number, &turn) }
         remove(slot)
     }
 
     // MARK: Finding somebody
 
-    private mutating func attemptAgain(
-        _ slot: Int32, now: Timestamp, using generator: inout some RandomNumberGenerator, into effects: inout [Effect]
-    ) {
+    private mutating func attemptAgain(_ slot: Int32, _ turn: inout Turn) {
         guard slots[slot].attempt == nil else { return }
-        attempt(slot, NumberIndex.topics(of: slots[slot].entry), now: now, using: &generator, into: &effects)
+        attempt(slot, NumberIndex.topics(of: slots[slot].entry), &turn)
     }
 
-    private mutating func attempt(
-        _ slot: Int32, _ topics: [UInt64], now: Timestamp, using generator: inout some RandomNumberGenerator,
-        into effects: inout [Effect]
-    ) {
-        switch search(for: slot, topics, now: now) {
+    private mutating func attempt(_ slot: Int32, _ topics: [UInt64], _ turn: inout Turn) {
+        switch search(for: slot, topics, now: turn.now) {
         case .found(let candidate):
-            let match = MatchID.random(using: &generator)
+            let match = MatchID.random(using: &turn.random)
             let number = attempts.insert(Attempt(match: match, first: slot, second: candidate))
             byMatch.insert(match.low, number)
             slots[slot].attempt = number
             slots[candidate].attempt = number
             let (first, second) = (slots[slot].entry.identity, slots[candidate].entry.identity)
-            effects.tell(.person(first, .reserve(match, with: second)))
-            effects.tell(.person(second, .reserve(match, with: first)))
+            turn.tell(.person(first, .reserve(match, with: second)))
+            turn.tell(.person(second, .reserve(match, with: first)))
         case .retry(let at): retry(slot, at: at)
         case .nobody: break
         }
@@ -358,12 +346,12 @@ public struct Pool: Sendable {
         return slots[second].entry.identity == identity ? (number, second) : nil
     }
 
-    private mutating func agreed(_ match: MatchID, _ identity: IdentityID, into effects: inout [Effect]) {
+    private mutating func agreed(_ match: MatchID, _ identity: IdentityID, _ turn: inout Turn) {
         guard let (number, slot) = attempt(match, of: identity) else { return }
         guard let agreed = attempts[number].agreed, agreed != slot else { return attempts[number].agreed = slot }
         let attempt = end(number)
         let (first, second) = (remove(attempt.first), remove(attempt.second))
-        effects.tell(.match(match, .begin(first.mode, first, second)))
+        turn.tell(.match(match, .begin(first.mode, first, second)))
     }
 
     private mutating func end(_ number: Int32) -> Attempt {
@@ -374,24 +362,22 @@ public struct Pool: Sendable {
     }
 
     /// One is not free, or does not want to: out of the queue if he is not in it in truth; the other goes on.
-    private mutating func refused(
-        _ match: MatchID, _ identity: IdentityID, now: Timestamp, into effects: inout [Effect]
-    ) {
+    private mutating func refused(_ match: MatchID, _ identity: IdentityID, _ turn: inout Turn) {
         guard let (number, slot) = attempt(match, of: identity) else { return }
         // Whatever the reason (a block this queue has not heard of, or another engagement), these two are not tried again.
         slots[attempts[number].other(than: slot)].entry.excluded.insert(identity)
-        release(number, now: now, into: &effects)
+        release(number, &turn)
     }
 
     /// Both go on waiting, and look again at once: whoever came meanwhile passed over them.
-    private mutating func release(_ number: Int32, now: Timestamp, into effects: inout [Effect]) {
+    private mutating func release(_ number: Int32, _ turn: inout Turn) {
         let attempt = end(number)
         for slot in [attempt.first, attempt.second] {
             slots[slot].attempt = nil
             unfinished[slots[slot].number] = nil
-            queue(slot, NumberIndex.topics(of: slots[slot].entry), now: now)
-            effects.tell(.person(slots[slot].entry.identity, .release(attempt.match)))
-            retry(slot, at: now)
+            queue(slot, NumberIndex.topics(of: slots[slot].entry), now: turn.now)
+            turn.tell(.person(slots[slot].entry.identity, .release(attempt.match)))
+            retry(slot, at: turn.now)
         }
     }
 }

@@ -2,30 +2,27 @@ import Wire
 
 /// What a member of a session may ask for, each judged by the member's role (OpenTok's, `Capabilities`).
 extension Session {
-    mutating func perform(
-        _ message: ClientMessage, by member: Member, re: UInt64, now: Timestamp, _ rules: Rules,
-        using generator: inout some RandomNumberGenerator, into effects: inout [Effect]
-    ) {
+    mutating func perform(_ message: ClientMessage, by member: Member, re: UInt64, _ turn: inout Turn) {
         let client = member.connection.id
         do throws(WireError) {
             switch message {
             case .publish(let verb):
-                return try publish(verb, by: member, re: re, now: now, rules, using: &generator, into: &effects)
-            case .unpublish(let verb): try unpublish(verb.stream, by: client, into: &effects)
-            case .update(let verb): try update(verb, by: client, into: &effects)
-            case .subscribe(let verb): try subscribe(verb, by: member, now: now, rules, into: &effects)
-            case .unsubscribe(let verb): try unsubscribe(verb.stream, by: client, into: &effects)
-            case .negotiate(let verb): try negotiate(verb, by: client, into: &effects)
+                return try publish(verb, by: member, re: re, &turn)
+            case .unpublish(let verb): try unpublish(verb.stream, by: client, &turn)
+            case .update(let verb): try update(verb, by: client, &turn)
+            case .subscribe(let verb): try subscribe(verb, by: member, &turn)
+            case .unsubscribe(let verb): try unsubscribe(verb.stream, by: client, &turn)
+            case .negotiate(let verb): try negotiate(verb, by: client, &turn)
             case .connected(let verb): try connected(verb, by: client)
-            case .signal(let verb): try signal(verb, by: member, now: now, rules, into: &effects)
-            case .forceDisconnect(let verb): try forceDisconnect(verb.connection, by: member, into: &effects)
-            case .forceUnpublish(let verb): try forceUnpublish(verb.stream, by: member, into: &effects)
-            case .forceMute(let verb): try forceMute(verb, by: member, into: &effects)
+            case .signal(let verb): try signal(verb, by: member, &turn)
+            case .forceDisconnect(let verb): try forceDisconnect(verb.connection, by: member, &turn)
+            case .forceUnpublish(let verb): try forceUnpublish(verb.stream, by: member, &turn)
+            case .forceMute(let verb): try forceMute(verb, by: member, &turn)
             default: throw WireError(.unknownType, "A session does not know \"\(message.type)\".")
             }
-            effects.send(.ok(Answer(re: re)), to: client)
+            turn.send(.ok(Answer(re: re)), to: client)
         } catch {
-            effects.fail(error, re: re, to: client)
+            turn.fail(error, re: re, to: client)
         }
     }
 
@@ -35,21 +32,19 @@ extension Session {
 
     // MARK: Streams
 
-    private mutating func publish(
-        _ verb: Publish, by member: Member, re: UInt64, now: Timestamp, _ rules: Rules,
-        using generator: inout some RandomNumberGenerator, into effects: inout [Effect]
-    ) throws(WireError) {
+    private mutating func publish(_ verb: Publish, by member: Member, re: UInt64, _ turn: inout Turn) throws(WireError)
+    {
         try permit(member.capabilities.publish, "publishing")
-        try permitMedia(rules)
-        guard member.streams.count < rules.streamsPerConnection else {
+        try permitMedia(turn)
+        guard member.streams.count < turn.rules.streamsPerConnection else {
             throw WireError(
-                .sessionFull, "A connection may publish \(rules.streamsPerConnection) streams; unpublish one.")
+                .sessionFull, "A connection may publish \(turn.rules.streamsPerConnection) streams; unpublish one.")
         }
         let client = member.connection.id
         var stream = Stream()
-        stream.id = .random(using: &generator)
+        stream.id = .random(using: &turn.random)
         stream.connection = client
-        stream.createdAt = now
+        stream.createdAt = turn.now
         stream.name = verb.name ?? ""
         // Where everybody is muted, so is who comes later; where the server can, it sees to that.
         stream.hasAudio = verb.hasAudio && !(isRouted && isMuted)
@@ -60,11 +55,11 @@ extension Session {
         let published = Published(stream: stream, mids: isRouted ? verb.mids : MediaMids())
         streams[stream.id] = published
         members[client]?.streams.append(stream.id)
-        route(published, into: &effects)
-        effects.send(.published(Wire.Published(re: re, session: id, stream: stream)), to: client)
-        broadcast(.streamCreated(WithStream(session: id, stream: stream)), except: client, into: &effects)
+        route(published, &turn)
+        turn.send(.published(Wire.Published(re: re, session: id, stream: stream)), to: client)
+        broadcast(.streamCreated(WithStream(session: id, stream: stream)), except: client, &turn)
         if isMuted {
-            effects.send(.muted(Muted(session: id, active: true, stream: stream.id)), to: client)
+            turn.send(.muted(Muted(session: id, active: true, stream: stream.id)), to: client)
         }
     }
 
@@ -82,36 +77,30 @@ extension Session {
         return published
     }
 
-    private mutating func unpublish(
-        _ stream: StreamID, by client: ConnectionID, into effects: inout [Effect]
-    ) throws(WireError) {
+    private mutating func unpublish(_ stream: StreamID, by client: ConnectionID, _ turn: inout Turn) throws(WireError) {
         _ = try owned(stream, by: client)
-        removeStream(stream, owner: client, into: &effects)
+        removeStream(stream, owner: client, &turn)
         let event = StreamDestroyed(session: id, stream: stream, reason: .clientUnpublished)
-        broadcast(.streamDestroyed(event), except: client, into: &effects)
+        broadcast(.streamDestroyed(event), except: client, &turn)
     }
 
-    private mutating func removeStream(_ stream: StreamID, owner: ConnectionID, into effects: inout [Effect]) {
+    private mutating func removeStream(_ stream: StreamID, owner: ConnectionID, _ turn: inout Turn) {
         members[owner]?.streams.removeAll { $0 == stream }
-        forget(stream, into: &effects)
+        forget(stream, &turn)
     }
 
-    private mutating func update(
-        _ verb: Update, by client: ConnectionID, into effects: inout [Effect]
-    ) throws(WireError) {
+    private mutating func update(_ verb: Update, by client: ConnectionID, _ turn: inout Turn) throws(WireError) {
         var stream = try owned(verb.stream, by: client).stream
         stream.hasAudio = verb.hasAudio ?? stream.hasAudio
         stream.hasVideo = verb.hasVideo ?? stream.hasVideo
         stream.width = verb.width ?? stream.width
         stream.height = verb.height ?? stream.height
-        change(stream, mids: verb.mids, into: &effects)
+        change(stream, mids: verb.mids, &turn)
     }
 
-    private mutating func subscribe(
-        _ verb: Subscribe, by member: Member, now: Timestamp, _ rules: Rules, into effects: inout [Effect]
-    ) throws(WireError) {
+    private mutating func subscribe(_ verb: Subscribe, by member: Member, _ turn: inout Turn) throws(WireError) {
         try permit(member.capabilities.subscribe, "subscribing")
-        try permitMedia(rules)
+        try permitMedia(turn)
         let client = member.connection.id
         let publisher = try existing(verb.stream).stream.connection
         guard isRouted || publisher != client else {
@@ -122,8 +111,8 @@ extension Session {
         if !isRouted { verb.mids = MediaMids() }
         let former = streams[verb.stream]?.subscribers.updateValue(verb, forKey: client)
         members[client]?.subscriptions.insert(verb.stream)
-        route(verb, by: client, former: former, into: &effects)
-        beginWait(client, publisher, now: now, rules)
+        route(verb, by: client, former: former, &turn)
+        beginWait(client, publisher, turn)
         endWait(client, publisher)
         // Which picture somebody would like is the server's business.
         if let former, isRouted, (former.audio, former.video) == (verb.audio, verb.video),
@@ -134,28 +123,25 @@ extension Session {
         let event = Subscribed(
             session: id, stream: verb.stream, connection: client, audio: verb.audio, video: verb.video
         )
-        effects.send(.subscribed(event), to: publisher)
+        turn.send(.subscribed(event), to: publisher)
     }
 
-    private mutating func unsubscribe(
-        _ stream: StreamID, by client: ConnectionID, into effects: inout [Effect]
-    ) throws(WireError) {
+    private mutating func unsubscribe(_ stream: StreamID, by client: ConnectionID, _ turn: inout Turn) throws(WireError)
+    {
         let publisher = try existing(stream).stream.connection
         guard let former = streams[stream]?.subscribers.removeValue(forKey: client) else {
             throw WireError(.notFound, "This connection does not subscribe to that stream.")
         }
         members[client]?.subscriptions.remove(stream)
-        stopRouting(former, by: client, into: &effects)
+        stopRouting(former, by: client, &turn)
         endWait(client, publisher)
         let event = Unsubscribed(session: id, stream: stream, connection: client)
-        effects.send(.unsubscribed(event), to: publisher)
+        turn.send(.unsubscribed(event), to: publisher)
     }
 
     // MARK: Between two connections
 
-    private func negotiate(
-        _ verb: Negotiate, by client: ConnectionID, into effects: inout [Effect]
-    ) throws(WireError) {
+    private func negotiate(_ verb: Negotiate, by client: ConnectionID, _ turn: inout Turn) throws(WireError) {
         guard !isRouted else {
             throw WireError(.notPermitted, "This session's media is routed; negotiate with the server by media.offer.")
         }
@@ -165,16 +151,14 @@ extension Session {
         guard subscribes(client, to: verb.to) || subscribes(verb.to, to: client) else {
             throw WireError(.notPermitted, "Only connections of which one subscribes to the other negotiate.")
         }
-        effects.send(.negotiate(Negotiation(session: id, from: client, verb)), to: verb.to)
+        turn.send(.negotiate(Negotiation(session: id, from: client, verb)), to: verb.to)
     }
 
     private func subscribes(_ subscriber: ConnectionID, to publisher: ConnectionID) -> Bool {
         members[publisher]?.streams.contains { streams[$0]?.subscribers[subscriber] != nil } ?? false
     }
 
-    private mutating func signal(
-        _ verb: Signal, by member: Member, now: Timestamp, _ rules: Rules, into effects: inout [Effect]
-    ) throws(WireError) {
+    private mutating func signal(_ verb: Signal, by member: Member, _ turn: inout Turn) throws(WireError) {
         try permit(member.capabilities.signal, "signalling")
         if let type = verb.type, !Self.isSignalType(type) {
             throw WireError(
@@ -192,14 +176,14 @@ extension Session {
             guard members[to] != nil else {
                 throw WireError(.notFound, "That connection is not in this session any more.")
             }
-            effects.send(event, to: to)
+            turn.send(event, to: to)
         } else {
-            broadcast(event, into: &effects)
+            broadcast(event, &turn)
         }
         // Said to one alone or to all: what a partner heard belongs in a complaint about it. What he did not hear
         // does not, or twenty lines said to oneself would wash the others out.
         if verb.to.flatMap({ members[$0]?.identity }) != member.identity {
-            keepLine(verb, from: member.identity, now: now, rules)
+            keepLine(verb, from: member.identity, turn)
         }
     }
 
@@ -217,46 +201,42 @@ extension Session {
 
     // MARK: Moderation
 
-    private mutating func forceDisconnect(
-        _ target: ConnectionID, by member: Member, into effects: inout [Effect]
-    ) throws(WireError) {
+    private mutating func forceDisconnect(_ target: ConnectionID, by member: Member, _ turn: inout Turn)
+        throws(WireError)
+    {
         try permit(member.capabilities.forceDisconnect, "disconnecting others")
         guard let member = members[target] else {
             throw WireError(.notFound, "That connection is not in this session any more.")
         }
         revoke(member)
-        effects.tell(.client(target, .leftSession(id, .forceDisconnected)))
-        remove(target, .forceDisconnected, into: &effects)
+        turn.tell(.client(target, .leftSession(id, .forceDisconnected)))
+        remove(target, .forceDisconnected, &turn)
     }
 
-    private mutating func forceUnpublish(
-        _ stream: StreamID, by member: Member, into effects: inout [Effect]
-    ) throws(WireError) {
+    private mutating func forceUnpublish(_ stream: StreamID, by member: Member, _ turn: inout Turn) throws(WireError) {
         try permit(member.capabilities.forceUnpublish, "unpublishing others")
         let owner = try existing(stream).stream.connection
-        removeStream(stream, owner: owner, into: &effects)
+        removeStream(stream, owner: owner, &turn)
         let event = StreamDestroyed(session: id, stream: stream, reason: .forceUnpublished)
-        broadcast(.streamDestroyed(event), into: &effects)
+        broadcast(.streamDestroyed(event), &turn)
     }
 
-    private mutating func forceMute(
-        _ verb: ForceMute, by member: Member, into effects: inout [Effect]
-    ) throws(WireError) {
+    private mutating func forceMute(_ verb: ForceMute, by member: Member, _ turn: inout Turn) throws(WireError) {
         try permit(member.capabilities.forceMute, "muting others")
         if let stream = verb.stream {
             let owner = try existing(stream).stream.connection
-            effects.send(.muted(Muted(session: id, active: verb.active, stream: stream)), to: owner)
-            if verb.active { silence(stream, into: &effects) }
+            turn.send(.muted(Muted(session: id, active: verb.active, stream: stream)), to: owner)
+            if verb.active { silence(stream, &turn) }
             return
         }
         isMuted = verb.active
-        broadcast(.muted(Muted(session: id, active: verb.active)), into: &effects)
+        broadcast(.muted(Muted(session: id, active: verb.active)), &turn)
         guard verb.active else { return }
         let excluded = Set(verb.excluded ?? [])
         for client in order {
             for stream in members[client]?.streams ?? [] where !excluded.contains(stream) {
-                effects.send(.muted(Muted(session: id, active: true, stream: stream)), to: client)
-                silence(stream, into: &effects)
+                turn.send(.muted(Muted(session: id, active: true, stream: stream)), to: client)
+                silence(stream, &turn)
             }
         }
     }

@@ -17,6 +17,22 @@ public struct SessionGrant: Equatable, Sendable {
     public var expiresAt = Timestamp(milliseconds: 0)
 }
 
+/// What a session token is to allow, and for how long.
+public struct SessionTokenClaims: Equatable, Sendable {
+    public var session: SessionID
+    public var role: Role
+    /// Connection data, visible to everybody in the session.
+    public var data: String
+    /// The match or call that the token dies with.
+    public var match: MatchID?
+    public var lifetime: Duration
+
+    public init(session: SessionID, role: Role, data: String = "", match: MatchID? = nil, lifetime: Duration) {
+        (self.session, self.role, self.data) = (session, role, data)
+        (self.match, self.lifetime) = (match, lifetime)
+    }
+}
+
 /// Who somebody is, as proved by a secret or a user token.
 public struct Identity: Equatable, Sendable {
     public var id: IdentityID
@@ -37,21 +53,20 @@ extension Project {
     // MARK: Session tokens
 
     public func makeSessionToken(
-        session: SessionID, role: Role, data: String = "", match: MatchID? = nil, now: Timestamp, lifetime: Duration,
-        using generator: inout some RandomNumberGenerator
+        _ claims: SessionTokenClaims, now: Timestamp, using generator: inout some RandomNumberGenerator
     ) -> String {
         let nonce = UInt64.random(in: 0...999_999_999, using: &generator)
         return JWT.sign(self) { writer in
             writer.member("iss", apiKey)
             writer.member("ist", "project")
             writer.member("scope", "session.connect")
-            writer.member("session_id", session.text)
-            writer.member("role", role.rawValue)
+            writer.member("session_id", claims.session.text)
+            writer.member("role", claims.role.rawValue)
             writer.member("iat", now.seconds)
-            writer.member("exp", (now + lifetime).seconds)
+            writer.member("exp", (now + claims.lifetime).seconds)
             writer.member("nonce", nonce)
-            if !data.isEmpty { writer.member("connection_data", data) }
-            if let match { writer.member("match", match.description) }
+            if !claims.data.isEmpty { writer.member("connection_data", claims.data) }
+            if let match = claims.match { writer.member("match", match.description) }
         }
     }
 

@@ -1,0 +1,51 @@
+import Wire
+
+/// Whom a person has blocked.
+struct BlockList: Equatable, Sendable {
+    /// Limit of blocked people in one answer: 500 with long names are below the 64 KiB that are kept for a resume.
+    private static let maxListed = 500
+
+    private(set) var oldestFirst: [IdentityID]
+    private(set) var all: Set<IdentityID>
+
+    init(_ blocked: [IdentityID]) { (oldestFirst, all) = (blocked, Set(blocked)) }
+
+    func contains(_ other: IdentityID) -> Bool { all.contains(other) }
+
+    /// The two do not meet any more, in lists or in the queue.
+    ///
+    /// - Returns: whether that is new.
+    mutating func add(_ other: IdentityID, of owner: IdentityID, _ turn: inout Turn) -> Bool {
+        guard all.insert(other).inserted else { return false }
+        oldestFirst.append(other)
+        if oldestFirst.count > turn.rules.maxBlocks { all.remove(oldestFirst.removeFirst()) }
+        turn.tell(.pool(.exclude(owner, other)))
+        return true
+    }
+
+    mutating func unblock(_ person: PersonID, _ request: Request, of owner: IdentityID, _ turn: inout Turn) {
+        let project = turn.project
+        // Not by asking who that is: somebody who was deleted can be taken from the list as well.
+        let named = oldestFirst.firstIndex {
+            project.blockedID(of: $0, by: owner) == person || project.personID(of: $0) == person
+        }
+        guard let index = named else {
+            let error = WireError(.notFound, "You blocked nobody of this id; ask for presence.blocked again.")
+            return turn.fail(error, request)
+        }
+        let other = oldestFirst.remove(at: index)
+        all.remove(other)
+        turn.persist(.unblock(owner: owner, blocked: other))
+        turn.ok(request)
+    }
+
+    /// Lists the newest first, under the names by which the person remembers them.
+    func list(_ names: [IdentityID: String], _ request: Request, of owner: IdentityID, _ turn: inout Turn) {
+        let project = turn.project
+        let people = oldestFirst.reversed().prefix(Self.maxListed).map { other in
+            let person = project.blockedID(of: other, by: owner)
+            return PersonInfo(id: person, name: names[other] ?? PersonName.pleasant(person), online: false)
+        }
+        turn.send(.presence(.blocked(PeopleList(re: request.re, people: people))), to: request.client)
+    }
+}

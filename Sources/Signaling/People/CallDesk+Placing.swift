@@ -1,0 +1,164 @@
+import Wire
+
+/// Calls that go out, and calls that come in.
+extension CallDesk {
+    // MARK: Placing
+
+    mutating func start(_ start: StartCall, _ request: Request, _ facts: Facts, _ turn: inout Turn) {
+        if let error = facts.banError(turn.now) ?? obstacle(facts) { return turn.fail(error, request) }
+        guard start.person != facts.persona.id else { return callsItself(request, &turn) }
+        guard facts.devices.isPresent(request.client) else {
+            let error = WireError(.notPresent, "Appear first (presence.appear): the other is told who calls.")
+            return turn.fail(error, request)
+        }
+        facts.introduce(start.person, for: .call(.start(start)), request, &turn)
+    }
+
+    private func callsItself(_ request: Request, _ turn: inout Turn) {
+        turn.fail(WireError(.callSelf, "This is you; call somebody else."), request)
+    }
+
+    /// Why this person cannot call anybody now.
+    private func obstacle(_ facts: Facts) -> WireError? {
+        if isBusy { return WireError(.elsewhere, "You are in a call already; end it first.") }
+        if facts.searchName != nil {
+            return WireError(.elsewhere, "You are searching or chatting with strangers; stop there first.")
+        }
+        return nil
+    }
+
+    /// It is known now whom `call.start` named.
+    mutating func place(_ attempt: CallAttempt, _ facts: Facts, _ turn: inout Turn) {
+        let (request, other) = (Request(attempt.client, attempt.re), attempt.callee)
+        // Storage may have taken its time.
+        guard facts.devices[request.client] != nil else { return }
+        guard other != facts.id else { return callsItself(request, &turn) }
+        guard !facts.blocks.contains(other) else {
+            let error = WireError(.callNotAllowed, "You have blocked this person; unblock them first.")
+            return turn.fail(error, request)
+        }
+        // Whoever calls the one who is calling is connected at once, however many ring.
+        let isMutual = parts.contains { $0.offer.other.identity == other }
+        var error = facts.banError(turn.now) ?? obstacle(facts)
+        if error == nil, !isMutual, parts.count >= Self.maxCalls {
+            error = WireError(.elsewhere, "Two calls ring here; answer or decline one first.")
+        }
+        if let error = error ?? tooManyCalls(to: other, turn) { return turn.fail(error, request) }
+        asking = request
+        turn.tell(.newCall(attempt))
+    }
+
+    /// Takes from what this person may place, unless it has called in vain too often.
+    private mutating func tooManyCalls(to other: IdentityID, _ turn: Turn) -> WireError? {
+        if let until = vain.blocks(other, turn.now) {
+            let wait = until - turn.now
+            return WireError(
+                .rateLimited, "They did not take your calls; try again in \(wait.inWords).", retryable: true,
+                retryAfter: wait
+            )
+        }
+        return placedBudget.take(turn.rules.callsPlaced, now: turn.now).map {
+            WireError(
+                .rateLimited, "Too many calls; try again in \($0.inWords).", retryable: true, retryAfter: $0
+            )
+        }
+    }
+
+    mutating func placed(_ offer: CallOffer, _ request: Request, _ facts: Facts, _ turn: inout Turn) {
+        guard asking == request else {
+            // The device left before the call had an id.
+            return turn.tell(.call(offer.call, .leave(facts.id, .willingly)))
+        }
+        asking = nil
+        parts.append(Part(offer: offer, direction: .outgoing, state: .placed(request.client)))
+        tellPlaced(offer, request, &turn)
+    }
+
+    func tellPlaced(_ offer: CallOffer, _ request: Request, _ turn: inout Turn) {
+        var placed = CallPlaced()
+        (placed.re, placed.call, placed.video) = (request.re, offer.call, offer.video)
+        placed.person = offer.other.info
+        placed.expiresIn = max(.zero, offer.ringsUntil - turn.now)
+        turn.send(.call(.placed(placed)), to: request.client)
+    }
+
+    // MARK: Being rung
+
+    mutating func asked(_ offer: CallOffer, isContact: Bool, _ facts: Facts, _ turn: inout Turn) {
+        let answer = answer(to: offer, isContact: isContact, facts, turn)
+        switch answer {
+        case .ready: keepPlace(for: offer)
+        case .mutual(_, let own) where offer.call < own: keepPlace(for: offer)
+        case .mutual, .refused, .notAllowed: break
+        }
+        turn.tell(.call(offer.call, .answered(answer)))
+    }
+
+    private mutating func keepPlace(for offer: CallOffer) {
+        parts.append(Part(offer: offer, direction: .incoming, state: .asked))
+    }
+
+    private mutating func answer(
+        to offer: CallOffer, isContact: Bool, _ facts: Facts, _ turn: Turn
+    ) -> CallAnswer {
+        let caller = offer.other.identity
+        guard !facts.blocks.contains(caller), facts.banError(turn.now) == nil else {
+            return absentAnswer(isContact: isContact, facts)
+        }
+        for part in parts where part.direction == .outgoing && part.offer.other.identity == caller {
+            if case .placed = part.state, part.ending == nil { return .mutual(facts.counterpart, with: part.id) }
+        }
+        guard isRingable(isContact: isContact, facts) else { return .notAllowed }
+        let isStorm = rungBudget.take(turn.rules.ringsReceived, now: turn.now) != nil
+        // Before whether it is busy, so that somebody who is not there answers as to whom it has blocked. A storm must not
+        // fill the log either.
+        guard facts.devices.hasPush || facts.devices.hasPresent else {
+            return .refused(facts.counterpart, .unreachable, isMissed: !isStorm)
+        }
+        if isStorm { return .refused(facts.counterpart, .busy, isMissed: false) }
+        if facts.persona.profile.doNotDisturb || parts.count + (asking == nil ? 0 : 1) >= Self.maxCalls {
+            return .refused(facts.counterpart, .busy, isMissed: true)
+        }
+        return .ready(facts.counterpart)
+    }
+
+    /// What somebody blocked is told, whatever this person is doing: the answer of one with these settings who is not
+    /// there. It neither counts as a ring nor leaves anything in the log.
+    private func absentAnswer(isContact: Bool, _ facts: Facts) -> CallAnswer {
+        guard isRingable(isContact: isContact, facts) else { return .notAllowed }
+        var party = facts.counterpart
+        party.isOnline = false
+        return .refused(party, .unreachable, isMissed: false)
+    }
+
+    private func isRingable(isContact: Bool, _ facts: Facts) -> Bool {
+        switch facts.persona.profile.ringable {
+        case .everyone: true
+        case .contacts: isContact
+        case .nobody: false
+        }
+    }
+
+    mutating func ring(_ call: CallID, _ facts: Facts, _ turn: inout Turn) {
+        guard var part = self[call], part.state == .asked else { return }
+        let clients = facts.devices.present
+        part.state = .ringing(Set(clients))
+        part.wasPushed = facts.devices.hasPush
+        self[call] = part
+        for client in clients { tellIncoming(part, re: nil, to: client, &turn) }
+        turn.tell(.call(call, .rings(devices: clients.count)))
+        if facts.devices.hasPush {
+            turn.push(facts.id, PushNotice(call: call, kind: .incoming, expires: part.offer.ringsUntil))
+        }
+    }
+
+    func tellIncoming(_ part: Part, re: UInt64?, to client: ConnectionID, _ turn: inout Turn) {
+        let offer = part.offer
+        var incoming = CallIncoming()
+        (incoming.re, incoming.call, incoming.video) = (re, offer.call, offer.video)
+        incoming.person = offer.other.info
+        incoming.waiting = isBusy
+        incoming.expiresIn = max(.zero, offer.ringsUntil - turn.now)
+        turn.send(.call(.incoming(incoming)), to: client)
+    }
+}

@@ -1,0 +1,201 @@
+import Wire
+
+/// What devices ask of a person, and what other machines tell it. Each part does its own; what concerns several parts is
+/// put in order here.
+extension Person {
+    // MARK: Presence
+
+    mutating func perform(_ verb: PresenceVerb, _ request: Request, _ turn: inout Turn) {
+        switch verb {
+        case .appear(let wishes): appear(wishes, request, &turn)
+        case .set(let wishes):
+            do throws(WireError) { try devices.checkPresent(request.client) } catch { return turn.fail(error, request) }
+            _ = become(wishes, request, appears: false, &turn)
+        case .leave:
+            devices.leave(request.client, &turn)
+            turn.ok(request)
+        case .find(let verb): facts.introduce(verb.person, for: .presence(.find(verb)), request, &turn)
+        case .block(let verb): facts.introduce(verb.person, for: .presence(.block(verb)), request, &turn)
+        case .unblock(let verb): blocks.unblock(verb.person, request, of: id, &turn)
+        case .blocked: blocks.list(contacts.names(calls.unseen.names), request, of: id, &turn)
+        case .link: devices.link(request, of: id, &turn)
+        case .useLink(let verb): devices.useLink(verb, request, of: id, &turn)
+        case .devices: devices.list(request, facts, &turn)
+        case .unlink(let verb): devices.unlink(verb.device, request, facts, &turn)
+        case .delete: delete(request, &turn)
+        }
+    }
+
+    mutating func handle(_ event: PersonPresenceEvent, _ turn: inout Turn) {
+        switch event {
+        case .linked(let device, let client, let re): devices.add(device, Request(client, re), facts, &turn)
+        case .becameDevice(let person): devices.become(deviceOf: person, facts, &turn)
+        case .inherited(let others, let deviceHasPush):
+            if deviceHasPush { devices.setPush(true) }
+            for other in others where other != id {
+                if blocks.add(other, of: id, &turn) { endAll(with: other, &turn) }
+            }
+        case .pushChanged(let isReachable): devices.setPush(isReachable)
+        case .sought(let other, let client, let re):
+            // Somebody blocked is told what it would be told of somebody who is not there, here and when it calls.
+            let isOnline = facts.isSeenOnline && !blocks.contains(other)
+            let info = PersonInfo(id: persona.id, name: persona.shownName, online: isOnline)
+            turn.send(.presence(.person(FoundPerson(re: re, person: info))), to: client)
+        }
+    }
+
+    private mutating func appear(_ wishes: Appearance, _ request: Request, _ turn: inout Turn) {
+        var wishes = wishes
+        if !persona.isKnown, wishes.name == nil, persona.profile.name.isEmpty,
+            case .chosen(let name)? = devices[request.client]?.name
+        {
+            // Told in the hello, and not objectionable there: a bad one is as good as none.
+            wishes.name = PersonName.normalised(name)
+        }
+        guard become(wishes, request, appears: true, &turn) else { return }
+        calls.appeared(request.client, facts, &turn)
+        calls.unseen.tell(request.client, &turn)
+        contacts.tellWishes(to: request.client, &turn)
+    }
+
+    /// Wants to be there in another way. Answers, and tells the other devices.
+    ///
+    /// - Returns: whether that is a way to be there.
+    private mutating func become(
+        _ wishes: Appearance, _ request: Request, appears: Bool, _ turn: inout Turn
+    ) -> Bool {
+        let wanted: Profile
+        do throws(WireError) {
+            wanted = try persona.profile(wishes, vouchedName: devices.vouchedName)
+        } catch {
+            turn.fail(error, request)
+            return false
+        }
+        let hasChanged = persona.become(wanted, of: id, &turn)
+        if appears { devices.setPresent(request.client) }
+        turn.send(.presence(.own(ownPresence(re: request.re))), to: request.client)
+        if hasChanged { tellOtherDevices(than: request.client, &turn) }
+        return true
+    }
+
+    private func ownPresence(re: UInt64?) -> OwnPresence {
+        facts.ownPresence(re: re, hasPosition: whereabouts.cell != nil)
+    }
+
+    private func tellOtherDevices(than client: ConnectionID, _ turn: inout Turn) {
+        for other in devices.clients where other != client && devices.isPresent(other) {
+            turn.send(.presence(.own(ownPresence(re: nil))), to: other)
+        }
+    }
+
+    mutating func perform(_ verb: NearbyVerb, _ request: Request, _ turn: inout Turn) {
+        switch whereabouts.perform(verb, request, facts, &turn) {
+        case .presenceChanged: tellOtherDevices(than: request.client, &turn)
+        case .watches(let watches): devices.setWatching(request.client, watches)
+        case nil: return
+        }
+    }
+
+    // MARK: Calls
+
+    mutating func perform(_ verb: CallVerb, _ request: Request, _ turn: inout Turn) {
+        guard case .accept(let verb) = verb else { return calls.perform(verb, request, facts, &turn) }
+        guard calls.accept(verb, request, facts, &turn) else { return }
+        // One person is in one call, and not in a chat besides.
+        roulette.leave("You have taken a call; press Start when it is over.", facts, &turn)
+        turn.tell(.call(verb.call, .accept(id, video: verb.video)))
+    }
+
+    mutating func handle(_ event: PersonCallEvent, _ turn: inout Turn) {
+        switch event {
+        case .asked(let offer):
+            calls.asked(offer, isContact: contacts.contains(offer.other.identity), facts, &turn)
+        case .over(let end):
+            if let call = calls.over(end, facts, &turn) { contacts.talked(in: call, turn.now) }
+        default: calls.handle(event, facts, &turn)
+        }
+    }
+
+    // MARK: Contacts
+
+    mutating func perform(_ verb: ContactVerb, _ request: Request, _ turn: inout Turn) {
+        switch verb {
+        case .keep(let meeting):
+            let other = contacts.keep(encounter(meeting, turn), request, facts, &turn)
+            if let other { agree(with: other, meeting, &turn) }
+        case .list: contacts.list(request, &turn)
+        case .remove(let verb): contacts.remove(verb, request, facts, &turn)
+        }
+    }
+
+    mutating func handle(_ event: PersonContactEvent, _ turn: inout Turn) {
+        switch event {
+        case .asked(let meeting, let other):
+            let agrees = contacts.asked(encounter(meeting, turn), by: other, facts, &turn)
+            if agrees { agree(with: other, meeting, &turn) }
+        case .agreed(let meeting, let other):
+            if contacts.accepts(other, facts, &turn) { add(other, meeting, &turn) }
+        case .removed(let other): contacts.removed(by: other, facts, &turn)
+        case .presence(let other): contacts.heard(of: other, devices, &turn)
+        case .inquired(let other): contacts.inquired(by: other, facts, &turn)
+        }
+    }
+
+    private func encounter(_ meeting: OfMeeting, _ turn: Turn) -> Encounter {
+        if let match = meeting.match { return Encounter(meeting: meeting, other: roulette.chat(match, turn)?.partner) }
+        let other = meeting.call.flatMap { calls.partner(in: $0) ?? contacts.other(in: $0, turn.now) }
+        return Encounter(meeting: meeting, other: other)
+    }
+
+    private mutating func agree(with other: Counterpart, _ meeting: OfMeeting, _ turn: inout Turn) {
+        let own = facts.acquaintance
+        turn.persist(.keptInTouch(id, other.identity, names: [own.name, other.name], at: turn.now))
+        add(other, meeting, &turn)
+        turn.tell(.person(other.identity, .contact(.agreed(meeting, with: own))))
+    }
+
+    private mutating func add(_ other: Counterpart, _ meeting: OfMeeting, _ turn: inout Turn) {
+        persona.becomeKnown(as: facts.acquaintance.name, of: id, &turn)
+        contacts.add(other, meeting, devices, &turn)
+    }
+
+    // MARK: Introductions
+
+    /// It is known now whom a request named.
+    mutating func introduced(_ introduction: Introduction, to other: IdentityID?, _ turn: inout Turn) {
+        let request = introduction.request
+        switch (introduction.message, other) {
+        case (.presence(.find), let other?) where !blocks.contains(other):
+            turn.tell(.person(other, .presence(.sought(by: id, request.client, re: request.re))))
+        case (.presence(.block), let other?):
+            guard other != id else {
+                return turn.fail(WireError(.notPermitted, "This is yourself."), request)
+            }
+            block(other, &turn)
+            turn.ok(request)
+            roulette.leave(blocked: other, nil, facts, &turn)
+        case (.call(.start(let start)), let other?):
+            let attempt = CallAttempt(
+                caller: facts.counterpart, client: request.client, re: request.re, callee: other, video: start.video)
+            calls.place(attempt, facts, &turn)
+        default:
+            turn.fail(WireError(.notFound, "Nobody is known by this id; check the link."), request)
+        }
+    }
+
+    // MARK: Blocking
+
+    /// From the roulette, from a list or from a call: what is between the two is over, and nothing will be.
+    mutating func block(_ other: IdentityID, _ turn: inout Turn) {
+        if blocks.add(other, of: id, &turn) {
+            turn.persist(.block(owner: id, blocked: other, at: turn.now))
+        }
+        endAll(with: other, &turn)
+    }
+
+    private mutating func endAll(with other: IdentityID, _ turn: inout Turn) {
+        calls.endAll(with: other, facts, &turn)
+        contacts.remove(other, of: id, &turn)
+        contacts.forgetMeetings(with: other)
+    }
+}

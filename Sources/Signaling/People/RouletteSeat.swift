@@ -1,0 +1,387 @@
+import Wire
+
+/// What a person does in the roulette, and what it did there lately.
+///
+/// Invariant: at most one queue entry and at most one match at any time, on one device.
+struct RouletteSeat: Equatable, Sendable {
+    /// What this person wants: kept while searching and chatting, so that "Next" can search again.
+    struct Search: Equatable, Sendable {
+        var client: ConnectionID
+        var mode: ChatMode
+        var interests: [String]
+        var name: String
+    }
+
+    struct Chat: Equatable, Sendable {
+        var match: MatchID
+        var partner: IdentityID
+        var session: SessionID
+        var began: Timestamp
+        var isReported = false
+        var ended: Timestamp?
+    }
+
+    /// Legal next states: `idle` → `penalised`, `waiting`; `penalised` → `waiting`, `away`, `idle`; `waiting` → `reserved`,
+    /// `away`, `idle`; `reserved` → `chatting`, `waiting`, `away`, `idle`; `chatting` → `waiting`, `penalised`, `away`,
+    /// `idle`; `away` → `waiting`, `penalised`, `idle`.
+    enum Activity: Equatable, Sendable {
+        case idle
+        /// Skipped quickly and often: enters the queue at this time.
+        case penalised(Search, until: Timestamp)
+        /// Has an entry in the pool.
+        case waiting(Search)
+        /// The pool is about to pair this person; nobody else may.
+        case reserved(Search, MatchID)
+        case chatting(Search, Chat)
+        /// Searching, but the device dropped: enters the queue, at its end, on return.
+        case away(Search)
+    }
+
+    /// Quick skippers can be reported as well; the window of time is the real bound.
+    private static let maxRecentChats = 8
+
+    private var activity = Activity.idle
+    /// Chats that ended lately and can still be reported, newest last.
+    private var recentChats: [Chat] = []
+    private var lastPartner: IdentityID?
+    /// When this person ended a chat soon after it began; only those within the period.
+    private var skips: [Timestamp] = []
+    private var penaltyUntil: Timestamp?
+    private var reports: Budget?
+
+    var isIdle: Bool { activity == .idle }
+    var isChatting: Bool { if case .chatting = activity { true } else { false } }
+    var isWorthRemembering: Bool { !recentChats.isEmpty || !skips.isEmpty || lastPartner != nil }
+
+    var search: Search? {
+        switch activity {
+        case .idle: nil
+        case .penalised(let search, _), .waiting(let search), .reserved(let search, _), .chatting(let search, _),
+            .away(let search):
+            search
+        }
+    }
+
+    /// The roulette's state as snapshots tell it, with the device it concerns.
+    var state: (client: ConnectionID, roulette: Snapshot.Roulette)? {
+        guard let search else { return nil }
+        if case .chatting(_, let chat) = activity {
+            return (search.client, Snapshot.Roulette(state: .matched, match: chat.match))
+        }
+        return (search.client, Snapshot.Roulette(state: .waiting))
+    }
+
+    /// The chat that a report or block is about: the one named, the present one, or the last one for a while.
+    func chat(_ match: MatchID?, _ turn: Turn) -> Chat? {
+        var candidates: [Chat] = []
+        if case .chatting(_, let chat) = activity { candidates.append(chat) }
+        candidates += recentChats.reversed().filter { turn.now - ($0.ended ?? turn.now) <= turn.rules.reportWindow }
+        return match.map { match in candidates.first { $0.match == match } } ?? candidates.first
+    }
+
+    // MARK: Time
+
+    var nextTimeout: Timestamp? {
+        if case .penalised(_, let until) = activity { until } else { nil }
+    }
+
+    mutating func handleTimeout(_ facts: Facts, _ turn: inout Turn) {
+        if case .penalised(let search, let until) = activity, until <= turn.now { enter(search, facts, &turn) }
+    }
+
+    // MARK: Searching
+
+    mutating func start(_ start: Start, _ request: Request, _ facts: Facts, _ turn: inout Turn) {
+        let wanted: Search
+        do throws(WireError) {
+            wanted = try search(start, request.client, facts, turn)
+        } catch {
+            return turn.fail(error, request)
+        }
+        if let search, search.client != request.client {
+            leave("You search in another tab now; press Start to search here.", facts, &turn)
+        }
+        switch activity {
+        case .chatting: turn.ok(request)
+        case .waiting(let search) where search == wanted:
+            turn.send(.waiting(Waiting(re: request.re)), to: request.client)
+        case .waiting, .reserved:
+            // Other interests: a new entry, at the end.
+            turn.tell(.pool(.withdraw(facts.id)))
+            resume(wanted, re: request.re, facts, &turn)
+        case .idle, .penalised, .away: resume(wanted, re: request.re, facts, &turn)
+        }
+    }
+
+    /// Returns what is wanted; throws if this person may not search now.
+    private func search(
+        _ start: Start, _ client: ConnectionID, _ facts: Facts, _ turn: Turn
+    ) throws(WireError) -> Search {
+        if let error = facts.banError(turn.now) { throw error }
+        guard !facts.isCalling else { throw WireError(.elsewhere, "You are in a call; end it first.") }
+        let limit = turn.rules.maxInterests
+        guard let interests = Interests.normalised(start.interests ?? [], limit: limit) else {
+            throw WireError(
+                .invalidInterests, "At most \(limit) interests of at most \(Limits.interest) characters each.")
+        }
+        // A device that dropped cannot be asked; whoever is here now goes first.
+        if let search, search.client != client, facts.devices.isLive(search.client) {
+            throw WireError(.elsewhere, "You are searching or chatting in another tab; stop there first.")
+        }
+        return Search(
+            client: client, mode: start.mode ?? .video, interests: interests,
+            name: facts.devices[client]?.name.spoken(or: start.name) ?? ""
+        )
+    }
+
+    /// Waits out a penalty, or enters the queue at once; tells the device which.
+    private mutating func resume(_ search: Search, re: UInt64?, _ facts: Facts, _ turn: inout Turn) {
+        let isLive = facts.devices.isLive(search.client)
+        if let until = penaltyUntil, turn.now < until {
+            turn.send(.waiting(Waiting(re: re, retryAfter: until - turn.now)), to: search.client)
+            activity = isLive ? .penalised(search, until: until) : .away(search)
+            return
+        }
+        turn.send(.waiting(Waiting(re: re)), to: search.client)
+        if isLive { enter(search, facts, &turn) } else { activity = .away(search) }
+    }
+
+    private mutating func enter(_ search: Search, _ facts: Facts, _ turn: inout Turn) {
+        activity = .waiting(search)
+        let device = facts.devices[search.client]
+        let entry = PoolEntry(
+            identity: facts.id, mode: search.mode, interests: search.interests, name: search.name,
+            address: device?.address ?? "", excluded: facts.blocks.all, lastPartner: lastPartner, home: device?.home
+        )
+        turn.tell(.pool(.enter(entry)))
+    }
+
+    mutating func queueFull(_ turn: inout Turn) {
+        guard case .waiting(let search) = activity else { return }
+        activity = .idle
+        let error = WireError(
+            .queueFull, "Too many people wait from your network; try again in a minute.", retryable: true,
+            retryAfter: .seconds(60)
+        )
+        turn.fail(error, re: nil, to: search.client)
+    }
+
+    // MARK: Being paired
+
+    mutating func reserve(_ match: MatchID, with partner: IdentityID, _ facts: Facts, _ turn: inout Turn) {
+        guard case .waiting(let search) = activity, !facts.blocks.contains(partner), partner != facts.id,
+            facts.banError(turn.now) == nil
+        else { return turn.tell(.pool(.refused(match, facts.id))) }
+        activity = .reserved(search, match)
+        turn.tell(.pool(.reserved(match, facts.id)))
+    }
+
+    mutating func release(_ match: MatchID) {
+        guard case .reserved(let search, match) = activity else { return }
+        activity = .waiting(search)
+    }
+
+    mutating func begin(_ matched: Matched, with partner: IdentityID, of id: IdentityID, _ turn: inout Turn) {
+        guard case .reserved(let search, matched.match) = activity else {
+            // Left between the reservation and the match: the other must not wait for nobody.
+            return turn.tell(.match(matched.match, .leave(id, .partnerLeft)))
+        }
+        let chat = Chat(match: matched.match, partner: partner, session: matched.publish.session, began: turn.now)
+        activity = .chatting(search, chat)
+        lastPartner = partner
+        turn.send(.matched(matched), to: search.client)
+    }
+
+    func partnerAway(_ match: MatchID, _ isAway: Bool, _ turn: inout Turn) {
+        guard case .chatting(let search, let chat) = activity, chat.match == match else { return }
+        let state = PartnerState(match: match, state: isAway ? .reconnecting : .connected)
+        turn.send(.partner(state), to: search.client)
+    }
+
+    /// The other ended it: search again, as RouletteTok's clients do. These ask for it themselves, when they have left the
+    /// partner's session.
+    mutating func ended(_ match: MatchID, _ reason: EndReason, _ facts: Facts, _ turn: inout Turn) {
+        guard case .chatting(let search, let chat) = activity, chat.match == match else { return }
+        remember(chat, turn.now)
+        turn.send(.ended(Ended(match: match, reason: reason)), to: search.client)
+        activity = .idle
+        guard facts.devices[search.client]?.home == nil else { return }
+        resume(search, re: nil, facts, &turn)
+    }
+
+    // MARK: Ending it
+
+    mutating func next(_ verb: OfMatch, _ request: Request, _ facts: Facts, _ turn: inout Turn) {
+        guard let search, search.client == request.client else { return notMatched(request, &turn) }
+        switch activity {
+        case .chatting(_, let chat) where verb.match.map({ $0 != chat.match }) ?? false:
+            // It was pressed for a match that was over already: the new partner is not to suffer for it.
+            turn.ok(request)
+        case .chatting(_, let chat):
+            leave(chat, .next, facts.id, &turn)
+            turn.send(.ended(Ended(match: chat.match, reason: .next)), to: request.client)
+            resume(search, re: request.re, facts, &turn)
+        case .penalised(_, let until):
+            turn.send(.waiting(Waiting(re: request.re, retryAfter: until - turn.now)), to: request.client)
+        case .idle, .waiting, .reserved, .away:
+            turn.send(.waiting(Waiting(re: request.re)), to: request.client)
+        }
+    }
+
+    mutating func stop(_ request: Request, _ facts: Facts, _ turn: inout Turn) {
+        if search?.client == request.client { stop(.stopped, tells: true, facts, &turn) }
+        turn.ok(request)
+    }
+
+    /// Something else goes first. The device that searched or chatted hears of it, if need be when it is back.
+    mutating func leave(_ why: String, _ facts: Facts, _ turn: inout Turn) {
+        guard let search else { return }
+        if !isChatting { turn.fail(WireError(.elsewhere, why), re: nil, to: search.client) }
+        stop(.stopped, tells: true, facts, &turn)
+    }
+
+    /// To `idle` from anywhere, leaving queue or match behind in order.
+    ///
+    /// - Parameter tells: whether the device hears that its chat is over.
+    mutating func stop(_ reason: EndReason, tells: Bool, _ facts: Facts, _ turn: inout Turn) {
+        switch activity {
+        case .chatting(let search, let chat):
+            if tells { turn.send(.ended(Ended(match: chat.match, reason: reason)), to: search.client) }
+            leave(chat, reason, facts.id, &turn)
+        case .waiting, .reserved: turn.tell(.pool(.withdraw(facts.id)))
+        case .idle, .penalised, .away: break
+        }
+        activity = .idle
+    }
+
+    private mutating func leave(_ chat: Chat, _ reason: EndReason, _ id: IdentityID, _ turn: inout Turn) {
+        turn.tell(.match(chat.match, .leave(id, reason)))
+        remember(chat, turn.now)
+        activity = .idle
+        if reason != .blocked, reason != .banned { countSkip(of: chat, turn) }
+    }
+
+    private mutating func remember(_ chat: Chat, _ now: Timestamp) {
+        var chat = chat
+        chat.ended = now
+        recentChats.append(chat)
+        if recentChats.count > Self.maxRecentChats { recentChats.removeFirst() }
+    }
+
+    /// Skips within `skipWindow` of being paired; from the third in `skipPeriod` on, waits of 2, 4, … 60 s.
+    private mutating func countSkip(of chat: Chat, _ turn: Turn) {
+        let now = turn.now
+        guard now - chat.began < turn.rules.skipWindow else { return }
+        skips.removeAll { now - $0 >= turn.rules.skipPeriod }
+        skips.append(now)
+        guard skips.count >= turn.rules.skipsBeforeWait else { return }
+        // Beyond six doublings of any first wait the longest has been reached; the shift stays small.
+        let doublings = min(skips.count - turn.rules.skipsBeforeWait, 16)
+        penaltyUntil = now + min(turn.rules.firstSkipWait * (1 << doublings), turn.rules.longestSkipWait)
+        // More than this many make no difference, and a list must not grow.
+        if skips.count > 32 { skips.removeFirst() }
+    }
+}
+
+// MARK: - Reporting and blocking
+
+extension RouletteSeat {
+    func notMatched(_ request: Request, _ turn: inout Turn) {
+        turn.fail(WireError(.notMatched, "There is no chat; press Start first."), request)
+    }
+
+    mutating func report(_ verb: ReportMatch, _ request: Request, by id: IdentityID, _ turn: inout Turn) {
+        guard let chat = chat(verb.match, turn) else { return notMatched(request, &turn) }
+        // Once for each chat: saying it twice does not make it weigh more.
+        guard !chat.isReported else { return turn.ok(request) }
+        if let wait = reports.take(turn.rules.reports, now: turn.now) {
+            let error = WireError(
+                .rateLimited, "Too many reports; block people instead.", retryable: true, retryAfter: wait
+            )
+            return turn.fail(error, request)
+        }
+        markReported(chat.match)
+        let report = Report(
+            match: chat.match, by: id, against: chat.partner, reason: verb.reason, lines: [], createdAt: turn.now
+        )
+        turn.tell(.session(chat.session, .report(report, by: request.client, re: request.re)))
+    }
+
+    private mutating func markReported(_ match: MatchID) {
+        if case .chatting(let search, var chat) = activity, chat.match == match {
+            chat.isReported = true
+            activity = .chatting(search, chat)
+        }
+        for index in recentChats.indices where recentChats[index].match == match {
+            recentChats[index].isReported = true
+        }
+    }
+
+    /// This person was blocked: a chat with it is over. By partner and not by match, because the same two may be together
+    /// again.
+    ///
+    /// - Parameter request: the request to answer on the way.
+    mutating func leave(
+        blocked other: IdentityID, _ request: Request?, _ facts: Facts, _ turn: inout Turn
+    ) {
+        guard case .chatting(let search, let chat) = activity, chat.partner == other else {
+            if let request { turn.ok(request) }
+            return
+        }
+        leave(chat, .blocked, facts.id, &turn)
+        if let request { turn.ok(request) }
+        turn.send(.ended(Ended(match: chat.match, reason: .blocked)), to: search.client)
+        resume(search, re: nil, facts, &turn)
+    }
+}
+
+// MARK: - Devices
+
+extension RouletteSeat {
+    mutating func dropped(_ client: ConnectionID, of id: IdentityID, _ turn: inout Turn) {
+        guard let search, search.client == client else { return }
+        switch activity {
+        case .waiting, .reserved:
+            turn.tell(.pool(.withdraw(id)))
+            activity = .away(search)
+        case .penalised: activity = .away(search)
+        case .chatting(_, let chat): turn.tell(.match(chat.match, .away(id, true)))
+        case .idle, .away: break
+        }
+    }
+
+    mutating func returned(_ client: ConnectionID, _ facts: Facts, _ turn: inout Turn) {
+        guard let search, search.client == client else { return }
+        switch activity {
+        case .away: resume(search, re: nil, facts, &turn)
+        case .chatting(_, let chat): turn.tell(.match(chat.match, .away(facts.id, false)))
+        case .idle, .penalised, .waiting, .reserved: break
+        }
+    }
+
+    mutating func departed(_ client: ConnectionID, _ facts: Facts, _ turn: inout Turn) {
+        if search?.client == client { stop(.partnerLeft, tells: false, facts, &turn) }
+    }
+
+    /// Clients of RouletteTok ask for each partner themselves, and end a chat without searching on.
+    mutating func perform(
+        _ request: RouletteTokRequest, by client: ConnectionID, _ facts: Facts, _ turn: inout Turn
+    ) {
+        switch (request, activity) {
+        case (.next, .chatting(let search, let chat)):
+            // It is not told that this chat is over: it would ask for a partner once more, and lose the one just found.
+            leave(chat, .next, facts.id, &turn)
+            resume(search, re: nil, facts, &turn)
+        case (.next, .penalised), (.next, .waiting), (.next, .reserved):
+            turn.send(.waiting(Waiting()), to: client)
+        case (.next, .idle), (.next, .away):
+            // The same as `roulette.start` without wishes.
+            resume(Search(client: client, mode: .video, interests: [], name: ""), re: nil, facts, &turn)
+        case (.disconnectPartners, .chatting(_, let chat)):
+            leave(chat, .next, facts.id, &turn)
+            turn.send(.ended(Ended(match: chat.match, reason: .stopped)), to: client)
+        // Said twice, or for a chat that the other has just ended: it must not end the next one as well.
+        case (.disconnectPartners, _): return
+        }
+    }
+}

@@ -1,0 +1,41 @@
+import Wire
+
+/// Calls whose end no device was there to hear. They are told again until they are seen.
+struct UnseenCalls: Equatable, Sendable {
+    /// Calls kept. Whoever missed more finds them in the log.
+    private static let maxCalls = 100
+
+    private var oldestFirst: [CallRecord]
+
+    init(_ records: [CallRecord]) { oldestFirst = records }
+
+    /// The names by which the person remembers whom these calls were with.
+    var names: [IdentityID: String] {
+        var names: [IdentityID: String] = [:]
+        for record in oldestFirst { names[record.other] = record.otherName }
+        return names
+    }
+
+    mutating func append(_ record: CallRecord) {
+        oldestFirst.append(record)
+        if oldestFirst.count > Self.maxCalls { oldestFirst.removeFirst() }
+    }
+
+    /// - Returns: whether it was here.
+    mutating func remove(_ call: CallID) -> Bool {
+        guard let index = oldestFirst.firstIndex(where: { $0.call == call }) else { return false }
+        oldestFirst.remove(at: index)
+        return true
+    }
+
+    /// - Parameter call: nil for all.
+    mutating func forget(_ call: CallID?) { oldestFirst.removeAll { call == nil || $0.call == call } }
+
+    /// Tells a device that appears.
+    func tell(_ client: ConnectionID, _ turn: inout Turn) {
+        for record in oldestFirst {
+            let ended = CallEnded(record, turn.project.personID(of: record.other))
+            turn.send(.call(.ended(ended)), to: client)
+        }
+    }
+}
