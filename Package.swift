@@ -20,7 +20,7 @@ let packetSettings =
 let package = Package(
     name: "confab",
     platforms: [.macOS(.v15), .iOS(.v17)],
-    products: [.executable(name: "confab", targets: ["confab"])],
+    products: [.executable(name: "confab", targets: ["Command"])],
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
         .package(url: "https://github.com/apple/swift-asn1", from: "1.7.0"),
@@ -113,8 +113,9 @@ let package = Package(
             swiftSettings: settings,
             plugins: ["EmbedWeb"]
         ),
+        // Not called as its product: macOS folds case in file names, where it would collide with a module `Confab`.
         .executableTarget(
-            name: "confab",
+            name: "Command",
             dependencies: [
                 "Datagrams", "RTC", "Robots", "Server", "Signaling", "Wire",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),

@@ -43,7 +43,7 @@ const embedded = /^web\/(app|lib|socket\.io)\//;
 /** Where the server says which address has which page. */
 const routing = /^Sources\/Server\/Gateway\/[^/]+\.swift$/;
 /** The target that the browser tests start. */
-const executable = 'confab';
+const executable = 'Command';
 
 /** The same files that `scripts/test` runs. @param {Pick<Change, 'targets' | 'files'>} change @returns {Tests} */
 export function allTests({ targets, files }) {

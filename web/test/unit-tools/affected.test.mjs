@@ -13,7 +13,7 @@ const targets = [
   target('Tool', 'executable', 'Sources/Tool'),
   target('Pages', 'plugin', 'Plugins/Pages', 'Tool'),
   target('Server', 'regular', 'Sources/Server', 'Rules', 'Pages'),
-  target('confab', 'executable', 'Sources/confab', 'Server'),
+  target('Command', 'executable', 'Sources/Command', 'Server'),
   target('WordsTests', 'test', 'Tests/WordsTests', 'Words'),
   target('RulesTests', 'test', 'Tests/RulesTests', 'Rules'),
   target('ServerTests', 'test', 'Tests/ServerTests', 'Server'),
@@ -112,7 +112,7 @@ describe('A change reaches tests in Swift', () => {
   });
 
   test('that run the executable and do not depend on it', () => {
-    assert.deepEqual(reached(['Sources/confab/Serve.swift']).swift, ['AttackTests']);
+    assert.deepEqual(reached(['Sources/Command/Serve.swift']).swift, ['AttackTests']);
   });
 
   test('through a symbolic link', () => {
@@ -252,7 +252,7 @@ describe('In this checkout', () => {
   ));
   const files = ['web/app/', 'web/lib/', 'web/socket.io/', 'web/test/', 'Sources/Server/Gateway/'].flatMap(filesIn);
   const read = (/** @type {string} */ file) => readFileSync(new URL(file, root), 'utf8');
-  const real = [target('Server', 'regular', 'Sources/Server'), target('confab', 'executable', 'Sources/confab', 'Server')];
+  const real = [target('Server', 'regular', 'Sources/Server'), target('Command', 'executable', 'Sources/Command', 'Server')];
   const browser = (/** @type {string} */ file) => affected({ changed: [file], targets: real, files, read })
     .browser.map((test) => test.replace(/.*\/|\.test\.mjs/g, ''));
 
