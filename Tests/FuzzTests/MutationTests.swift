@@ -25,7 +25,7 @@ struct MutationTests {
         let progress = try MutationProgress()
         defer { progress.remove() }
         let result = await #expect(processExitsWith: .success) {
-            [name, seed, seconds, path = progress.path as String] in
+            [name, seed = seed as UInt64, seconds = seconds as Double, path = progress.path as String] in
             guard let target = FuzzTarget.all.first(where: { $0.name == name }),
                 let progress = try? MutationProgress(path: path)
             else { exit(1) }
