@@ -8,7 +8,7 @@
 //
 // Prints a line for each test, "swift", "web" or "browser" before a tab, and a summary to stderr.
 //
-// In doubt a test is included. Whatever a source file has in quotes and is the path of a file or a folder counts as a use of
+// When in doubt, a test is included. Whatever a source file has in quotes and is the path of a file or a folder counts as a use of
 // it: an import, a page's style sheet, a file that a test reads. What nothing uses, such as a document, reaches nothing.
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, realpathSync, rmSync } from 'node:fs';
@@ -90,7 +90,7 @@ class Checkout {
       .map(([link, to]) => link + file.slice(to.length))];
     this.#read = read;
     this.changed = new Set(changed.flatMap(places));
-    // A file that is gone is still named by those whom it leaves broken.
+    // Deleted files count: other files may still refer to them.
     for (const file of new Set([...files, ...changed])) for (const place of places(file)) this.#add(place, file);
     /** The files at the server's addresses. @type {Map<string, string>} */
     this.routes = new Map(files.filter((file) => routing.test(file)).flatMap((file) => routesIn(this.text(file))));
@@ -216,7 +216,7 @@ function reachedTargets(checkout, targets) {
     const sources = checkout.inside(folder).filter((file) => file.endsWith('.swift'));
     if (sources.some((file) => checkout.uses(file).some((used) => checkout.changed.has(used)))) reached.add(name);
   }
-  // A set goes on with what is added on the way.
+  // Iterating a Set also visits members added during the loop.
   for (const name of reached) {
     for (const target of targets) if (target.dependencies.includes(name)) reached.add(target.name);
   }
@@ -341,6 +341,6 @@ function main(args) {
   return 0;
 }
 
-// Not when a test imports it.
+// Do nothing when a test imports this module.
 const started = process.argv[1];
 if (started && realpathSync(started) === fileURLToPath(import.meta.url)) process.exitCode = main(process.argv.slice(2));

@@ -19,7 +19,7 @@ function git(...args) {
   return execFileSync('git', args, { cwd: root, encoding: 'utf8', maxBuffer: 2 ** 28, stdio: ['ignore', 'pipe', 'pipe'] });
 }
 
-/** The answer, or undefined if git says no. @param {string[]} args */
+/** Returns git's output, or undefined if git fails. @param {string[]} args */
 function asked(...args) {
   try {
     return git(...args).trim();
@@ -52,7 +52,7 @@ export function changeSince(base) {
   for (const file of files) {
     if (status(file)?.isSymbolicLink()) links.set(file, path.join(path.dirname(file), readlinkSync(root + file)));
   }
-  // Nothing is in a file that is gone, nor in a link.
+  // Deleted files and links have no text.
   const read = (/** @type {string} */ file) => (status(file)?.isFile() ? readFileSync(root + file, 'utf8') : '');
   return { changed: [...new Set(changed)], files, links, read };
 }

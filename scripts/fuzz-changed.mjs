@@ -2,8 +2,8 @@
 //
 //   node scripts/fuzz-changed.mjs [BASE]
 //
-// Prints a name a line. A target uses a source file if its own file names a type or a function that the source file declares
-// or extends, and what that file uses in turn. In doubt a target is included.
+// Prints one name per line. A target uses a source file if its own file names a type or a function that the source file declares
+// or extends, and what that file uses in turn. When in doubt, a target is included.
 import { realpathSync } from 'node:fs';
 import process from 'node:process';
 import { fileURLToPath } from 'node:url';
@@ -95,6 +95,6 @@ function main([base = usualBase()]) {
   return 0;
 }
 
-// Not when a test imports it.
+// Do nothing when a test imports this module.
 const started = process.argv[1];
 if (started && realpathSync(started) === fileURLToPath(import.meta.url)) process.exitCode = main(process.argv.slice(2));

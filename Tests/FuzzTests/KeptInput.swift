@@ -21,7 +21,7 @@ struct KeptInput {
         }
     }
 
-    /// Of the files or folders in a folder, which need not be there.
+    /// Returns the names of the files and folders in a folder; none if it does not exist.
     static func names(in folder: String) -> Set<String> {
         let names = try? FileManager.default.contentsOfDirectory(atPath: root.appending(path: folder).path)
         return Set((names ?? []).filter { !$0.hasPrefix(".") })

@@ -7,7 +7,7 @@ import Glibc
 import Darwin
 #endif
 
-/// Mutations of the kept inputs, for a short time a target: the part of fuzzing that needs no build of its own. `make fuzz`
+/// Mutations of the kept inputs, for a short time per target: the part of fuzzing that needs no build of its own. `make fuzz`
 /// looks further, guided by coverage.
 ///
 /// `CONFAB_MUTATION_SEED` repeats a run and `CONFAB_MUTATION_SECONDS` sets the time for each target. An input that breaks a
@@ -16,7 +16,8 @@ import Darwin
 struct MutationTests {
     private static let environment = ProcessInfo.processInfo.environment
     private static let seed = environment["CONFAB_MUTATION_SEED"].flatMap { UInt64($0) } ?? .random(in: 0 ... .max)
-    private static let seconds = environment["CONFAB_MUTATION_SECONDS"].flatMap { Double($0) } ?? 1
+    private static let seconds = min(
+        max(environment["CONFAB_MUTATION_SECONDS"].flatMap { Double($0) } ?? 1, 0), 3600)
 
     @Test("break nothing", arguments: FuzzTarget.all.map(\.name))
     func breakNothing(_ name: String) async throws {
@@ -46,17 +47,21 @@ struct MutationTests {
                 number += 1
             }
         }
-        guard result == nil else {
-            print("\(name): \(progress.number + 1) mutations, seed \(seed)")
+        guard let number = progress.number else {
+            Issue.record("\(name): the child process ended before its first mutation")
             return
         }
-        let finding = "Fuzz/Findings/\(name)/mutation-\(seed)-\(progress.number)"
+        guard result == nil else {
+            print("\(name): \(number + 1) mutations, seed \(seed)")
+            return
+        }
+        let finding = "Fuzz/Findings/\(name)/mutation-\(seed)-\(number)"
         let file = KeptInput.root.appending(path: finding)
         try FileManager.default.createDirectory(at: file.deletingLastPathComponent(), withIntermediateDirectories: true)
-        try Data(Mutator(target, seed: seed).input(progress.number)).write(to: file)
+        try Data(Mutator(target, seed: seed).input(number)).write(to: file)
         Issue.record(
             """
-            Mutation \(progress.number) of seed \(seed) breaks \(name). The input is in \(finding); \
+            Mutation \(number) of seed \(seed) breaks \(name). The input is in \(finding); \
             "scripts/test swift --filter Replay" runs it again. Commit it with the fix.
             """
         )
@@ -83,10 +88,11 @@ private struct MutationProgress {
         _ = withUnsafeBytes(of: Int64(number)) { pwrite(descriptor, $0.baseAddress, $0.count, 0) }
     }
 
-    var number: Int {
+    /// Nil before the first.
+    var number: Int? {
         var number: Int64 = 0
-        _ = withUnsafeMutableBytes(of: &number) { pread(descriptor, $0.baseAddress, $0.count, 0) }
-        return Int(number)
+        let count = withUnsafeMutableBytes(of: &number) { pread(descriptor, $0.baseAddress, $0.count, 0) }
+        return count == MemoryLayout<Int64>.size ? Int(number) : nil
     }
 
     func remove() {

@@ -39,7 +39,7 @@ struct Mutator {
         case 5: changeNumber(&bytes, using: &generator)
         case 6: splice(&bytes, using: &generator)
         default:
-            // Words get two of nine chances: they are what a text format turns on.
+            // Words get two of nine chances: text formats depend on keywords.
             guard let word = words.randomElement(using: &generator) else { return flipBit(&bytes, using: &generator) }
             insertWord(word, in: &bytes, using: &generator)
         }
