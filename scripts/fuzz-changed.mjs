@@ -13,6 +13,7 @@ const targetFolder = 'Fuzz/Sources/FuzzTargets/';
 
 /** @param {import('./checkout.mjs').Checkout} checkout @returns {string[]} names of targets */
 export function touchedTargets({ changed, files, links = new Map(), read }) {
+  const isHowTheyRun = changed.some((file) => /^(scripts\/fuzz|Fuzz\/Package\.swift|Fuzz\/Sources\/fuzz\/.*)$/.test(file));
   // The fuzz package takes the code under test through links.
   const places = [targetFolder, ...[...links].filter(([link]) => link.startsWith('Fuzz/Sources/')).map(([, place]) => place)];
   const sources = files.filter((file) => file.endsWith('.swift') && places.some((place) => file.startsWith(place)));
@@ -27,7 +28,7 @@ export function touchedTargets({ changed, files, links = new Map(), read }) {
       const inputs = [`Fuzz/Corpora/${name}/`, `Fuzz/Findings/${name}/`, ...seeds.map((seed) => `${seed}/`)];
       const isFed = changed.some((path) => path === `Fuzz/Dictionaries/${dictionary}.dict`
         || inputs.some((folder) => path.startsWith(folder)));
-      if (isReached || isFed) touched.push(name);
+      if (isHowTheyRun || isReached || isFed) touched.push(name);
     }
   }
   return touched;

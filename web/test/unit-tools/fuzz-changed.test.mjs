@@ -34,6 +34,12 @@ test('a change of what every target uses touches all', () => {
   assert.deepEqual(touchedBy('Fuzz/Sources/FuzzTargets/FuzzTarget.swift'), ['json', 'stun']);
 });
 
+test('a change of how targets run touches all', () => {
+  for (const file of ['Fuzz/Package.swift', 'Fuzz/Sources/fuzz/main.swift', 'scripts/fuzz']) {
+    assert.deepEqual(touchedBy(file), ['json', 'stun'], file);
+  }
+});
+
 test('inputs and dictionaries touch the targets that begin with them', () => {
   assert.deepEqual(touchedBy('Fuzz/Corpora/json/one'), ['json']);
   assert.deepEqual(touchedBy('Fuzz/Findings/stun/crash'), ['stun']);
