@@ -36,8 +36,9 @@ public enum Letter: Equatable, Sendable {
     case newCall(CallAttempt)
     case directory(DirectoryEvent)
     case links(LinksEvent)
+    /// Which person has this public id?
     case lookup(PersonID, LookupEvent)
-    /// Needs a new client connection, because it is new or could not resume.
+    /// An arrival that needs a new client connection: it is new, or it could not resume.
     case reception(Arrival)
     /// To the media plane, after whatever the letters before this one cause.
     case media(MediaCommand)
@@ -72,7 +73,7 @@ public struct Arrival: Equatable, Sendable {
     }
 }
 
-/// What every machine may need beside its event: the numbers and the keys.
+/// What the hub is made with: the numbers, the keys and the ICE servers.
 public struct Surroundings: Sendable {
     public var rules: Rules
     public var project: Project

@@ -4,7 +4,7 @@ import Wire
 extension CallDesk {
     // MARK: Taking it
 
-    /// - Returns: whether the call is to be told. What else its person does comes before.
+    /// - Returns: whether the call was taken. Person then leaves the roulette, and only then tells the call.
     mutating func accept(_ verb: AnswerCall, _ request: Request, _ facts: Facts, _ turn: inout Turn) -> Bool {
         guard let part = self[verb.call] else {
             noCall(request, &turn)
@@ -18,7 +18,11 @@ extension CallDesk {
             wrongCallState(request, "You are calling somebody this very moment; try again.", &turn)
             return false
         }
-        if let engaged = engaged { leave(engaged.id, by: request.client, facts, &turn) }
+        if let engaged = engaged {
+            // Its end answers no request: not this one, nor one of another device that asked to end it before.
+            self[engaged.id]?.endingRequest = nil
+            leave(engaged.id, by: request.client, facts, &turn)
+        }
         self[part.id]?.state = .entering(request.client, re: request.re, rung: rung)
         return true
     }

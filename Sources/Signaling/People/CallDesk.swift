@@ -109,8 +109,7 @@ extension CallDesk {
     mutating func perform(_ verb: CallVerb, _ request: Request, _ facts: Facts, _ turn: inout Turn) {
         switch verb {
         case .start(let start): self.start(start, request, facts, &turn)
-        // Person sees to these: they have to do with the roulette.
-        case .accept: return
+        case .accept: assertionFailure("Person handles this one: the roulette is left first")
         case .decline(let verb): decline(verb.call, request, facts, &turn)
         case .cancel(let verb): cancel(verb.call, request, facts, &turn)
         case .end(let verb):
@@ -151,8 +150,7 @@ extension CallDesk {
             guard let client = self[call]?.holder else { return }
             let state: PartnerState.State = isAway ? .reconnecting : .connected
             turn.send(.call(.partner(CallPartner(call: call, state: state))), to: client)
-        // Person sees to these: they have to do with its contacts.
-        case .asked, .over: return
+        case .asked, .over: assertionFailure("Person handles these: they need its contacts")
         }
     }
 

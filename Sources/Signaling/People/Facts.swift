@@ -2,7 +2,8 @@ import Wire
 
 /// What the parts of a person may know of each other. They read it and change only themselves.
 ///
-/// Person makes it for one event. It shares storage with the parts it was made from and copies nothing.
+/// Person makes it anew for each step of an event, so that a step sees what the steps before it changed. It shares storage
+/// with the parts; a part that changes meanwhile is copied.
 struct Facts: Sendable {
     let id: IdentityID
     let persona: Persona
@@ -21,7 +22,7 @@ struct Facts: Sendable {
     }
 
     /// Whether others may know that a device of this person is connected.
-    var isSeenOnline: Bool { persona.profile.isVisible && devices.hasPresent }
+    var isSeenOnline: Bool { persona.isSeenOnline(with: devices) }
 
     /// The person as others know it.
     var counterpart: Counterpart {

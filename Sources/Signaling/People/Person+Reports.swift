@@ -58,7 +58,7 @@ extension Person {
         )
     }
 
-    private var isSeenOnline: Bool { persona.profile.isVisible && devices.hasPresent }
+    private var isSeenOnline: Bool { persona.isSeenOnline(with: devices) }
 
     /// As it is listed: present, with a position, and not hiding.
     private var listing: Listing? {
