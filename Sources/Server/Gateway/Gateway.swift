@@ -100,15 +100,12 @@ final class Gateway {
         socketsByAddress[limited(address), default: 0] < settings.socketsPerAddress
     }
 
-    /// Counts it, and says whether that was within its address's limit.
-    @discardableResult
-    func register(_ connection: some GatewayConnection) -> Bool {
-        let hasRoom = hasRoom(for: connection.address)
+    /// Counts the connection for its address, and pings it from now on.
+    func register(_ connection: some GatewayConnection) {
         let group = connections.indices.min { connections[$0].count < connections[$1].count } ?? 0
         connections[group][ObjectIdentifier(connection)] = connection
         connection.group = group
         socketsByAddress[limited(connection.address), default: 0] += 1
-        return hasRoom
     }
 
     func release(_ connection: some GatewayConnection) {

@@ -47,9 +47,7 @@ final class WHIPEndpoint {
     func perform(_ request: WHIPRequest, _ head: HTTPRequestHead, _ body: [UInt8]) {
         (self.head, self.request) = (head, request)
         number += 1
-        guard Self.isAllowed(head, gateway.settings) else {
-            return answer(WHIPAnswer(WireError(.forbiddenOrigin, "This page may not use this server.")))
-        }
+        guard gateway.settings.allows(head.headers) else { return answer(WHIPAnswer(.forbiddenOrigin)) }
         if request.action == .options {
             return answer(WHIPAnswer(status: 200))
         }
@@ -127,12 +125,6 @@ final class WHIPEndpoint {
         gate.answer(Self.reply(answer, to: head, request, gateway.settings))
     }
 
-    /// A browser names the page's origin; encoders and scripts of the same origin name none.
-    private static func isAllowed(_ head: HTTPRequestHead, _ settings: Gateway.Settings) -> Bool {
-        guard !settings.allowedOrigins.isEmpty, head.headers.contains(name: "Origin") else { return true }
-        return head.headers.onlyOrigin.map { settings.allowedOrigins.contains($0.lowercased()) } ?? false
-    }
-
     private static func reply(
         _ answer: WHIPAnswer, to head: HTTPRequestHead, _ request: WHIPRequest, _ settings: Gateway.Settings
     ) -> HTTPReply {
@@ -162,7 +154,7 @@ final class WHIPEndpoint {
             headers.add(name: "Access-Control-Allow-Origin", value: "*")
         } else {
             headers.add(name: "Vary", value: "Origin")
-            guard let origin = head.headers.onlyOrigin, isAllowed(head, settings) else { return }
+            guard let origin = head.headers.onlyOrigin, settings.allows(head.headers) else { return }
             headers.add(name: "Access-Control-Allow-Origin", value: origin)
         }
         headers.add(name: "Access-Control-Expose-Headers", value: "Location, ETag, Link, Retry-After")
