@@ -39,7 +39,7 @@ extension Gateway {
         for check in door.checks {
             switch check {
             case .room: if !hasRoom(for: address) { throw door.tooManyConnections }
-            case .origin: if !settings.allows(origin: origin) { throw .forbiddenOrigin }
+            case .origin: if !configuration.allows(origin: origin) { throw .forbiddenOrigin }
             case .draining: if isDraining { throw door.draining }
             case .ban: if let ban = ban(of: address) { throw .banned(ban, now: runner.now) }
             case .rate: if let wait = isGreetingTooOften(address) { throw door.tooOften(retryAfter: wait) }
@@ -94,7 +94,7 @@ extension Gateway.Door {
 
 // MARK: Origins
 
-extension Gateway.Settings {
+extension ConfabConfiguration {
     /// - Parameter origin: nil if the request names no origin, or several.
     func allows(origin: String?) -> Bool {
         guard !allowedOrigins.isEmpty else { return true }

@@ -47,7 +47,7 @@ final class NativeSocket: GatewayConnection, RunnerSocket, WebSocketUser {
     func opened(_ webSocket: WebSocketHandler) {
         self.webSocket = webSocket
         let socket = NIOLoopBound(self, eventLoop: gateway.eventLoop)
-        let timeout = gateway.eventLoop.scheduleTask(in: .nanoseconds(gateway.settings.helloTimeout)) {
+        let timeout = gateway.eventLoop.scheduleTask(in: .nanoseconds(gateway.configuration.limits.handshakeTimeout)) {
             socket.value.fail(WireError(.helloTimeout, "Say hello first.", retryable: true), .timeout)
         }
         state = .greeting(timeout: timeout)
@@ -189,7 +189,7 @@ final class NativeSocket: GatewayConnection, RunnerSocket, WebSocketUser {
         gateway.metrics.received.increment()
         if case .admitting(var early) = state {
             let waiting = early.reduce(bytes.count) { $0 + $1.count }
-            guard early.count < Self.earlyMessages, waiting <= gateway.settings.messageSize else {
+            guard early.count < Self.earlyMessages, waiting <= gateway.configuration.rules.messageSize else {
                 return fail(WireError(.rateLimited, "Wait for the welcome.", retryable: true), .tooMany)
             }
             early.append(bytes)
@@ -201,7 +201,7 @@ final class NativeSocket: GatewayConnection, RunnerSocket, WebSocketUser {
         } catch {
             return unreadable(error, bytes)
         }
-        if bytes.count > gateway.settings.messageSize, !envelope.message.isDescription { return tooLarge() }
+        if bytes.count > gateway.configuration.rules.messageSize, !envelope.message.isDescription { return tooLarge() }
         switch state {
         case .greeting:
             guard case .hello(let hello) = envelope.message else {
@@ -218,7 +218,7 @@ final class NativeSocket: GatewayConnection, RunnerSocket, WebSocketUser {
         guard String(validating: bytes, as: UTF8.self) != nil else {
             return webSocket.map { violated(CloseCode(rawValue: 1007), "the message is not UTF-8", on: $0) } ?? ()
         }
-        if bytes.count > gateway.settings.messageSize { return tooLarge() }
+        if bytes.count > gateway.configuration.rules.messageSize { return tooLarge() }
         switch state {
         case .greeting:
             let error = message.error.code == .malformed ? message.error : WireError(.helloExpected, "Say hello first.")
@@ -229,7 +229,7 @@ final class NativeSocket: GatewayConnection, RunnerSocket, WebSocketUser {
     }
 
     private func tooLarge() {
-        let most = gateway.settings.messageSize
+        let most = gateway.configuration.rules.messageSize
         expel(WireError(.messageTooLarge, "A message has at most \(most) bytes; send less."), .tooLarge)
     }
 
@@ -239,7 +239,7 @@ final class NativeSocket: GatewayConnection, RunnerSocket, WebSocketUser {
         gateway.runner.submit(.expel(id, error, code))
     }
 
-    func tick() { webSocket?.tick(dropAfter: gateway.settings.missedPings) }
+    func tick() { webSocket?.tick(dropAfter: gateway.configuration.connection.missedPings) }
 
     func goAway() { close(.goingAway, "The server is restarting.") }
 

@@ -26,13 +26,13 @@ struct PersonExport: Sendable {
     }
 
     let gateway: NIOLoopBound<Gateway>
-    let settings: Gateway.Settings
+    let configuration: ConfabConfiguration
 
     func get(_ request: Request, _ context: Context) async throws -> Response {
         let headers = HTTPHeaders(request.headers)
         var answer: WHIPAnswer
         do throws(WireError) {
-            guard settings.allows(headers) else { throw .forbiddenOrigin }
+            guard configuration.allows(headers) else { throw .forbiddenOrigin }
             answer = WHIPAnswer(status: 200, contentType: "application/json", body: try await export(headers, context))
             answer.headers.add(name: "Content-Disposition", value: "attachment; filename=\"confab-person.json\"")
         } catch {
@@ -79,7 +79,7 @@ struct PersonExport: Sendable {
     ) async throws(WireError) -> (reception: Reception, storage: any Storage, now: Timestamp) {
         let address = ForwardedAddress.client(
             peer: context.peer?.ipAddress.flatMap { IPAddress($0) } ?? .unknown, headers: headers,
-            trusted: settings.trustedProxies
+            trusted: configuration.trustedProxies
         ).address
         let gateway = gateway
         do {
@@ -104,11 +104,11 @@ struct PersonExport: Sendable {
         headers.add(name: "Cache-Control", value: "no-store")
         headers.add(name: "X-Content-Type-Options", value: "nosniff")
         if let type = answer.contentType { headers.add(name: "Content-Type", value: type) }
-        if settings.allowedOrigins.isEmpty {
+        if configuration.allowedOrigins.isEmpty {
             headers.add(name: "Access-Control-Allow-Origin", value: "*")
         } else {
             headers.add(name: "Vary", value: "Origin")
-            if let origin = request.onlyOrigin, settings.allows(request) {
+            if let origin = request.onlyOrigin, configuration.allows(request) {
                 headers.add(name: "Access-Control-Allow-Origin", value: origin)
             }
         }

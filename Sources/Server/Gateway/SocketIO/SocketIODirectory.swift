@@ -54,9 +54,9 @@ final class SocketIODirectory {
 
     /// `id:heartbeat timeout:close timeout:transports`, in whole seconds. Python's client needs a number in both.
     private func line(_ id: String) -> String {
-        let settings = gateway.settings.socketIO
+        let times = gateway.configuration.socketIO
         let seconds = { (duration: Duration) in max(1, duration.wholeMilliseconds / 1000) }
         let transports = SocketIOConnection.Transport.allCases.map(\.rawValue).joined(separator: ",")
-        return "\(id):\(seconds(settings.heartbeatTimeout)):\(seconds(settings.closeTimeout)):\(transports)"
+        return "\(id):\(seconds(times.heartbeatTimeout)):\(seconds(times.closeTimeout)):\(transports)"
     }
 }

@@ -86,7 +86,7 @@ final class SocketIOEndpoint {
 
     func perform(_ request: SocketIORequest, _ head: HTTPRequestHead, _ body: [UInt8]) {
         self.head = head
-        guard gateway.settings.allows(head.headers) else { return answer(403, Self.text(.forbiddenOrigin) + "\n") }
+        guard gateway.configuration.allows(head.headers) else { return answer(403, Self.text(.forbiddenOrigin) + "\n") }
         switch request {
         case .greeting: answer(200, "This is where clients of Socket.IO 0.9 connect.\n")
         case .preflight: answer(204, "")
@@ -106,7 +106,7 @@ final class SocketIOEndpoint {
     private func handshake(_ head: HTTPRequestHead, script: Int?) {
         let peer = peer?.ipAddress.flatMap { IPAddress($0) } ?? .unknown
         let address = ForwardedAddress.client(
-            peer: peer, headers: head.headers, trusted: gateway.settings.trustedProxies
+            peer: peer, headers: head.headers, trusted: gateway.configuration.trustedProxies
         ).address
         do throws(WireError) {
             let line = try gateway.socketIO.handshake(from: address)
@@ -189,7 +189,7 @@ final class SocketIOEndpoint {
             ("Content-Type", type.rawValue), ("Cache-Control", "no-store"), ("X-Content-Type-Options", "nosniff"),
         ])
         // There is no ambient authority here: a connection's id is all that counts, and it must be known.
-        if let origin = request.headers.onlyOrigin, gateway.settings.allows(request.headers) {
+        if let origin = request.headers.onlyOrigin, gateway.configuration.allows(request.headers) {
             headers.add(name: "Access-Control-Allow-Origin", value: origin)
             headers.add(name: "Access-Control-Allow-Credentials", value: "true")
             headers.add(name: "Vary", value: "Origin")

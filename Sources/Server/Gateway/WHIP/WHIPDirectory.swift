@@ -79,7 +79,7 @@ final class WHIPResource: GatewayConnection, RunnerSocket {
 
     /// As absolute as it can be: only the operator knows what stands in front of the server.
     private var location: String {
-        "\(gateway.settings.publicURL ?? "")/\(isWHIP ? "whip" : "whep")/\(WHIPRequest.resources)/\(name)"
+        "\(gateway.configuration.publicURL ?? "")/\(isWHIP ? "whip" : "whep")/\(WHIPRequest.resources)/\(name)"
     }
 
     func open(
