@@ -2,6 +2,7 @@ import ArgumentParser
 import Dispatch
 import Foundation
 import Robots
+import Server
 import Wire
 
 /// A client without a browser, so that one person alone can try everything.
@@ -21,7 +22,7 @@ struct BotCommand: AsyncParsableCommand {
     static let mostBots = 100
 
     @Option(help: "The server's address.")
-    var server = "http://127.0.0.1:8080"
+    var server = ConfabConfiguration.defaultServer
 
     @Option(help: "The session to join; it must be a routed one.")
     var session: String?

@@ -4,9 +4,15 @@ import Server
 import Signaling
 import Wire
 
+extension ConfabConfiguration {
+    /// Where a server with the defaults is.
+    static var defaultServer: String { "http://\(ConfabConfiguration().host):\(ConfabConfiguration().port)" }
+}
+
 /// Where the data is: what every command that works beside a running server needs.
 struct DataOptions: ParsableArguments {
-    @Option(help: "The directory that holds the project and the database (default ./confab-data).")
+    @Option(
+        help: "The directory that holds the project and the database (default \(ConfabConfiguration().dataDirectory)).")
     var dataDir: String?
 
     @Option(help: "A YAML file with settings; deploy/confab.sample.yaml lists them all.")

@@ -10,13 +10,13 @@ struct Serve: AsyncParsableCommand {
 
     @OptionGroup var data: DataOptions
 
-    @Option(help: "The address to listen on (default 127.0.0.1).")
+    @Option(help: "The address to listen on (default \(ConfabConfiguration().host)).")
     var host: String?
 
-    @Option(help: "The port to listen on; 0 takes a free one (default 8080).")
+    @Option(help: "The port to listen on; 0 takes a free one (default \(String(ConfabConfiguration().port))).")
     var port: Int?
 
-    @Option(help: "The UDP and TCP port for media (default 40000).")
+    @Option(help: "The UDP and TCP port for media (default \(String(ConfabConfiguration().media.port))).")
     var mediaPort: Int?
 
     @Option(help: "The address that media is announced at (default: this machine's own).")

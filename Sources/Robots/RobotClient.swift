@@ -106,23 +106,6 @@ extension RobotError {
     static let unexpected = RobotError("The server answered with something else than was asked for.")
 }
 
-extension ServerMessage {
-    /// The request that this answers.
-    var answered: UInt64? {
-        switch self {
-        case .error(let error): error.re
-        case .ok(let answer): answer.re
-        case .joined(let joined): joined.re
-        case .published(let published): published.re
-        case .waiting(let waiting): waiting.re
-        case .count(let count): count.re
-        case .iceServers(let answer): answer.re
-        case .mediaAnswer(let answer): answer.re
-        default: nil
-        }
-    }
-}
-
 /// Where a server is.
 struct RobotPlace {
     var host: String

@@ -177,7 +177,7 @@ final class RobotLine: ChannelInboundHandler, @unchecked Sendable {
             self.greeting = nil
             return answer(greeting, message)
         }
-        if let request = message.answered, let asker = waiting.removeValue(forKey: request) {
+        if let request = message.re, let asker = waiting.removeValue(forKey: request) {
             return answer(asker, message)
         }
         events.yield(message)

@@ -48,7 +48,7 @@ public struct ConfabServer: Sendable {
             ?? SQLiteStorage(
                 directory: configuration.dataDirectory,
                 bounds: StorageBounds(
-                    blocks: configuration.roulette.maxBlocks, contacts: configuration.presence.maxContacts)
+                    blocks: configuration.rules.maxBlocks, contacts: configuration.rules.maxContacts)
             )
         self.logger = logger
         self.prometheus = prometheus
@@ -62,7 +62,7 @@ public struct ConfabServer: Sendable {
         // thousands of messages a second. Media has loops of its own.
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         let clock = ServerClock()
-        let media = configuration.media.isEnabled ? try startMedia(on: group.next()) : nil
+        let media = configuration.rules.routesMedia ? try startMedia(on: group.next()) : nil
         defer { media?.plane.stop() }
         let endpoints = StoredPushDirectory(storage: storage, logger: logger)
         let pushes = try makePushes(endpoints, clock: clock)
@@ -134,11 +134,11 @@ public struct ConfabServer: Sendable {
             throw DataDirectoryError("The API key must be numeric and the secret at least 32 bytes long.")
         }
         let surroundings = Surroundings(
-            rules: Rules(configuration), project: keys, ice: ICEProvision(configuration.ice), version: Self.version,
+            rules: configuration.rules, project: keys, ice: ICEProvision(configuration.ice), version: Self.version,
             vapidKey: pushes.vapidKey
         )
         let waking = PushWaking(sender: pushes)
-        let (storage, logger, settings) = (storage, logger, Gateway.Settings(configuration))
+        let (storage, logger, configuration) = (storage, logger, configuration)
         return try await eventLoop.submit {
             let metrics = GatewayMetrics()
             let runner = HubRunner(
@@ -146,8 +146,8 @@ public struct ConfabServer: Sendable {
                 logger: logger, metrics: metrics, eventLoop: eventLoop
             )
             let gateway = Gateway(
-                runner: runner, reception: Reception(project: keys), storage: storage, settings: settings,
-                logger: logger, metrics: metrics
+                runner: runner, reception: Reception(project: keys), storage: storage,
+                configuration: configuration, logger: logger, metrics: metrics
             )
             gateway.startBeating()
             return NIOLoopBound(gateway, eventLoop: eventLoop)
@@ -174,11 +174,7 @@ public struct ConfabServer: Sendable {
     private func application(
         _ gateway: NIOLoopBound<Gateway>, _ lan: LocalNetwork?, _ group: MultiThreadedEventLoopGroup
     ) throws -> some Service {
-        let settings = Gateway.Settings(configuration)
-        let headerTimeout = configuration.limits.requestHeaderTimeout
-        let plain = HTTPServerBuilder { responder in
-            GatewayChannel(responder: responder, gateway: gateway, settings: settings, headerTimeout: headerTimeout)
-        }
+        let plain = HTTPServerBuilder { GatewayChannel(responder: $0, gateway: gateway) }
         let tls = try tlsConfiguration(lan)
         let server = try tls.map { try HTTPServerBuilder.tls(plain, tlsConfiguration: $0) } ?? plain
         let host = lan?.everyAddress ?? configuration.host

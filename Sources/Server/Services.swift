@@ -73,10 +73,10 @@ struct Retention: Service {
             while !Task.isCancelled {
                 let now = clock.now
                 await delete("reports") {
-                    try await storage.deleteReports(olderThan: now - configuration.roulette.reportRetention)
+                    try await storage.deleteReports(olderThan: now - configuration.retention.reports)
                 }
                 await delete("calls") {
-                    try await storage.deleteCalls(olderThan: now - configuration.call.logRetention)
+                    try await storage.deleteCalls(olderThan: now - configuration.retention.calls)
                 }
                 try? await Task.sleep(for: .seconds(3600))
             }

@@ -1,6 +1,7 @@
 import Wire
 
-/// Every number that the rules depend on, with the contract's defaults. One value, read once from the configuration.
+/// Every number that the rules depend on, with the contract's defaults: the only place that has them. The server's
+/// configuration holds one such value, and its keys write into it.
 public struct Rules: Equatable, Sendable {
     // Client connections.
     public var resumeGrace: Duration = .seconds(30)
@@ -69,7 +70,7 @@ public struct Rules: Equatable, Sendable {
     public var candidatesPerAttempt = 32
     public var retryInterval: Duration = .seconds(1)
     public var streamTimeout: Duration = .seconds(10)
-    public var rouletteMediaMode = MediaMode.relayed
+    public var rouletteMediaMode = MediaMode.routed
     /// What the sessions of matches are: only a server that routes media makes routed ones.
     public var matchMediaMode: MediaMode { routesMedia ? rouletteMediaMode : .relayed }
     /// How long a match's tokens can be used to join; the match itself may last longer.
@@ -88,9 +89,9 @@ public struct Rules: Equatable, Sendable {
     public var maxContacts = 500
     public var linkCodeLifetime: Duration = .seconds(300)
     /// Codes that one person may ask for: a new one each time the page is opened, and no supply.
-    public var linkCodes = Budget.Rate(perSecond: 10.0 / 60, burst: 10)
+    public var linkCodes = Budget.Rate(perMinute: 10)
     /// Codes that one address may try.
-    public var linkGuesses = Budget.Rate(perSecond: 10.0 / 60, burst: 10)
+    public var linkGuesses = Budget.Rate(perMinute: 10)
     /// Faster than this nobody travels; above it a position is refused.
     public var fastestKilometresPerHour = 1000
     /// How often a page of people nearby is told what changed.
@@ -109,8 +110,8 @@ public struct Rules: Equatable, Sendable {
     /// What the sessions of calls are: only a server that routes media makes routed ones.
     public var callSessionMode: MediaMode { routesMedia ? callMediaMode : .relayed }
     /// Calls one person may place, and rings one person may get.
-    public var callsPlaced = Budget.Rate(perSecond: 6.0 / 60, burst: 6)
-    public var ringsReceived = Budget.Rate(perSecond: 20.0 / 60, burst: 20)
+    public var callsPlaced = Budget.Rate(perMinute: 6)
+    public var ringsReceived = Budget.Rate(perMinute: 20)
     /// After so many calls in vain to one person within the period, the next waits as long.
     public var callsInVain = 3
     public var callsInVainPeriod: Duration = .seconds(600)
@@ -124,6 +125,15 @@ public struct Budget: Equatable, Sendable {
         public var perSecond: Double
         public var burst: Double
         public init(perSecond: Double, burst: Double) { (self.perSecond, self.burst) = (perSecond, burst) }
+
+        /// So many a minute, and as many at once.
+        public init(perMinute count: Int) { self.init(perSecond: Double(count) / 60, burst: Double(count)) }
+
+        /// Setting it sets the burst as well.
+        public var perMinute: Int {
+            get { Int((perSecond * 60).rounded()) }
+            set { self = Self(perMinute: newValue) }
+        }
     }
 
     private var level: Double

@@ -1,4 +1,5 @@
 import Foundation
+import Signaling
 import Testing
 
 @testable import Server
@@ -37,7 +38,7 @@ import Testing
         #expect(configuration.port == 5)
         #expect(configuration.media.port == 4)
         #expect(configuration.host == "a.example")
-        #expect(configuration.roulette.interestWait == .milliseconds(250))
+        #expect(configuration.rules.interestWait == .milliseconds(250))
     }
 
     @Test func everyKeyCanBeSetByItsVariableAndByAFlag() throws {

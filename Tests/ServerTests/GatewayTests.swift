@@ -132,8 +132,8 @@ struct GatewayTests {
         try await TestServer.run(
             dataDirectory: directory,
             {
-                $0.roulette.rematchWait = .milliseconds(1)
-                $0.roulette.interestWait = .milliseconds(1)
+                $0.rules.rematchWait = .milliseconds(1)
+                $0.rules.interestWait = .milliseconds(1)
             }
         ) { server in
             let (ann, bob) = (

@@ -26,7 +26,7 @@ struct PeopleServerTests {
 
     @Test("who appears and says where it is gets listed, and is gone when its line drops")
     func nearby() async throws {
-        try await TestServer.run({ $0.nearby.updateInterval = .milliseconds(20) }) { server in
+        try await TestServer.run({ $0.rules.nearbyInterval = .milliseconds(20) }) { server in
             let (ann, bob) = (try await arrive(server, "Ann"), try await arrive(server, "Bob"))
             try await ann.client.ask(.nearby(.move(here)))
             let watch = try await ann.client.say(.nearby(.watch(Watch(unit: .miles, radius: 200))))

@@ -109,7 +109,7 @@ struct PersonExportTests: StorageFixtures {
 
     @Test("an address asks so often, and then waits")
     func rate() async throws {
-        try await TestServer.run({ ($0.limits.helloBurst, $0.limits.hellosPerSecond) = (2, 1) }) { server in
+        try await TestServer.run({ $0.limits.hellos = Budget.Rate(perSecond: 1, burst: 2) }) { server in
             let place = try WHIPPlace(server)
             var answers: [WHIPPlace.Answer] = []
             for _ in 0..<20 where answers.last?.status != 429 { answers.append(try await place.ask("GET", path)) }

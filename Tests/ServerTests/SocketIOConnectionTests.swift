@@ -15,7 +15,7 @@ import Wire
         private var lastPoll: UInt64 = 0
 
         init(_ start: Timestamp, _ adjust: (inout SocketIOConnection.Settings) -> Void = { _ in }) {
-            var settings = SocketIOConnection.Settings()
+            var settings = SocketIOConnection.Settings(ConfabConfiguration())
             adjust(&settings)
             now = start
             connection = SocketIOConnection(settings: settings, now: start)
@@ -208,7 +208,7 @@ import Wire
 
     @Test("a poll cut off is not waited for longer than a slow one")
     func shortCloseTimeout() {
-        var stage = Stage(start) { $0.closeTimeout = .seconds(5) }
+        var stage = Stage(start) { $0.times.closeTimeout = .seconds(5) }
         _ = stage.poll()
         let (poll, _) = stage.poll()
         #expect(stage.handle(.pollLost(poll)) == [])

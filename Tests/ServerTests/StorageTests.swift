@@ -169,7 +169,7 @@ struct StorageTests: StorageFixtures {
     @Test(arguments: StorageKind.allCases)
     func `old reports are deleted, and their numbers are not used again`(_ kind: StorageKind) async throws {
         try await kind.withStorage { storage in
-            let limit = now - StorageLimits.reportRetention
+            let limit = now - ConfabConfiguration().retention.reports
             let old = report(lines: ["x"], at: limit - .seconds(1))
             try await storage.commit([.report(report(at: limit)), .report(old)])
             let ids = try await storage.reports(includingClosed: true, limit: 10).map(\.id)

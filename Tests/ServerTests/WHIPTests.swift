@@ -250,7 +250,7 @@ struct WHIPTests {
             #expect((refused.status, refused.code) == (409, "session_relayed"))
         }
         try await TestServer.run {
-            $0.media.isEnabled = false
+            $0.rules.routesMedia = false
         } _: { server in
             let place = try WHIPPlace(server)
             let refused = try await place.post(place.whip)
@@ -289,8 +289,8 @@ struct WHIPTests {
     @Test("nobody holds more than their share, and what never connects is gone")
     func limits() async throws {
         try await TestServer.run {
-            $0.whip.resourcesPerAddress = 2
-            $0.whip.connectTimeout = .milliseconds(200)
+            $0.rules.resourcesPerAddress = 2
+            $0.rules.resourceConnect = .milliseconds(200)
         } _: { server in
             let place = try WHIPPlace(server)
             var statuses: [Int] = []

@@ -225,25 +225,6 @@ final class Guest: Hashable {
 }
 
 extension ServerMessage {
-    /// The request that this answers.
-    var re: UInt64? {
-        switch self {
-        case .ok(let answer): answer.re
-        case .error(let error): error.re
-        case .joined(let joined): joined.re
-        case .published(let published): published.re
-        case .waiting(let waiting): waiting.re
-        case .count(let count): count.re
-        case .iceServers(let answer): answer.re
-        case .mediaAnswer(let answer): answer.re
-        case .presence(let news): news.re
-        case .nearby(.list(let list)): list.re
-        case .call(let news): news.re
-        case .contact(.list(let list)): list.re
-        default: nil
-        }
-    }
-
     /// The news of people, for tests that are about these.
     var presence: PresenceNews? { if case .presence(let news) = self { news } else { nil } }
     var nearby: NearbyNews? { if case .nearby(let news) = self { news } else { nil } }
@@ -252,31 +233,5 @@ extension ServerMessage {
 
     var errorCode: WireError.Code? {
         if case .error(let error) = self { error.error.code } else { nil }
-    }
-}
-
-extension PresenceNews {
-    var re: UInt64? {
-        switch self {
-        case .own(let own): own.re
-        case .person(let found): found.re
-        case .linkCode(let code): code.re
-        case .linked(let linked): linked.re
-        case .devices(let devices): devices.re
-        case .blocked(let list): list.re
-        case .unlinked, .deleted: nil
-        }
-    }
-}
-
-extension CallNews {
-    var re: UInt64? {
-        switch self {
-        case .placed(let placed): placed.re
-        case .incoming(let incoming): incoming.re
-        case .accepted(let accepted): accepted.re
-        case .log(let log): log.re
-        case .ringing, .changed, .partner, .ended: nil
-        }
     }
 }

@@ -16,7 +16,10 @@ import Wire
 
     @Test func aServerThatRoutesMediaSaysSoAndWhatMatchesWillBe() {
         #expect(stage.arrive().welcome?.media == Welcome.Media(roulette: .routed))
-        let other = Stage { $0.routesMedia = true }
+        let other = Stage {
+            $0.routesMedia = true
+            $0.rouletteMediaMode = .relayed
+        }
         #expect(other.arrive().welcome?.media == Welcome.Media(roulette: .relayed))
     }
 

@@ -29,6 +29,20 @@ import Wire
         #expect(golden.bytes.last == UInt8(ascii: "\n"))
     }
 
+    /// `re` in an answer is what its file says, whatever area the message belongs to.
+    @Test func everyAnswerNamesItsRequest() throws {
+        var answers: Set<String> = []
+        for golden in GoldenMessage.all where !golden.isFromClient {
+            let message = try Envelope<ServerMessage>.decode(golden.bytes).message
+            guard case .object(let object) = try JSONReader.parse(golden.bytes) else { continue }
+            var written: UInt64?
+            if case .integer(let re)? = object["re"] { written = UInt64(re) }
+            #expect(message.re == written, "\(golden.file)")
+            if message.re != nil { answers.insert(golden.type) }
+        }
+        #expect(answers == MessageTypes.answers)
+    }
+
     @Test func everyMessageTypeHasAnExample() {
         let client = Set(GoldenMessage.all.filter(\.isFromClient).map(\.type))
         let server = Set(GoldenMessage.all.filter { !$0.isFromClient }.map(\.type))
@@ -177,6 +191,13 @@ enum MessageTypes {
         "presence.deleted", "presence.devices", "presence.blocked", "nearby.list", "nearby.changed", "call.placed",
         "call.ringing", "call.incoming", "call.accepted", "call.changed", "call.partner", "call.ended", "call.log",
         "contact.asked", "contact.added", "contact.list", "contact.changed", "contact.removed",
+    ]
+    /// Messages of the server that answer a request: always, or sometimes.
+    static let answers: Set = [
+        "ok", "error", "session.joined", "session.published", "roulette.waiting", "roulette.count", "ice.servers",
+        "media.answer", "presence.self", "presence.person", "presence.linkCode", "presence.linked",
+        "presence.devices", "presence.blocked", "nearby.list", "call.placed", "call.incoming", "call.accepted",
+        "call.log", "contact.list",
     ]
 }
 

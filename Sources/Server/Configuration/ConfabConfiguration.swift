@@ -1,15 +1,16 @@
 import Logging
+import Signaling
 
 /// Everything an operator can decide, as one value: read once in the executable, handed down, never global.
 ///
-/// The initial values below are the defaults, and the only place where they are written in code;
-/// `deploy/confab.sample.yaml` repeats them for people and a test compares the two. What each key means stands beside
-/// its name in ``keys``. Printing this value redacts its secrets.
+/// The initial values below and those of `Rules` are the defaults. No other place in the code has them: whatever needs
+/// a setting is given this value or a part of it. `deploy/confab.sample.yaml` repeats the defaults for people and a test
+/// compares the two. What each key means stands beside its name in ``keys``. Printing this value redacts its secrets.
 ///
 /// ```swift
 /// var configuration = ConfabConfiguration()
 /// configuration.port = 0
-/// configuration.roulette.interestWait = .milliseconds(50)
+/// configuration.rules.interestWait = .milliseconds(50)
 /// ```
 public struct ConfabConfiguration: Sendable, Equatable {
     public var host = "127.0.0.1"
@@ -24,25 +25,23 @@ public struct ConfabConfiguration: Sendable, Equatable {
     public var allowedOrigins: [String] = []
     public var apiKey: String?
     public var apiSecret: SecretText?
+    /// What people may do and how long things take. ``init()`` turns on routed media.
+    public var rules = Rules()
     public var tls = TLS()
     public var log = Log()
     public var metrics = Metrics()
     public var media = Media()
     public var ice = ICE()
-    public var whip = WHIP()
     public var limits = Limits()
     public var connection = Connection()
     public var socketIO = SocketIO()
-    public var roulette = Roulette()
-    public var presence = Presence()
-    public var nearby = Nearby()
-    public var call = Call()
+    public var retention = Retention()
     public var push = Push()
     public var storage = Storage()
     public var shutdown = Shutdown()
 
-    /// The defaults.
-    public init() {}
+    /// The defaults. The rules alone route no media; a server does.
+    public init() { rules.routesMedia = true }
 
     /// Paths of PEM files; both or neither.
     public struct TLS: Sendable, Equatable {
@@ -81,11 +80,8 @@ public struct ConfabConfiguration: Sendable, Equatable {
     }
 
     public struct Media: Sendable, Equatable {
-        /// Without it there is neither routed media nor a port for it.
-        public var isEnabled = true
         public var port = 40000
         public var address: IPAddress?
-        public var relayedFallback: Duration = .seconds(8)
         public init() {}
     }
 
@@ -102,39 +98,24 @@ public struct ConfabConfiguration: Sendable, Equatable {
         public var isEmpty: Bool { stunServers.isEmpty && turnServers.isEmpty }
     }
 
-    /// Publishing and watching without an SDK (RFC 9725).
-    public struct WHIP: Sendable, Equatable {
-        public var resources = 2000
-        public var resourcesPerAddress = 100
-        public var resourcesPerToken = 500
-        public var answerTimeout: Duration = .seconds(5)
-        public var connectTimeout: Duration = .seconds(30)
-        public init() {}
-    }
-
+    /// What one address or connection may do before the rules hear of it.
     public struct Limits: Sendable, Equatable {
-        public var messageSize: ByteCount = .kibibytes(64)
-        public var descriptionSize: ByteCount = .kibibytes(256)
         public var socketsPerAddress = 400
         public var handshakeTimeout: Duration = .seconds(10)
         public var requestHeaderTimeout: Duration = .seconds(10)
-        public var verbsPerSecond = 20
-        public var verbBurst = 100
-        public var hellosPerSecond = 20
-        public var helloBurst = 800
-        public var sendQueue: ByteCount = .mebibytes(1)
+        /// New connections of one address: a page that reconnects, times the people behind one address.
+        public var hellos = Budget.Rate(perSecond: 20, burst: 800)
+        /// In bytes.
+        public var sendQueue = 1 << 20
         public init() {}
     }
 
     public struct Connection: Sendable, Equatable {
-        public var pingInterval: Duration = .seconds(10)
         public var missedPings = 3
-        public var resumeGrace: Duration = .seconds(30)
-        public var replayMessages = 256
-        public var replayBytes: ByteCount = .kibibytes(64)
         public init() {}
     }
 
+    /// The times of Socket.IO 0.9.
     public struct SocketIO: Sendable, Equatable {
         public var heartbeatInterval: Duration = .seconds(25)
         public var heartbeatTimeout: Duration = .seconds(60)
@@ -145,27 +126,13 @@ public struct ConfabConfiguration: Sendable, Equatable {
         public init() {}
     }
 
-    public struct Roulette: Sendable, Equatable {
-        public var interestWait: Duration = .seconds(5)
-        public var rematchWait: Duration = .seconds(10)
-        public var skipWindow: Duration = .seconds(5)
-        public var skipPeriod: Duration = .seconds(60)
-        public var skipsBeforeWait = 3
-        public var firstSkipWait: Duration = .seconds(2)
-        public var longestSkipWait: Duration = .seconds(60)
-        public var maxInterests = 10
-        public var maxBlocks = 1000
-        public var entriesPerAddress = 200
-        public var candidatesPerAttempt = 32
-        public var retryInterval: Duration = .seconds(1)
-        public var streamTimeout: Duration = .seconds(10)
-        public var reportLines = 20
-        public var reportRetention: Duration = .seconds(30 * 86400)
-        public var mediaMode: MediaMode = .routed
+    /// How long what happened is stored.
+    public struct Retention: Sendable, Equatable {
+        /// Long enough for an operator's holiday; a chat between strangers should not lie around for longer.
+        public var reports: Duration = .seconds(30 * 86400)
+        /// People search the log for a call of long ago; few look further back.
+        public var calls: Duration = .seconds(365 * 86400)
         public init() {}
-
-        /// How the media of two strangers travels: peer to peer, or through this server.
-        public enum MediaMode: String, Sendable, Equatable, CaseIterable { case relayed, routed }
     }
 
     public struct Storage: Sendable, Equatable {

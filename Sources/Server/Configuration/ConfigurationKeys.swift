@@ -1,4 +1,6 @@
 import Logging
+import Signaling
+import Wire
 
 extension ConfabConfiguration {
     /// Every key, in the order of the sample file.
@@ -24,7 +26,8 @@ extension Setting {
     /// Timers, which would spin at zero.
     private static let interval = Format<Duration>.duration(.milliseconds(10) ... .seconds(86400))
     private static let count = Format<Int>.integer(1...1_000_000)
-    private static let size = Format<ByteCount>.size(.kibibytes(1) ... .mebibytes(64))
+    private static let rate = Format<Double>.whole(1...1_000_000)
+    private static let size = Format<Int>.size(.kibibytes(1) ... .mebibytes(64))
 
     private static let server: [Setting] = [
         Setting(
@@ -86,7 +89,7 @@ extension Setting {
 
     private static let media: [Setting] = [
         Setting(
-            "media.enabled", \.media.isEnabled, .boolean,
+            "media.enabled", \.rules.routesMedia, .boolean,
             "Whether the server routes media; without it all media goes from browser to browser."),
         Setting("media.port", \.media.port, port, "First UDP and TCP port of routed media; 0 takes a free one."),
         Setting(
@@ -94,7 +97,7 @@ extension Setting {
             .optional(.single("an IPv4 or IPv6 address", parse: { IPAddress($0) }, write: \.description)),
             "The address browsers are told to send media to, when it is not one of this machine's (NAT)."),
         Setting(
-            "media.relayedFallback", \.media.relayedFallback, wait,
+            "media.relayedFallback", \.rules.relayedFallback, wait,
             "Peer-to-peer media not connected by then goes through the server."),
         Setting(
             "ice.stunServers", \.ice.stunServers,
@@ -126,27 +129,27 @@ extension Setting {
 
     private static let whip: [Setting] = [
         Setting(
-            "whip.resources", \.whip.resources, count,
+            "whip.resources", \.rules.resources, count,
             "Publishers and viewers by WHIP and WHEP (OBS and the like) at a time."),
         Setting(
-            "whip.resourcesPerAddress", \.whip.resourcesPerAddress, count,
+            "whip.resourcesPerAddress", \.rules.resourcesPerAddress, count,
             "The same of one address (an IPv6 /64)."),
         Setting(
-            "whip.resourcesPerToken", \.whip.resourcesPerToken, count,
+            "whip.resourcesPerToken", \.rules.resourcesPerToken, count,
             "The same with one token; a link to watch is one token."),
         Setting(
-            "whip.answerTimeout", \.whip.answerTimeout, interval, "How long such a request may wait for its answer."),
+            "whip.answerTimeout", \.rules.resourceAnswer, interval, "How long such a request may wait for its answer."),
         Setting(
-            "whip.connectTimeout", \.whip.connectTimeout, interval,
+            "whip.connectTimeout", \.rules.resourceConnect, interval,
             "How long such a publisher or viewer may be without a path for its media."),
     ]
 
     private static let limits: [Setting] = [
         Setting(
-            "limits.messageSize", \.limits.messageSize, size,
+            "limits.messageSize", \.rules.messageSize, size,
             "Largest WebSocket message and request body; larger closes with 4413."),
         Setting(
-            "limits.descriptionSize", \.limits.descriptionSize, size,
+            "limits.descriptionSize", \.rules.descriptionSize, size,
             "Largest session description (SDP), which outgrows other messages."),
         Setting(
             "limits.socketsPerAddress", \.limits.socketsPerAddress, count,
@@ -158,33 +161,33 @@ extension Setting {
             "limits.requestHeaderTimeout", \.limits.requestHeaderTimeout, interval,
             "Time to send a request's head; holds off slow attackers."),
         Setting(
-            "limits.verbsPerSecond", \.limits.verbsPerSecond, count,
+            "limits.verbsPerSecond", \.rules.verbs.perSecond, rate,
             "Messages a connection may send for ever, each second."),
         Setting(
-            "limits.verbBurst", \.limits.verbBurst, count, "Messages a connection may send at once on top of that."),
+            "limits.verbBurst", \.rules.verbs.burst, rate, "Messages a connection may send at once on top of that."),
         Setting(
-            "limits.hellosPerSecond", \.limits.hellosPerSecond, count,
+            "limits.hellosPerSecond", \.limits.hellos.perSecond, rate,
             "New visits an address may make per second, sustained."),
         Setting(
-            "limits.helloBurst", \.limits.helloBurst, count, "New visits an address may make at once on top of that."),
+            "limits.helloBurst", \.limits.hellos.burst, rate, "New visits an address may make at once on top of that."),
         Setting(
             "limits.sendQueue", \.limits.sendQueue, size, "Unsent bytes kept for a slow reader before it is dropped."),
     ]
 
     private static let connection: [Setting] = [
         Setting(
-            "connection.pingInterval", \.connection.pingInterval, interval,
+            "connection.pingInterval", \.rules.pingInterval, interval,
             "How often both ends show that they are alive."),
         Setting(
             "connection.missedPings", \.connection.missedPings, .integer(1...100),
             "Pings without an answer after which a connection counts as dropped."),
         Setting(
-            "connection.resumeGrace", \.connection.resumeGrace, wait, "How long a dropped connection's place is kept."),
+            "connection.resumeGrace", \.rules.resumeGrace, wait, "How long a dropped connection's place is kept."),
         Setting(
-            "connection.replayMessages", \.connection.replayMessages, .integer(0...65536),
+            "connection.replayMessages", \.rules.replay.messages, .integer(0...65536),
             "Messages kept for a dropped connection; past them it gets a snapshot."),
         Setting(
-            "connection.replayBytes", \.connection.replayBytes, .size(ByteCount(bytes: 0) ... .mebibytes(64)),
+            "connection.replayBytes", \.rules.replay.bytes, .size(ByteCount(bytes: 0) ... .mebibytes(64)),
             "The same in bytes."),
     ]
 
@@ -211,45 +214,45 @@ extension Setting {
 
     private static let pairing: [Setting] = [
         Setting(
-            "roulette.interestWait", \.roulette.interestWait, wait,
+            "roulette.interestWait", \.rules.interestWait, wait,
             "How long only people with a shared interest are paired, then anybody."),
         Setting(
-            "roulette.rematchWait", \.roulette.rematchWait, wait,
+            "roulette.rematchWait", \.rules.rematchWait, wait,
             "How long two who just left each other wait when nobody else is there."),
-        Setting("roulette.skipWindow", \.roulette.skipWindow, wait, "Ending a chat sooner than this counts as a skip."),
-        Setting("roulette.skipPeriod", \.roulette.skipPeriod, wait, "Skips are counted over this time."),
+        Setting("roulette.skipWindow", \.rules.skipWindow, wait, "Ending a chat sooner than this counts as a skip."),
+        Setting("roulette.skipPeriod", \.rules.skipPeriod, wait, "Skips are counted over this time."),
         Setting(
-            "roulette.skipsBeforeWait", \.roulette.skipsBeforeWait, .integer(1...1000),
+            "roulette.skipsBeforeWait", \.rules.skipsBeforeWait, .integer(1...1000),
             "From this skip on in that time, the next match is delayed."),
         Setting(
-            "roulette.firstSkipWait", \.roulette.firstSkipWait, wait,
+            "roulette.firstSkipWait", \.rules.firstSkipWait, wait,
             "The first delay; it doubles with each further skip."),
-        Setting("roulette.longestSkipWait", \.roulette.longestSkipWait, wait, "The longest delay."),
-        Setting("roulette.maxInterests", \.roulette.maxInterests, .integer(0...100), "Interests a person may name."),
-        Setting("roulette.maxBlocks", \.roulette.maxBlocks, .integer(0...100_000), "People an identity may block."),
+        Setting("roulette.longestSkipWait", \.rules.longestSkipWait, wait, "The longest delay."),
+        Setting("roulette.maxInterests", \.rules.maxInterests, .integer(0...100), "Interests a person may name."),
+        Setting("roulette.maxBlocks", \.rules.maxBlocks, .integer(0...100_000), "People an identity may block."),
         Setting(
-            "roulette.entriesPerAddress", \.roulette.entriesPerAddress, count,
+            "roulette.entriesPerAddress", \.rules.entriesPerAddress, count,
             "People of one address who may wait at a time."),
         Setting(
-            "roulette.candidatesPerAttempt", \.roulette.candidatesPerAttempt, .integer(1...100_000),
+            "roulette.candidatesPerAttempt", \.rules.candidatesPerAttempt, .integer(1...100_000),
             "Partners looked at in one attempt, so that a full queue stays cheap."),
         Setting(
-            "roulette.retryInterval", \.roulette.retryInterval, interval,
+            "roulette.retryInterval", \.rules.retryInterval, interval,
             "How soon somebody who found nobody is tried again."),
         Setting(
-            "roulette.streamTimeout", \.roulette.streamTimeout, wait,
+            "roulette.streamTimeout", \.rules.streamTimeout, wait,
             "A partner's video not there by then is said on the page."),
         Setting(
-            "roulette.mediaMode", \.roulette.mediaMode, .choice,
+            "roulette.mediaMode", \.rules.rouletteMediaMode, .choice,
             "relayed is peer to peer; routed goes through the server and hides addresses."),
     ]
 
     private static let moderation: [Setting] = [
         Setting(
-            "roulette.reportLines", \.roulette.reportLines, .integer(0...1000),
+            "roulette.reportLines", \.rules.reportLines, .integer(0...1000),
             "Chat lines a report may carry; the reporter is told."),
         Setting(
-            "roulette.reportRetention", \.roulette.reportRetention, .duration(.zero ... .seconds(3650 * 86400)),
+            "roulette.reportRetention", \.retention.reports, .duration(.zero ... .seconds(3650 * 86400)),
             "Reports are deleted after this time."),
     ]
 

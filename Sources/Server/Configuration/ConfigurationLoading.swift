@@ -1,4 +1,5 @@
 import Configuration
+import Signaling
 
 #if canImport(FoundationEssentials)
 import FoundationEssentials
@@ -128,7 +129,7 @@ extension ConfabConfiguration {
             ice.turnServers.isEmpty || ice.turnSecret != nil || ice.turnUsername != nil, "ice.turnServers",
             "TURN servers need ice.turnSecret, or ice.turnUsername and ice.turnPassword")
         require(
-            roulette.firstSkipWait <= roulette.longestSkipWait, "roulette.firstSkipWait",
+            rules.firstSkipWait <= rules.longestSkipWait, "roulette.firstSkipWait",
             "must not be longer than roulette.longestSkipWait")
         require(
             !metrics.isEnabled || metrics.port != port || port == 0, "metrics.port",

@@ -147,11 +147,23 @@ extension Format<Duration> {
     }
 }
 
-extension Format<ByteCount> {
+extension Format<Double> {
+    /// Whole numbers only: nobody needs half a message a second.
+    static func whole(_ range: ClosedRange<Int>) -> Format {
+        let format = Format<Int>.integer(range)
+        return Format(
+            accepts: format.accepts, parse: { items in format.parse(items).map { Double($0) } },
+            write: { format.write(Int($0.rounded())) })
+    }
+}
+
+extension Format<Int> {
+    /// A number of bytes, with its unit.
     static func size(_ range: ClosedRange<ByteCount>) -> Format {
         .single(
             "a whole number and a unit, B, KiB or MiB, from \(range.lowerBound) to \(range.upperBound)",
-            parse: { text in ByteCount(text).flatMap { range.contains($0) ? $0 : nil } }, write: \.description)
+            parse: { text in ByteCount(text).flatMap { range.contains($0) ? $0.bytes : nil } },
+            write: { ByteCount(bytes: $0).description })
     }
 }
 

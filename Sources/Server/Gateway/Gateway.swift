@@ -23,27 +23,9 @@ final class Gateway {
     let runner: HubRunner
     let reception: Reception
     let storage: any Storage
-    let settings: Settings
+    let configuration: ConfabConfiguration
     let logger: Logger
     let metrics: GatewayMetrics
-
-    /// The numbers a socket needs.
-    struct Settings: Sendable {
-        var messageSize = Limits.message
-        var descriptionSize = Limits.description
-        var socketsPerAddress = 400
-        /// New sockets of one address: a page that comes back, times the people behind one address.
-        var hellos = Budget.Rate(perSecond: 20, burst: 800)
-        var helloTimeout: Duration = .seconds(10)
-        var pingInterval: Duration = .seconds(10)
-        var missedPings = 3
-        var sendQueue = 1 << 20
-        var trustedProxies = TrustedProxies()
-        var allowedOrigins: [String] = []
-        /// Without a slash at its end.
-        var publicURL: String?
-        var socketIO = SocketIOConnection.Settings()
-    }
 
     private var socketsByAddress: [IPAddress: Int] = [:]
     private static let mostGreetings = 10_000
@@ -60,13 +42,13 @@ final class Gateway {
     private(set) lazy var socketIO = SocketIODirectory(gateway: self)
 
     init(
-        runner: HubRunner, reception: Reception, storage: any Storage, settings: Settings, logger: Logger,
-        metrics: GatewayMetrics
+        runner: HubRunner, reception: Reception, storage: any Storage, configuration: ConfabConfiguration,
+        logger: Logger, metrics: GatewayMetrics
     ) {
         self.runner = runner
         self.reception = reception
         self.storage = storage
-        self.settings = settings
+        self.configuration = configuration
         self.logger = logger
         self.metrics = metrics
     }
@@ -75,7 +57,7 @@ final class Gateway {
 
     /// Pings the sockets of one group after the other, for ever; called once.
     func startBeating() {
-        let interval = TimeAmount.nanoseconds(settings.pingInterval / Self.beats)
+        let interval = TimeAmount.nanoseconds(configuration.rules.pingInterval / Self.beats)
         let gateway = NIOLoopBound(self, eventLoop: eventLoop)
         _ = eventLoop.scheduleRepeatedTask(initialDelay: interval, delay: interval) { _ in
             gateway.value.nextBeat()
@@ -97,18 +79,15 @@ final class Gateway {
 
     /// Whether the address may hold one more.
     func hasRoom(for address: IPAddress) -> Bool {
-        socketsByAddress[limited(address), default: 0] < settings.socketsPerAddress
+        socketsByAddress[limited(address), default: 0] < configuration.limits.socketsPerAddress
     }
 
-    /// Counts it, and says whether that was within its address's limit.
-    @discardableResult
-    func register(_ connection: some GatewayConnection) -> Bool {
-        let hasRoom = hasRoom(for: connection.address)
+    /// Counts the connection for its address, and pings it from now on.
+    func register(_ connection: some GatewayConnection) {
         let group = connections.indices.min { connections[$0].count < connections[$1].count } ?? 0
         connections[group][ObjectIdentifier(connection)] = connection
         connection.group = group
         socketsByAddress[limited(connection.address), default: 0] += 1
-        return hasRoom
     }
 
     func release(_ connection: some GatewayConnection) {
@@ -119,14 +98,14 @@ final class Gateway {
 
     /// Whether a hello from this address is one too many for now.
     func isGreetingTooOften(_ address: IPAddress) -> Duration? {
-        let now = runner.now
+        let (now, hellos) = (runner.now, configuration.limits.hellos)
         let key = limited(address)
-        var budget = greetings[key] ?? Budget(settings.hellos, now: now)
-        let wait = budget.take(settings.hellos, now: now)
+        var budget = greetings[key] ?? Budget(hellos, now: now)
+        let wait = budget.take(hellos, now: now)
         greetings[key] = budget
         // An address that has not been heard of for long has a full budget: forgetting it changes nothing.
         if greetings.count > Self.mostGreetings {
-            greetings = greetings.filter { !$0.value.isFull(settings.hellos, now: now) }
+            greetings = greetings.filter { !$0.value.isFull(hellos, now: now) }
         }
         return wait
     }

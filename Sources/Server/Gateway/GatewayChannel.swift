@@ -7,6 +7,7 @@ import NIOHTTP1
 import NIOHTTPTypes
 import NIOHTTPTypesHTTP1
 import ServiceLifecycle
+import Signaling
 import Wire
 
 /// A connection to the public port: HTTP for the router, or a WebSocket for the hub, told apart by its first request.
@@ -29,9 +30,6 @@ struct GatewayChannel: HTTPChannelHandler {
 
     let responder: HTTPChannelHandler.Responder
     let gateway: NIOLoopBound<Gateway>
-    let settings: Gateway.Settings
-    /// For the first request, and between requests.
-    let headerTimeout: Duration
 
     func setup(channel: any Channel, logger: Logger) -> EventLoopFuture<Value> {
         channel.eventLoop.makeCompletedFuture {
@@ -54,7 +52,10 @@ struct GatewayChannel: HTTPChannelHandler {
             let pipeline = channel.pipeline.syncOperations
             let kind = try pipeline.configureUpgradableHTTPServerPipeline(configuration: configuration)
             let switchover = try pipeline.handler(type: NIOTypedHTTPServerUpgradeHandler<Kind>.self)
-            let gate = HTTPGate(gateway: gateway.value, headerTimeout: headerTimeout)
+            let gateway = gateway.value
+            // For the first request, and between requests.
+            let headerTimeout = gateway.configuration.limits.requestHeaderTimeout
+            let gate = HTTPGate(gateway: gateway, headerTimeout: headerTimeout)
             try pipeline.addHandler(gate, position: .before(switchover))
             return Value(channel: channel, kind: kind)
         }
@@ -109,14 +110,15 @@ extension GatewayChannel {
     ) -> WebSocketHandler {
         if let id = SocketIORequest.webSocketID(uri: head.uri) {
             let user: any WebSocketUser = gateway.socketIO.session(id) ?? UnknownSocketIOConnection()
-            return WebSocketHandler(gateway: gateway, user: user, messageSize: settings.messageSize)
+            return WebSocketHandler(gateway: gateway, user: user, messageSize: gateway.configuration.rules.messageSize)
         }
         let peer = channel.remoteAddress?.ipAddress.flatMap { IPAddress($0) } ?? .unknown
         let address = ForwardedAddress.client(
-            peer: peer, headers: head.headers, trusted: settings.trustedProxies
+            peer: peer, headers: head.headers, trusted: gateway.configuration.trustedProxies
         ).address
         let socket = NativeSocket(gateway: gateway, address: address, origin: head.headers.onlyOrigin)
-        return WebSocketHandler(gateway: gateway, user: socket, messageSize: settings.descriptionSize)
+        return WebSocketHandler(
+            gateway: gateway, user: socket, messageSize: gateway.configuration.rules.descriptionSize)
     }
 }
 

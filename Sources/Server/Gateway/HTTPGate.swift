@@ -1,6 +1,7 @@
 import DequeModule
 import NIOCore
 import NIOHTTP1
+import Signaling
 
 /// An answer that needs no router.
 struct HTTPReply {
@@ -324,12 +325,13 @@ final class HTTPGate: ChannelDuplexHandler, RemovableChannelHandler {
 
     /// The answer to a body of so many bytes, if that is too many.
     private func tooLarge(_ head: HTTPRequestHead, _ request: EndpointRequest, _ size: Int) -> HTTPReply? {
-        let settings = gateway.settings
         switch request {
-        case .socketIO: return size > settings.messageSize ? tooLarge(settings.messageSize) : nil
+        case .socketIO:
+            let most = gateway.configuration.rules.messageSize
+            return size > most ? tooLarge(most) : nil
         case .whip(let request):
-            guard size > WHIPEndpoint.mostBodyBytes(request, settings) else { return nil }
-            return WHIPEndpoint.tooLarge(head, request, settings)
+            guard size > WHIPEndpoint.mostBodyBytes(request, gateway.configuration) else { return nil }
+            return WHIPEndpoint.tooLarge(head, request, gateway.configuration)
         }
     }
 

@@ -47,11 +47,14 @@ final class NativeSocket: GatewayConnection, RunnerSocket, WebSocketUser {
     func opened(_ webSocket: WebSocketHandler) {
         self.webSocket = webSocket
         let socket = NIOLoopBound(self, eventLoop: gateway.eventLoop)
-        let timeout = gateway.eventLoop.scheduleTask(in: .nanoseconds(gateway.settings.helloTimeout)) {
+        let timeout = gateway.eventLoop.scheduleTask(in: .nanoseconds(gateway.configuration.limits.handshakeTimeout)) {
             socket.value.fail(WireError(.helloTimeout, "Say hello first.", retryable: true), .timeout)
         }
         state = .greeting(timeout: timeout)
-        refuseAtTheDoor()
+        let refusal = refusal(at: .upgrade)
+        // A refused socket counts for its address until it is closed.
+        gateway.register(self)
+        if let refusal { refuse(refusal) }
     }
 
     func received(_ bytes: [UInt8], on webSocket: WebSocketHandler) { receive(bytes) }
@@ -91,45 +94,30 @@ final class NativeSocket: GatewayConnection, RunnerSocket, WebSocketUser {
         state = .closed
     }
 
-    // MARK: The door
+    // MARK: Admission
 
-    private func refuseAtTheDoor() {
-        guard gateway.register(self) else {
-            let error = WireError(
-                .tooManyConnections, "Too many connections from your network; close some tabs.", retryable: true,
-                retryAfter: .seconds(10)
-            )
-            return fail(error, .tooMany)
+    /// Why the address may not come in now; nil if it may.
+    private func refusal(at door: Gateway.Door) -> WireError? {
+        do throws(WireError) {
+            try gateway.admit(address, at: door, origin: origin)
+            return nil
+        } catch {
+            return error
         }
-        if !gateway.settings.allowedOrigins.isEmpty {
-            guard let origin, gateway.settings.allowedOrigins.contains(origin.lowercased()) else {
-                return fail(WireError("forbidden_origin", "This page may not use this server."), .forbidden)
-            }
-        }
-        _ = isWelcome()
     }
 
-    /// Whether the server takes anybody, and this address: asked at the door and again when the hello is answered.
-    private func isWelcome() -> Bool {
-        if gateway.isDraining {
-            close(.goingAway, "The server is restarting.")
-            return false
+    /// Clients reconnect after 1001 on their own: a restarting server needs no message.
+    private func refuse(_ error: WireError) {
+        switch error.code {
+        case .draining: close(.goingAway, error.message)
+        case .rateLimited, .tooManyConnections: fail(error, .tooMany)
+        default: fail(error, .forbidden)
         }
-        if let ban = gateway.ban(of: address) {
-            fail(.banned(ban, now: gateway.runner.now), .forbidden)
-            return false
-        }
-        return true
     }
 
     private func greet(_ hello: Hello) {
         if case .greeting(let timeout) = state { timeout.cancel() }
-        if let wait = gateway.isGreetingTooOften(address) {
-            let error = WireError(
-                .rateLimited, "Too many visits from your network; wait a little.", retryable: true, retryAfter: wait
-            )
-            return fail(error, .tooMany)
-        }
+        if let refusal = refusal(at: .hello) { return refuse(refusal) }
         var generator = SystemRandomNumberGenerator()
         let guest: Reception.Guest
         do throws(WireError) {
@@ -174,7 +162,8 @@ final class NativeSocket: GatewayConnection, RunnerSocket, WebSocketUser {
 
     /// - Parameter asked: when storage was, in changes; nothing is asked about newcomers.
     private func admit(_ guest: Reception.Guest, _ record: PersonRecord, asked: UInt64 = .max) {
-        guard case .admitting(let early) = state, isWelcome() else { return }
+        guard case .admitting(let early) = state else { return }
+        if let refusal = refusal(at: .welcome) { return refuse(refusal) }
         let ban = record.ban ?? gateway.ban(of: guest.identity.id) ?? gateway.ban(of: guest.device)
         if let ban, ban.isActive(at: gateway.runner.now) {
             gateway.metrics.refusedHellos.increment()
@@ -200,7 +189,7 @@ final class NativeSocket: GatewayConnection, RunnerSocket, WebSocketUser {
         gateway.metrics.received.increment()
         if case .admitting(var early) = state {
             let waiting = early.reduce(bytes.count) { $0 + $1.count }
-            guard early.count < Self.earlyMessages, waiting <= gateway.settings.messageSize else {
+            guard early.count < Self.earlyMessages, waiting <= gateway.configuration.rules.messageSize else {
                 return fail(WireError(.rateLimited, "Wait for the welcome.", retryable: true), .tooMany)
             }
             early.append(bytes)
@@ -212,7 +201,7 @@ final class NativeSocket: GatewayConnection, RunnerSocket, WebSocketUser {
         } catch {
             return unreadable(error, bytes)
         }
-        if bytes.count > gateway.settings.messageSize, !envelope.message.isDescription { return tooLarge() }
+        if bytes.count > gateway.configuration.rules.messageSize, !envelope.message.isDescription { return tooLarge() }
         switch state {
         case .greeting:
             guard case .hello(let hello) = envelope.message else {
@@ -229,7 +218,7 @@ final class NativeSocket: GatewayConnection, RunnerSocket, WebSocketUser {
         guard String(validating: bytes, as: UTF8.self) != nil else {
             return webSocket.map { violated(CloseCode(rawValue: 1007), "the message is not UTF-8", on: $0) } ?? ()
         }
-        if bytes.count > gateway.settings.messageSize { return tooLarge() }
+        if bytes.count > gateway.configuration.rules.messageSize { return tooLarge() }
         switch state {
         case .greeting:
             let error = message.error.code == .malformed ? message.error : WireError(.helloExpected, "Say hello first.")
@@ -240,7 +229,7 @@ final class NativeSocket: GatewayConnection, RunnerSocket, WebSocketUser {
     }
 
     private func tooLarge() {
-        let most = gateway.settings.messageSize
+        let most = gateway.configuration.rules.messageSize
         expel(WireError(.messageTooLarge, "A message has at most \(most) bytes; send less."), .tooLarge)
     }
 
@@ -250,7 +239,7 @@ final class NativeSocket: GatewayConnection, RunnerSocket, WebSocketUser {
         gateway.runner.submit(.expel(id, error, code))
     }
 
-    func tick() { webSocket?.tick(dropAfter: gateway.settings.missedPings) }
+    func tick() { webSocket?.tick(dropAfter: gateway.configuration.connection.missedPings) }
 
     func goAway() { close(.goingAway, "The server is restarting.") }
 

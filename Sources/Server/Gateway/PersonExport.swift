@@ -26,15 +26,13 @@ struct PersonExport: Sendable {
     }
 
     let gateway: NIOLoopBound<Gateway>
-    let settings: Gateway.Settings
+    let configuration: ConfabConfiguration
 
     func get(_ request: Request, _ context: Context) async throws -> Response {
         let headers = HTTPHeaders(request.headers)
         var answer: WHIPAnswer
         do throws(WireError) {
-            guard isAllowed(headers) else {
-                throw WireError(.forbiddenOrigin, "This page may not use this server.")
-            }
+            guard configuration.allows(headers) else { throw .forbiddenOrigin }
             answer = WHIPAnswer(status: 200, contentType: "application/json", body: try await export(headers, context))
             answer.headers.add(name: "Content-Disposition", value: "attachment; filename=\"confab-person.json\"")
         } catch {
@@ -75,34 +73,30 @@ struct PersonExport: Sendable {
         }
     }
 
-    /// What the gateway's loop has to say: whether this address may ask now, and with what it is answered.
+    /// What the request is answered with, if its address may ask now.
     private func door(
         _ headers: HTTPHeaders, _ context: Context
     ) async throws(WireError) -> (reception: Reception, storage: any Storage, now: Timestamp) {
         let address = ForwardedAddress.client(
             peer: context.peer?.ipAddress.flatMap { IPAddress($0) } ?? .unknown, headers: headers,
-            trusted: settings.trustedProxies
+            trusted: configuration.trustedProxies
         ).address
         let gateway = gateway
-        let answer = try? await gateway.eventLoop.submit {
-            let gateway = gateway.value
-            return (gateway.isGreetingTooOften(address), gateway.reception, gateway.storage, gateway.runner.now)
-        }.get()
-        guard let answer else { throw WireError(.internalError, "The server is stopping.", retryable: true) }
-        if let wait = answer.0 {
-            throw WireError(
-                .rateLimited, "Too many requests from your network; wait a little.", retryable: true, retryAfter: wait)
+        do {
+            let (reception, storage, now) = try await gateway.eventLoop.submit {
+                let gateway = gateway.value
+                try gateway.admit(address, at: .export)
+                return (gateway.reception, gateway.storage, gateway.runner.now)
+            }.get()
+            return (reception, storage, now)
+        } catch let error as WireError {
+            throw error
+        } catch {
+            throw WireError(.internalError, "The server is stopping.", retryable: true)
         }
-        return (answer.1, answer.2, answer.3)
     }
 
     // MARK: Pages of other origins
-
-    /// A browser names the page's origin, but not for a page of this server; programs name none.
-    private func isAllowed(_ headers: HTTPHeaders) -> Bool {
-        guard !settings.allowedOrigins.isEmpty, headers.contains(name: "Origin") else { return true }
-        return headers.onlyOrigin.map { settings.allowedOrigins.contains($0.lowercased()) } ?? false
-    }
 
     /// There is no ambient authority: the secret is all that counts.
     private func response(_ answer: WHIPAnswer, to request: HTTPHeaders) -> Response {
@@ -110,11 +104,11 @@ struct PersonExport: Sendable {
         headers.add(name: "Cache-Control", value: "no-store")
         headers.add(name: "X-Content-Type-Options", value: "nosniff")
         if let type = answer.contentType { headers.add(name: "Content-Type", value: type) }
-        if settings.allowedOrigins.isEmpty {
+        if configuration.allowedOrigins.isEmpty {
             headers.add(name: "Access-Control-Allow-Origin", value: "*")
         } else {
             headers.add(name: "Vary", value: "Origin")
-            if let origin = request.onlyOrigin, isAllowed(request) {
+            if let origin = request.onlyOrigin, configuration.allows(request) {
                 headers.add(name: "Access-Control-Allow-Origin", value: origin)
             }
         }

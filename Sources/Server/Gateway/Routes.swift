@@ -11,7 +11,7 @@ struct Routes: Sendable {
 
     func router() -> Router<PersonExport.Context> {
         let router = Router(context: PersonExport.Context.self, options: .autoGenerateHeadEndpoints)
-        let export = PersonExport(gateway: gateway, settings: Gateway.Settings(configuration))
+        let export = PersonExport(gateway: gateway, configuration: configuration)
         let files = WebFiles(directory: configuration.webDirectory)
         router.get("/health") { _, _ in try await health() }
         router.get("/v1/socket") { request, _ in upgradeRequired(request) }

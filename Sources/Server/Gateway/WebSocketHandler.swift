@@ -1,6 +1,7 @@
 import CoreMetrics
 import Logging
 import NIOCore
+import Signaling
 import Wire
 
 /// What is said over a WebSocket: gets whole messages and the end, never frames. Told which socket it was, for somebody may
@@ -239,7 +240,7 @@ final class WebSocketHandler: ChannelDuplexHandler, PausedReader {
         context?.flush()
         guard let context, !context.channel.isWritable else { return }
         let waiting = (try? context.channel.syncOptions?.getOption(.bufferedWritableBytes)) ?? 0
-        guard waiting > gateway.settings.sendQueue else { return }
+        guard waiting > gateway.configuration.limits.sendQueue else { return }
         // A reader this slow is a drop: it may resume and gets what it lacks, or a fresh start.
         gateway.metrics.droppedForBackpressure.increment()
         gateway.logger.info("Socket closed: \(waiting) bytes wait to be read")
@@ -255,7 +256,9 @@ final class WebSocketHandler: ChannelDuplexHandler, PausedReader {
         if hasReceivedClose { return context.close(promise: nil) }
         // Whoever does not answer a close gets one interval.
         let channel = context.channel
-        context.eventLoop.scheduleTask(in: .nanoseconds(gateway.settings.pingInterval)) { channel.close(promise: nil) }
+        context.eventLoop.scheduleTask(in: .nanoseconds(gateway.configuration.rules.pingInterval)) {
+            channel.close(promise: nil)
+        }
     }
 
     private func send(opcode: FrameReader.Opcode, _ bytes: [UInt8]) {

@@ -20,7 +20,7 @@ final class MediaPlane: Sendable {
     private let onEvent: @Sendable (MediaEvent) -> Void
 
     struct Settings: Sendable {
-        var port = 40000
+        var port: Int
         var address: IPAddress?
         var publicHost: String?
         /// This machine's addresses, likeliest to be reached first.

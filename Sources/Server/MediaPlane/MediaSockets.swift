@@ -10,7 +10,7 @@ struct MediaSockets {
     private(set) var notes: [String] = []
 
     /// The configuration's default: when it is taken, any other will do.
-    private static let defaultPort = 40000
+    private static let defaultPort = ConfabConfiguration.Media().port
 
     init(_ addresses: MediaAddresses, port: Int) throws(MediaPlaneError) {
         do throws(MediaPlaneError) {

@@ -110,7 +110,7 @@ public protocol Storage: Sendable {
     func closeReport(id: Int64, at now: Timestamp) async throws -> Bool
 
     /// Deletes the reports made before `limit`, closed or not, with their chat lines. The server calls it with
-    /// `now - StorageLimits.reportRetention`.
+    /// `now` less the configuration's `roulette.reportRetention`.
     ///
     /// - Returns: how many there were.
     @discardableResult
@@ -161,12 +161,12 @@ public struct StorageBounds: Hashable, Sendable {
     }
 }
 
-/// How much is kept, and for how long.
+/// How many rows are kept. The configuration can change the first two.
 public enum StorageLimits {
     /// Blocks kept for one identity. Matching reads the whole list, and nobody meets more people than this by choice.
-    public static let blocksPerOwner = 1000
+    public static let blocksPerOwner = Rules().maxBlocks
     /// Each is told when one of them comes and goes, so the list is in memory while its owner is.
-    public static let contactsPerOwner = 500
+    public static let contactsPerOwner = Rules().maxContacts
     /// A year of three calls a day, which is as long as they are kept.
     public static let callsPerOwner = 1000
     /// Calls told again to whoever did not hear how they ended. All are told at once, and a client that drops meanwhile
@@ -174,10 +174,6 @@ public enum StorageLimits {
     public static let unseenCalls = 100
     /// Browsers and apps of one person. Each ring goes to all of them.
     public static let pushEndpointsPerPerson = 20
-    /// A log is looked through for somebody called long ago, not read.
-    public static let callRetention: Duration = .seconds(365 * 24 * 60 * 60)
-    /// Long enough for an operator's holiday; a chat between strangers should not lie around for longer.
-    public static let reportRetention: Duration = .seconds(30 * 24 * 60 * 60)
 }
 
 extension Report {

@@ -2,27 +2,6 @@ import Foundation
 import Wire
 
 extension ServerMessage {
-    /// The number of the request that this answers.
-    fileprivate var re: UInt64? {
-        switch self {
-        case .ok(let answer): answer.re
-        case .error(let error): error.re
-        case .joined(let joined): joined.re
-        case .presence(.own(let own)): own.re
-        case .presence(.person(let found)): found.re
-        case .presence(.linkCode(let code)): code.re
-        case .presence(.linked(let linked)): linked.re
-        case .presence(.devices(let devices)): devices.re
-        case .presence(.blocked(let list)), .contact(.list(let list)): list.re
-        case .nearby(.list(let list)): list.re
-        case .call(.placed(let placed)): placed.re
-        case .call(.incoming(let incoming)): incoming.re
-        case .call(.accepted(let accepted)): accepted.re
-        case .call(.log(let log)): log.re
-        default: nil
-        }
-    }
-
     /// As a table counts it: the message's name, or the error's code.
     var verdict: String { if case .error(let message) = self { message.error.code.rawValue } else { type } }
 }

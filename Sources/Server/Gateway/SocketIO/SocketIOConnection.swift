@@ -56,20 +56,23 @@ struct SocketIOConnection: Sendable {
     }
 
     struct Settings: Equatable, Sendable {
-        var heartbeatInterval: Duration = .seconds(25)
-        var heartbeatTimeout: Duration = .seconds(60)
-        var closeTimeout: Duration = .seconds(60)
-        var lostPollTimeout: Duration = .seconds(15)
-        var pollDuration: Duration = .seconds(20)
-        var handshakeTimeout: Duration = .seconds(30)
+        var times: ConfabConfiguration.SocketIO
         /// Packets of any kind.
-        var packets = Budget.Rate(perSecond: 20, burst: 100)
-        /// Packets refused for want of budget; whoever has used this up too is cut off.
-        var refusals = Budget.Rate(perSecond: 20, burst: 200)
-        var malformed = Budget.Rate(perSecond: 1.0 / 6, burst: 10)
+        var packets: Budget.Rate
+        /// Packets refused for want of budget; a client that has used this up too is disconnected.
+        var refusals: Budget.Rate
+        var malformed: Budget.Rate
         /// Waiting for the next poll.
-        var queuedPackets = 256
-        var queuedBytes = 64 * 1024
+        var queuedPackets: Int
+        var queuedBytes: Int
+
+        init(_ configuration: ConfabConfiguration) {
+            let rules = configuration.rules
+            (times, packets, refusals) = (configuration.socketIO, rules.verbs, rules.refusals)
+            malformed = Budget.Rate(perMinute: rules.malformedPerMinute)
+            queuedPackets = max(1, rules.replay.messages)
+            queuedBytes = max(4096, rules.replay.bytes)
+        }
     }
 
     /// Legal next states: `handshaken` → `webSocket`, `polling`, `over`; `webSocket` ↔ `polling` (a client that tries
@@ -103,7 +106,7 @@ struct SocketIOConnection: Sendable {
 
     init(settings: Settings, now: Timestamp) {
         self.settings = settings
-        state = .handshaken(until: now + settings.handshakeTimeout)
+        state = .handshaken(until: now + settings.times.handshakeTimeout)
         lastLife = now
         packets = Budget(settings.packets, now: now)
         refusals = Budget(settings.refusals, now: now)
@@ -118,7 +121,7 @@ struct SocketIOConnection: Sendable {
         switch state {
         case .handshaken(let until), .leaving(let until), .polling(.waiting(_, let until)), .polling(.none(let until)):
             until
-        case .webSocket(let nextHeartbeat): min(nextHeartbeat, lastLife + settings.heartbeatTimeout)
+        case .webSocket(let nextHeartbeat): min(nextHeartbeat, lastLife + settings.times.heartbeatTimeout)
         case .over: nil
         }
     }
@@ -134,9 +137,11 @@ struct SocketIOConnection: Sendable {
             return answer(poll, [SocketIOPacket(.noop).encode()], now: now)
         case .polling(.none): return finish()
         case .webSocket(let nextHeartbeat):
-            guard now < lastLife + settings.heartbeatTimeout else { return [.closeWebSocket(.goingAway)] + finish() }
+            guard now < lastLife + settings.times.heartbeatTimeout else {
+                return [.closeWebSocket(.goingAway)] + finish()
+            }
             guard nextHeartbeat <= now else { return [] }
-            state = .webSocket(nextHeartbeat: now + settings.heartbeatInterval)
+            state = .webSocket(nextHeartbeat: now + settings.times.heartbeatInterval)
             return [.frame(SocketIOPacket(.heartbeat).encode())]
         case .over: return []
         }
@@ -197,7 +202,7 @@ struct SocketIOConnection: Sendable {
         case .over: return []
         }
         let isNew = outputs.first == .opened
-        state = .webSocket(nextHeartbeat: now + settings.heartbeatInterval)
+        state = .webSocket(nextHeartbeat: now + settings.times.heartbeatInterval)
         lastLife = now
         let backlog = isNew ? [SocketIOPacket(.connect).encode()] : takeBacklog()
         // First of all `1::`, then whatever opening brings.
@@ -222,7 +227,7 @@ struct SocketIOConnection: Sendable {
         var outputs: [Output] = []
         switch state {
         case .handshaken:
-            state = .polling(.waiting(poll, until: now + settings.pollDuration))
+            state = .polling(.waiting(poll, until: now + settings.times.pollDuration))
             return answer(poll, [SocketIOPacket(.connect).encode()], now: now) + [.opened]
         case .webSocket:
             // It has given up its WebSocket for polling.
@@ -241,12 +246,12 @@ struct SocketIOConnection: Sendable {
         }
         // Whoever asks again has read the answer before: a broken line would have been seen first.
         lastAnswer = nil
-        state = .polling(.waiting(poll, until: now + settings.pollDuration))
+        state = .polling(.waiting(poll, until: now + settings.times.pollDuration))
         return outputs + flush(now: now)
     }
 
     private mutating func answer(_ poll: PollID, _ packets: [[UInt8]], now: Timestamp) -> [Output] {
-        state = .polling(.none(until: now + settings.closeTimeout))
+        state = .polling(.none(until: now + settings.times.closeTimeout))
         lastAnswer = (poll, packets)
         unheard?.append(contentsOf: packets)
         return [.answer(poll, packets)]
@@ -256,7 +261,7 @@ struct SocketIOConnection: Sendable {
         if case .polling(.waiting(poll, _)) = state {
             // Clients that gave up on a poll ask again at once; a page that closed does not, and not every browser lets
             // it say goodbye. So it need not be waited for as long as one that has its answer and is only slow.
-            state = .polling(.none(until: now + min(settings.lostPollTimeout, settings.closeTimeout)))
+            state = .polling(.none(until: now + min(settings.times.lostPollTimeout, settings.times.closeTimeout)))
             return []
         }
         guard let answer = lastAnswer, answer.poll == poll else { return [] }
@@ -307,7 +312,7 @@ struct SocketIOConnection: Sendable {
         case .polling(.none):
             guard !last.isEmpty else { return finish() }
             queue += last
-            state = .leaving(until: now + settings.closeTimeout)
+            state = .leaving(until: now + settings.times.closeTimeout)
             return [.gone]
         case .leaving: return []
         }
@@ -326,7 +331,7 @@ struct SocketIOConnection: Sendable {
     private mutating func received(_ bytes: [UInt8], now: Timestamp) -> [Output] {
         guard hasOpened else { return [] }
         alive(now)
-        if case .polling(.none) = state { state = .polling(.none(until: now + settings.closeTimeout)) }
+        if case .polling(.none) = state { state = .polling(.none(until: now + settings.times.closeTimeout)) }
         let packets: [[UInt8]]
         do throws(WireError) {
             packets = try SocketIOPayload.decode(bytes)
@@ -368,7 +373,7 @@ struct SocketIOConnection: Sendable {
         switch packet.kind {
         case .disconnect: return packet.endpoint.isEmpty ? leave(saying: [], now: now) : []
         case .heartbeat:
-            if case .webSocket = state { state = .webSocket(nextHeartbeat: now + settings.heartbeatInterval) }
+            if case .webSocket = state { state = .webSocket(nextHeartbeat: now + settings.times.heartbeatInterval) }
             return []
         case .acknowledgement, .error, .noop: return []
         case .connect, .message, .json, .event: break

@@ -4,12 +4,6 @@ import Wire
 
 /// The Socket.IO connections there are, by the id their clients know; makes new ones. On the gateway's event loop only.
 final class SocketIODirectory {
-    enum Handshake {
-        case accepted(String)
-        /// With an HTTP status, and a sentence.
-        case refused(Int, WireError)
-    }
-
     /// Ids given out and not used yet, from everywhere together.
     private static let mostHandshakes = 10_000
 
@@ -41,22 +35,11 @@ final class SocketIODirectory {
         gateway.release(session)
     }
 
-    /// A place for one more connection, or why not.
-    func handshake(from address: IPAddress) -> Handshake {
-        if gateway.isDraining {
-            return .refused(503, WireError("draining", "The server is restarting; try again.", retryable: true))
-        }
-        if let ban = gateway.ban(of: address) { return .refused(403, .banned(ban, now: gateway.runner.now)) }
-        if let wait = gateway.isGreetingTooOften(address) {
-            let error = WireError(
-                .rateLimited, "Too many visits from your network; wait a little.", retryable: true, retryAfter: wait
-            )
-            return .refused(503, error)
-        }
-        guard gateway.hasRoom(for: address) else {
-            return .refused(
-                503, WireError(.tooManyConnections, "Too many connections; close some tabs.", retryable: true))
-        }
+    /// Makes a connection that waits for its first transport.
+    ///
+    /// - Returns: the handshake's answer.
+    func handshake(from address: IPAddress) throws(WireError) -> String {
+        try gateway.admit(address, at: .handshake)
         var generator = SystemRandomNumberGenerator()
         let id = gateway.reception.socketIOID(using: &generator)
         let session = SocketIOSession(id: id, address: address, gateway: gateway)
@@ -66,14 +49,14 @@ final class SocketIODirectory {
         order.append(id)
         handshakes += 1
         gateway.register(session)
-        return .accepted(line(id))
+        return line(id)
     }
 
     /// `id:heartbeat timeout:close timeout:transports`, in whole seconds. Python's client needs a number in both.
     private func line(_ id: String) -> String {
-        let settings = gateway.settings.socketIO
+        let times = gateway.configuration.socketIO
         let seconds = { (duration: Duration) in max(1, duration.wholeMilliseconds / 1000) }
         let transports = SocketIOConnection.Transport.allCases.map(\.rawValue).joined(separator: ",")
-        return "\(id):\(seconds(settings.heartbeatTimeout)):\(seconds(settings.closeTimeout)):\(transports)"
+        return "\(id):\(seconds(times.heartbeatTimeout)):\(seconds(times.closeTimeout)):\(transports)"
     }
 }

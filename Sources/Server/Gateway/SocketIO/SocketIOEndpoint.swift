@@ -86,7 +86,7 @@ final class SocketIOEndpoint {
 
     func perform(_ request: SocketIORequest, _ head: HTTPRequestHead, _ body: [UInt8]) {
         self.head = head
-        guard isAllowed(head) else { return answer(403, "forbidden_origin: This page may not use this server.\n") }
+        guard gateway.configuration.allows(head.headers) else { return answer(403, Self.text(.forbiddenOrigin) + "\n") }
         switch request {
         case .greeting: answer(200, "This is where clients of Socket.IO 0.9 connect.\n")
         case .preflight: answer(204, "")
@@ -103,30 +103,31 @@ final class SocketIOEndpoint {
         }
     }
 
-    /// A browser names the page's origin; others, and scripts of the same origin, name none.
-    private func isAllowed(_ head: HTTPRequestHead) -> Bool {
-        guard !gateway.settings.allowedOrigins.isEmpty, head.headers.contains(name: "Origin") else { return true }
-        return head.headers.onlyOrigin.map { gateway.settings.allowedOrigins.contains($0.lowercased()) } ?? false
-    }
-
     private func handshake(_ head: HTTPRequestHead, script: Int?) {
         let peer = peer?.ipAddress.flatMap { IPAddress($0) } ?? .unknown
         let address = ForwardedAddress.client(
-            peer: peer, headers: head.headers, trusted: gateway.settings.trustedProxies
+            peer: peer, headers: head.headers, trusted: gateway.configuration.trustedProxies
         ).address
-        switch gateway.socketIO.handshake(from: address) {
-        case .accepted(let line):
+        do throws(WireError) {
+            let line = try gateway.socketIO.handshake(from: address)
             if let script {
                 answer(200, SocketIOScript.call(script, Array(line.utf8)), .script)
             } else {
                 answer(200, line)
             }
-        case .refused(let status, let error):
-            gateway.metrics.refusedHellos.increment()
-            let text = "\(error.code.rawValue): \(error.message)"
-            guard let script else { return answer(status, Array((text + "\n").utf8), .text, error.retryAfter) }
-            // A script that is not loaded with 200 is not run, and then the page would never hear of it.
+        } catch {
+            refuse(error, script: script)
+        }
+    }
+
+    private func refuse(_ error: WireError, script: Int?) {
+        gateway.metrics.refusedHellos.increment()
+        let text = Self.text(error)
+        if let script {
+            // A browser runs a script only if it came with 200; otherwise the page would never hear of the error.
             answer(200, Array("io.j[\(script)](new Error(\"\(text)\"));".utf8), .script)
+        } else {
+            answer(error.code == .banned ? 403 : 503, Array((text + "\n").utf8), .text, error.retryAfter)
         }
     }
 
@@ -152,11 +153,13 @@ final class SocketIOEndpoint {
             session.posted(isForm ? try SocketIOScript.payload(form: body) : body)
             answer(200, "1")
         } catch {
-            answer(400, "\(error.code.rawValue): \(error.message)\n")
+            answer(400, Self.text(error) + "\n")
         }
     }
 
     // MARK: Answers
+
+    private static func text(_ error: WireError) -> String { "\(error.code.rawValue): \(error.message)" }
 
     private func answer(_ packets: [[UInt8]], script: Int?) {
         let payload = SocketIOPayload.encode(packets)
@@ -186,7 +189,7 @@ final class SocketIOEndpoint {
             ("Content-Type", type.rawValue), ("Cache-Control", "no-store"), ("X-Content-Type-Options", "nosniff"),
         ])
         // There is no ambient authority here: a connection's id is all that counts, and it must be known.
-        if let origin = request.headers.onlyOrigin, isAllowed(request) {
+        if let origin = request.headers.onlyOrigin, gateway.configuration.allows(request.headers) {
             headers.add(name: "Access-Control-Allow-Origin", value: origin)
             headers.add(name: "Access-Control-Allow-Credentials", value: "true")
             headers.add(name: "Vary", value: "Origin")

@@ -26,7 +26,8 @@ final class SocketIOSession: GatewayConnection, RunnerSocket, WebSocketUser {
         self.id = id
         self.address = address
         self.gateway = gateway
-        connection = SocketIOConnection(settings: gateway.settings.socketIO, now: gateway.runner.now)
+        connection = SocketIOConnection(
+            settings: SocketIOConnection.Settings(gateway.configuration), now: gateway.runner.now)
         schedule()
     }
 

@@ -96,7 +96,6 @@ extension WireError {
 }
 
 extension WireError.Code {
-    static let forbiddenOrigin: WireError.Code = "forbidden_origin"
     static let methodNotAllowed: WireError.Code = "method_not_allowed"
     static let contentType: WireError.Code = "content_type"
 }

@@ -24,7 +24,7 @@ final class WHIPDirectory {
         _ session: SessionID, _ purpose: ResourcePurpose, token: String, body: [UInt8], from address: IPAddress,
         respond: @escaping (WHIPAnswer) -> Void
     ) throws(WireError) -> WHIPResource {
-        try admit(address)
+        try gateway.admit(address, at: .resource)
         let grant = try gateway.reception.admit(token, session, purpose, now: gateway.runner.now)
         let offer = try WHIPBody.offer(body, for: purpose)
         var generator = SystemRandomNumberGenerator()
@@ -36,23 +36,6 @@ final class WHIPDirectory {
         resource.open(
             purpose, grant, token: token, offer, address: gateway.limitingText(address), respond: respond)
         return resource
-    }
-
-    private func admit(_ address: IPAddress) throws(WireError) {
-        if gateway.isDraining {
-            throw WireError(
-                "draining", "The server is restarting; try again.", retryable: true, retryAfter: .seconds(5))
-        }
-        if let ban = gateway.ban(of: address) { throw .banned(ban, now: gateway.runner.now) }
-        if let wait = gateway.isGreetingTooOften(address) {
-            throw WireError(
-                .rateLimited, "Too many requests from your network; wait a little.", retryable: true, retryAfter: wait)
-        }
-        guard gateway.hasRoom(for: address) else {
-            throw WireError(
-                .tooManyConnections, "Too many connections from your network.", retryable: true,
-                retryAfter: .seconds(10))
-        }
     }
 
     func forget(_ resource: WHIPResource) {
@@ -96,7 +79,7 @@ final class WHIPResource: GatewayConnection, RunnerSocket {
 
     /// As absolute as it can be: only the operator knows what stands in front of the server.
     private var location: String {
-        "\(gateway.settings.publicURL ?? "")/\(isWHIP ? "whip" : "whep")/\(WHIPRequest.resources)/\(name)"
+        "\(gateway.configuration.publicURL ?? "")/\(isWHIP ? "whip" : "whep")/\(WHIPRequest.resources)/\(name)"
     }
 
     func open(

@@ -22,15 +22,17 @@ final class WHIPEndpoint {
     }
 
     /// The largest body that such a request may have, in bytes.
-    static func mostBodyBytes(_ request: WHIPRequest, _ settings: Gateway.Settings) -> Int {
-        request.action == .post ? settings.descriptionSize : settings.messageSize
+    static func mostBodyBytes(_ request: WHIPRequest, _ configuration: ConfabConfiguration) -> Int {
+        request.action == .post ? configuration.rules.descriptionSize : configuration.rules.messageSize
     }
 
     /// To a body that is larger.
-    static func tooLarge(_ head: HTTPRequestHead, _ request: WHIPRequest, _ settings: Gateway.Settings) -> HTTPReply {
-        let most = mostBodyBytes(request, settings)
+    static func tooLarge(
+        _ head: HTTPRequestHead, _ request: WHIPRequest, _ configuration: ConfabConfiguration
+    ) -> HTTPReply {
+        let most = mostBodyBytes(request, configuration)
         return reply(
-            WHIPAnswer(WireError(.messageTooLarge, "Send at most \(most) bytes.")), to: head, request, settings)
+            WHIPAnswer(WireError(.messageTooLarge, "Send at most \(most) bytes.")), to: head, request, configuration)
     }
 
     // MARK: The connection
@@ -47,9 +49,7 @@ final class WHIPEndpoint {
     func perform(_ request: WHIPRequest, _ head: HTTPRequestHead, _ body: [UInt8]) {
         (self.head, self.request) = (head, request)
         number += 1
-        guard Self.isAllowed(head, gateway.settings) else {
-            return answer(WHIPAnswer(WireError(.forbiddenOrigin, "This page may not use this server.")))
-        }
+        guard gateway.configuration.allows(head.headers) else { return answer(WHIPAnswer(.forbiddenOrigin)) }
         if request.action == .options {
             return answer(WHIPAnswer(status: 200))
         }
@@ -79,7 +79,7 @@ final class WHIPEndpoint {
         try require(WHIPBody.offerType, head)
         let address = ForwardedAddress.client(
             peer: peer?.ipAddress.flatMap { IPAddress($0) } ?? .unknown, headers: head.headers,
-            trusted: gateway.settings.trustedProxies
+            trusted: gateway.configuration.trustedProxies
         ).address
         let number = number
         var isAnswered = false
@@ -124,17 +124,11 @@ final class WHIPEndpoint {
     private func answer(_ answer: WHIPAnswer) {
         guard let head, let request else { return }
         self.head = nil
-        gate.answer(Self.reply(answer, to: head, request, gateway.settings))
-    }
-
-    /// A browser names the page's origin; encoders and scripts of the same origin name none.
-    private static func isAllowed(_ head: HTTPRequestHead, _ settings: Gateway.Settings) -> Bool {
-        guard !settings.allowedOrigins.isEmpty, head.headers.contains(name: "Origin") else { return true }
-        return head.headers.onlyOrigin.map { settings.allowedOrigins.contains($0.lowercased()) } ?? false
+        gate.answer(Self.reply(answer, to: head, request, gateway.configuration))
     }
 
     private static func reply(
-        _ answer: WHIPAnswer, to head: HTTPRequestHead, _ request: WHIPRequest, _ settings: Gateway.Settings
+        _ answer: WHIPAnswer, to head: HTTPRequestHead, _ request: WHIPRequest, _ configuration: ConfabConfiguration
     ) -> HTTPReply {
         var headers = answer.headers
         headers.add(name: "Cache-Control", value: "no-store")
@@ -142,7 +136,7 @@ final class WHIPEndpoint {
         if let type = answer.contentType { headers.add(name: "Content-Type", value: type) }
         if answer.status == 405 { headers.add(name: "Allow", value: request.allowed) }
         if answer.status == 415 || request.action == .options { accept(request, &headers) }
-        share(head, request, settings, &headers)
+        share(head, request, configuration, &headers)
         return HTTPReply(status: answer.status, headers: headers, body: answer.body)
     }
 
@@ -156,13 +150,14 @@ final class WHIPEndpoint {
 
     /// What a page of another origin may see and do (CORS). There is no ambient authority: the token is all that counts.
     private static func share(
-        _ head: HTTPRequestHead, _ request: WHIPRequest, _ settings: Gateway.Settings, _ headers: inout HTTPHeaders
+        _ head: HTTPRequestHead, _ request: WHIPRequest, _ configuration: ConfabConfiguration,
+        _ headers: inout HTTPHeaders
     ) {
-        if settings.allowedOrigins.isEmpty {
+        if configuration.allowedOrigins.isEmpty {
             headers.add(name: "Access-Control-Allow-Origin", value: "*")
         } else {
             headers.add(name: "Vary", value: "Origin")
-            guard let origin = head.headers.onlyOrigin, isAllowed(head, settings) else { return }
+            guard let origin = head.headers.onlyOrigin, configuration.allows(head.headers) else { return }
             headers.add(name: "Access-Control-Allow-Origin", value: origin)
         }
         headers.add(name: "Access-Control-Expose-Headers", value: "Location, ETag, Link, Retry-After")

@@ -1,0 +1,111 @@
+import Foundation
+import Signaling
+import Testing
+
+@testable import Server
+
+/// Each default stands in the code once. Whatever repeats it for people says the same.
+@Suite("The configuration's defaults") struct DefaultsTests {
+    private static let root = URL(fileURLWithPath: #filePath).resolvingSymlinksInPath().deletingLastPathComponent()
+        .deletingLastPathComponent().deletingLastPathComponent()
+
+    /// The files that declare what keys store.
+    private static let homes = [
+        "Signaling/Rules.swift", "Server/Configuration/ConfabConfiguration.swift",
+        "Server/Push/PushConfiguration.swift",
+    ]
+
+    private static func files(below folder: String, _ ending: String) throws -> [(path: String, text: String)] {
+        let base = root.appendingPathComponent(folder)
+        let names = try FileManager.default.subpathsOfDirectory(atPath: base.path).filter { $0.hasSuffix(ending) }
+        return try names.sorted().map { ($0, try String(contentsOf: base.appendingPathComponent($0), encoding: .utf8)) }
+    }
+
+    /// Names of stored properties whose default is a number or made of numbers: `var grace: Duration = .seconds(5)`.
+    private static func numbers(in text: String) -> [String] {
+        let property =
+            /(?:var|let) (?<name>\w+)(?:: [\w.]+)? = (?:\d|\.(?:milli)?seconds\(\d|Budget\.Rate\(|Duration\.seconds\(\d)/
+        return text.split(separator: "\n").filter { $0.hasPrefix("    ") }.compactMap { line in
+            line.firstMatch(of: property).map { String($0.output.name) }
+        }
+    }
+
+    @Test("no other type of the server has a default of its own")
+    func onlyHere() throws {
+        // Many things have a port, and locals are called seconds.
+        let ambiguous: Set = ["port", "seconds"]
+        let sources = try Self.files(below: "Sources", ".swift")
+        let homes = sources.filter { Self.homes.contains($0.path) }
+        #expect(homes.count == Self.homes.count)
+        let settings = Set(homes.flatMap { Self.numbers(in: $0.text) }).subtracting(ambiguous)
+        #expect(settings.count > 60, "the pattern finds the settings")
+        for (path, text) in sources where !Self.homes.contains(path) {
+            guard ["Server/", "Signaling/", "Command/"].contains(where: path.hasPrefix) else { continue }
+            #expect(settings.intersection(Self.numbers(in: text)).sorted() == [], "\(path) repeats a default")
+        }
+    }
+
+    @Test("the server routes media, and its other rules are the rules' own")
+    func rules() {
+        var rules = ConfabConfiguration().rules
+        #expect(rules.routesMedia)
+        rules.routesMedia = false
+        #expect(rules == Rules())
+    }
+
+    @Test("a key changes one setting and leaves the others alone")
+    func independence() throws {
+        for setting in Setting.all {
+            guard let other = Self.otherValue(of: setting) else { continue }
+            var configuration = ConfabConfiguration()
+            let isStored = setting.store([other], &configuration)
+            #expect(isStored, "\(setting.key.name)")
+            let changed = Setting.all.filter { $0.text(configuration) != $0.key.defaultText }.map(\.key.name)
+            #expect(changed == [setting.key.name])
+        }
+    }
+
+    /// An accepted value that is not the default; nil for what is no number, time, size or choice.
+    private static func otherValue(of setting: Setting) -> String? {
+        let candidates = ["7", "3", "7s", "3s", "7KiB", "3KiB", "true", "false", "relayed", "json", "debug"]
+        var scratch = ConfabConfiguration()
+        return candidates.first { $0 != setting.key.defaultText && !setting.isList && setting.store([$0], &scratch) }
+    }
+
+    @Test("`confab serve --help-config` has every key with its default")
+    func help() {
+        for key in ConfabConfiguration.keys {
+            #expect(ConfabConfiguration.help.contains("\(key.name): \(key.defaultText)\n"))
+        }
+    }
+
+    /// `` `key` (value) `` and ``value (`key`)`` in the documents.
+    @Test("documents that name a default name the right one")
+    func documents() throws {
+        let defaults = Dictionary(uniqueKeysWithValues: ConfabConfiguration.keys.map { ($0.name, $0.defaultText) })
+        var found = 0
+        for (path, text) in try Self.files(below: "docs", ".md") {
+            let line = text.split(separator: "\n").joined(separator: " ")
+            let after = line.matches(of: /`(?<key>\w+\.\w+)` \((?<value>\d[^)]*)\)/).map {
+                ($0.output.key, $0.output.value)
+            }
+            let before = line.matches(of: /(?<value>\d+ \w+) \(`(?<key>\w+\.\w+)`\)/).map {
+                ($0.output.key, $0.output.value)
+            }
+            for (key, value) in after + before {
+                guard let text = defaults[String(key)] else { continue }
+                found += 1
+                #expect(Self.says(String(value), text), "\(path): \(key) is \(text), not \(value)")
+            }
+        }
+        #expect(found >= 8, "the pattern finds what documents say")
+    }
+
+    /// Whether prose ("30 days", "10 s", "20 lines") says what the file would ("30d", "10s", "20").
+    private static func says(_ prose: String, _ text: String) -> Bool {
+        if prose == text { return true }
+        let number = String(prose.prefix { $0.isNumber })
+        let unit = String(prose.dropFirst(number.count).drop { $0 == " " }.prefix(1))
+        return [number, number + unit].contains(text)
+    }
+}
