@@ -13,7 +13,8 @@ let settings: [SwiftSetting] = [
 // is found by the tests, which run with the watch on.
 let packetSettings =
     settings + [
-        .unsafeFlags(["-O"], .when(configuration: .debug)),
+        // As one module: the optimizer then reads each file once, for two thirds of the time.
+        .unsafeFlags(["-O", "-whole-module-optimization", "-num-threads", "2"], .when(configuration: .debug)),
         .unsafeFlags(["-enforce-exclusivity=unchecked"], .when(configuration: .release)),
     ]
 
