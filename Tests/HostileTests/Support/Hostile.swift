@@ -9,7 +9,8 @@ import Musl
 import Darwin
 #endif
 
-/// Attacks on a server of its own process, one after another: two at a time would be measured as one.
+/// Attacks on a server of its own process, one after another: two at a time on one server would be measured as one.
+/// `scripts/test` runs two halves of them at once, each with servers of its own.
 @Suite("Hostile clients", .serialized, .timeLimit(.minutes(5)))
 struct Hostile {}
 
