@@ -37,7 +37,7 @@ extension CallDesk {
             let error = WireError(.callNotAllowed, "You have blocked this person; unblock them first.")
             return turn.fail(error, request)
         }
-        // Whoever calls the one who is calling is connected at once, however many ring.
+        // Two people who call each other are connected at once, however many calls ring.
         let isMutual = parts.contains { $0.offer.other.identity == other }
         var error = facts.banError(turn.now) ?? obstacle(facts)
         if error == nil, !isMutual, parts.count >= Self.maxCalls {

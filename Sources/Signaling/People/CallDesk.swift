@@ -69,7 +69,7 @@ struct CallDesk: Equatable, Sendable {
 
     var isEmpty: Bool { asking == nil && parts.isEmpty }
 
-    /// Whoever comes back must not find the limits gone.
+    /// True while limits on calls must outlive the connection.
     var isWorthRemembering: Bool { !vain.isEmpty || placedBudget != nil || rungBudget != nil }
 
     /// In a call, or calling somebody: nothing else may begin.

@@ -16,7 +16,7 @@ struct ContactBook: Equatable, Sendable {
 
     init(_ record: PersonRecord) { contacts = record.contacts }
 
-    /// Whoever talked to this person may say later that it wants to keep in touch.
+    /// True while a recent partner may still ask to keep in touch.
     var isWorthRemembering: Bool { !meetings.isEmpty }
 
     func contains(_ other: IdentityID) -> Bool { contacts.contains { $0.identity == other } }
@@ -205,7 +205,7 @@ struct ContactBook: Equatable, Sendable {
         for client in devices.present { turn.send(.contact(.changed(news)), to: client) }
     }
 
-    /// Whoever chats may not have appeared: all devices hear of it, but those of RouletteTok's wire, which know no such word.
+    /// Tells all devices, since a partner in a chat need not have appeared. RouletteTok's wire has no such message.
     private func tell(
         _ devices: DeviceList, _ news: ContactNews, except excluded: ConnectionID? = nil, _ turn: inout Turn
     ) {

@@ -108,7 +108,7 @@ struct DeviceList: Equatable, Sendable {
                 retryAfter: wait)
             return turn.fail(error, request)
         }
-        // Whoever shows a code and closes the page must still be here when it is typed elsewhere.
+        // The person must stay in memory after closing the page, until the code is typed elsewhere.
         codeUntil = turn.now + turn.rules.linkCodeLifetime
         turn.tell(.links(.make(id, request.client, re: request.re)))
     }

@@ -2,7 +2,7 @@ import Wire
 
 /// What the parts of a person may know of each other. They read it and change only themselves.
 ///
-/// Person makes it anew for each step of an event, so that a step sees what the steps before it changed. It shares storage
+/// Person makes new facts for each step of an event, so that a step sees what the steps before it changed. It shares storage
 /// with the parts; a part that changes meanwhile is copied.
 struct Facts: Sendable {
     let id: IdentityID

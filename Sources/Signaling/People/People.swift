@@ -20,7 +20,7 @@ struct People: Sendable {
         return wakeUp
     }
 
-    /// Forgets whoever is absent the longest when too many are.
+    /// Forgets the people absent the longest when there are too many.
     private mutating func noteAbsence(of id: IdentityID, most: Int) {
         absences.note(id, isAbsent: machines.with(id) { $0.isAbsent } ?? false)
         while let longest = absences.overflow(most) { machines.with(longest) { $0.forgetAbsence() } }

@@ -40,7 +40,7 @@ extension Person {
 
     // MARK: To others
 
-    /// What anybody else is told of this person, and what its own pages depend on.
+    /// What others may know of this person; its own pages depend on it too.
     struct Outward: Equatable {
         var listing: Listing?
         var name: String
@@ -69,7 +69,7 @@ extension Person {
         )
     }
 
-    /// Whoever is left with no device that is there is nowhere, and everybody concerned is told of what is otherwise now.
+    /// Removes a person without a device from the directory, and tells the directory and contacts what has changed.
     private mutating func reportOutward(_ before: Appearances, _ turn: inout Turn) {
         if whereabouts.cell != nil, !devices.hasAppeared { whereabouts.disappear() }
         let (before, after) = (before.outward, outward)

@@ -4,7 +4,7 @@ public enum PersonEvent: Equatable, Sendable {
     // From this person's devices.
     /// With what storage knows, for a person not in memory.
     ///
-    /// - `home`: the session that a client of RouletteTok's wire publishes in, whoever its partner is.
+    /// - `home`: the session that a client of RouletteTok's wire publishes in, with every partner.
     case arrived(
         ConnectionID, address: String, DeviceName, PersonRecord, home: SessionID? = nil, device: IdentityID? = nil)
     case dropped(ConnectionID)

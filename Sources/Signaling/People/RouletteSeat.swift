@@ -124,7 +124,7 @@ struct RouletteSeat: Equatable, Sendable {
             throw WireError(
                 .invalidInterests, "At most \(limit) interests of at most \(Limits.interest) characters each.")
         }
-        // A device that dropped cannot be asked; whoever is here now goes first.
+        // A dropped device cannot answer, so the device that is connected takes its place.
         if let search, search.client != client, facts.devices.isLive(search.client) {
             throw WireError(.elsewhere, "You are searching or chatting in another tab; stop there first.")
         }
