@@ -35,7 +35,8 @@ test('the first screen looks right before anything is chosen, with the preview, 
 
 test('a camera that is refused, missing or busy is explained, and text only leads on', async (t) => {
   const { url } = await serve(t);
-  const page = await arrive(t, await chromium(), url, { label: 'a blind' });
+  // From the start: where the camera was allowed before, the page opens it at once.
+  const page = await arrive(t, await chromium(), url, { label: 'a blind', scripts: [source(failMedia, 'NotAllowedError')] });
   for (const [errorName, state, sentence] of [
     ['NotAllowedError', 'refused', /are blocked for this page/],
     ['NotFoundError', 'missing', /No camera and microphone were found/],
