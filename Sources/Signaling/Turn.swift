@@ -2,7 +2,7 @@ import Wire
 
 /// The moment at which machines act, what they need to know then, and what they ask for.
 ///
-/// The hub keeps one turn for its whole life and lends it to every machine. It is not made anew for an event: that would
+/// The hub keeps one turn for its whole life and lends it to every machine. It does not make one per event: that would
 /// copy the rules, and ids would repeat if the state of the generator were lost. Invariant: letters and effects stand in
 /// the order in which machines asked for them.
 public struct Turn: Sendable {

@@ -2,7 +2,7 @@ import Wire
 
 /// Calls whose end no device was there to hear. They are told again until they are seen.
 struct UnseenCalls: Equatable, Sendable {
-    /// Calls kept. Whoever missed more finds them in the log.
+    /// Calls kept. Older missed calls are in the log.
     private static let maxCalls = 100
 
     private var oldestFirst: [CallRecord]

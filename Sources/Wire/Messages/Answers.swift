@@ -2,7 +2,7 @@ extension ServerMessage {
     /// The `seq` of the request that this answers; nil for events. Some messages are both: a call arrives as an event, and
     /// again as the answer of a device that rejoins it.
     ///
-    /// No `default` here and below: whoever adds a message decides whether it answers something.
+    /// No `default` here and below: adding a message requires deciding whether it answers a request.
     public var re: UInt64? {
         switch self {
         case .ok(let answer): answer.re

@@ -71,7 +71,7 @@ test('each choice does what it says: no name, radius, unit, do not disturb, invi
   const { pages: [a, b, c, abroad] } = await gather(
     t, ann, { ...bob, at: places.nextDoor }, { ...cat, at: places.nextTown }, { name: '', at: places.abroad },
   );
-  assert.match(await abroad.status(), /You are here as .*[A-Z]\p{L}+ [A-Z]\p{L}+/u, 'a pleasant name for whoever chose none');
+  assert.match(await abroad.status(), /You are here as .*[A-Z]\p{L}+ [A-Z]\p{L}+/u, 'a person without a name gets a pleasant one');
   assertNoComplaints(abroad);
 
   await lists(a, 'Bob', /miles/);
