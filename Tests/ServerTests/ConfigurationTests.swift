@@ -63,6 +63,14 @@ import Testing
         #expect(try load(["trustedProxies": ""], yaml: "trustedProxies: [10.0.0.0/8]") == ConfabConfiguration())
     }
 
+    @Test func blanksAroundAValueAreIgnoredWhereverItStands() throws {
+        let plain = try load(["dataDirectory": "/srv/a, b", "allowedOrigins": "https://a.example"])
+        let environment = ["CONFAB_DATA_DIRECTORY": " /srv/a, b\t", "CONFAB_ALLOWED_ORIGINS": " https://a.example , "]
+        #expect(try load(environment: environment) == plain)
+        #expect(try load(["dataDirectory": " /srv/a, b ", "allowedOrigins": "https://a.example ,"]) == plain)
+        #expect(try load(yaml: "dataDirectory: ' /srv/a, b '\nallowedOrigins: [' https://a.example ']") == plain)
+    }
+
     @Test func anEmptyValueUnsetsAKeyThatMayBeUnset() throws {
         #expect(try load(environment: ["CONFAB_PUBLIC_URL": ""], yaml: "publicURL: https://x.example").publicURL == nil)
         #expect(try load(yaml: "publicURL: ~\n").publicURL == nil)

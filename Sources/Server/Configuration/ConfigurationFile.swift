@@ -10,7 +10,7 @@ struct ConfigurationFile {
         /// Text outside YAML, and lazy YAML, writes a list with commas.
         var elements: [String] {
             switch self {
-            case .text(let text): text.split(separator: ",", omittingEmptySubsequences: false).map(trimmed)
+            case .text(let text): text.split(separator: ",", omittingEmptySubsequences: false).map(String.init)
             case .list(let items): items
             }
         }
@@ -18,7 +18,7 @@ struct ConfigurationFile {
         /// As one value, whose commas are its own: a path may have one.
         var single: String {
             switch self {
-            case .text(let text): trimmed(text[...])
+            case .text(let text): text
             case .list(let items): items.joined(separator: ",")
             }
         }
@@ -103,7 +103,9 @@ extension Node {
     }
 }
 
-private func trimmed(_ text: Substring) -> String {
-    let start = text.drop(while: \.isWhitespace)
-    return String(start.reversed().drop(while: \.isWhitespace).reversed())
+extension String {
+    func trimmingBlanks() -> String {
+        let start = drop(while: \.isWhitespace)
+        return String(start.reversed().drop(while: \.isWhitespace).reversed())
+    }
 }

@@ -83,8 +83,13 @@ extension ConfabConfiguration {
     /// The winning value's elements; nil when nobody gave one.
     private static func items(of setting: Setting, in reader: ConfigReader) -> [String]? {
         let key = ConfigKey(setting.key.name)
-        guard setting.isList else { return reader.string(forKey: key, isSecret: setting.key.isSecret).map { [$0] } }
-        return reader.stringArray(forKey: key)?.filter { !$0.isEmpty }
+        let items =
+            setting.isList
+            ? reader.stringArray(forKey: key)
+            : reader.string(forKey: key, isSecret: setting.key.isSecret).map { [$0] }
+        // Blanks around a value are never meant. Variables come with them; the reader trims nothing.
+        let trimmed = items?.map { $0.trimmingBlanks() }
+        return setting.isList ? trimmed?.filter { !$0.isEmpty } : trimmed
     }
 
     /// Values in the shape in which the reader will ask for them; unknown keys, already reported, drop out.
