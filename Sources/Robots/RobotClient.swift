@@ -59,40 +59,40 @@ public final class RobotClient: Sendable {
     @discardableResult
     public func ask(_ message: ClientMessage) async throws -> ServerMessage { try await line.ask(message) }
 
-    public func join(_ session: SessionID, token: String) async throws -> Joined {
-        guard case .joined(let joined) = try await ask(.join(Join(session: session, token: token))) else {
+    public func join(_ session: SessionID, token: String) async throws -> SessionNotice.Joined {
+        guard case .session(.joined(let joined)) = try await ask(.session(.join(SessionVerb.Join(session: session, token: token)))) else {
             throw RobotError.unexpected
         }
         return joined
     }
 
-    public func leave(_ session: SessionID) async throws { try await ask(.leave(InSession(session: session))) }
+    public func leave(_ session: SessionID) async throws { try await ask(.session(.leave(SessionVerb.Leave(session: session)))) }
 
     /// Publishes over the transceivers that `publish.mids` names.
-    public func publish(_ publish: Publish) async throws -> Wire.Stream {
-        guard case .published(let published) = try await ask(.publish(publish)) else { throw RobotError.unexpected }
+    public func publish(_ publish: SessionVerb.Publish) async throws -> StreamInfo {
+        guard case .session(.published(let published)) = try await ask(.session(.publish(publish))) else { throw RobotError.unexpected }
         return published.stream
     }
 
-    public func subscribe(_ subscribe: Subscribe) async throws { try await ask(.subscribe(subscribe)) }
+    public func subscribe(_ subscribe: SessionVerb.Subscribe) async throws { try await ask(.session(.subscribe(subscribe))) }
 
     public func unsubscribe(_ session: SessionID, from stream: StreamID) async throws {
-        try await ask(.unsubscribe(OfStream(session: session, stream: stream)))
+        try await ask(.session(.unsubscribe(SessionVerb.StreamReference(session: session, stream: stream))))
     }
 
     /// - Parameter to: everybody without it, oneself too.
     public func signal(_ session: SessionID, type: String, data: String, to: ConnectionID? = nil) async throws {
-        try await ask(.signal(Signal(session: session, type: type, data: data, to: to)))
+        try await ask(.session(.signal(SessionVerb.Signal(session: session, type: type, data: data, to: to))))
     }
 
     /// Enters the roulette's queue; `roulette.matched` is an event.
-    public func start(_ start: Start = Start()) async throws { try await ask(.start(start)) }
-    public func next(_ match: MatchID? = nil) async throws { try await ask(.next(OfMatch(match: match))) }
-    public func stop() async throws { try await ask(.stop) }
+    public func start(_ start: RouletteVerb.Start = RouletteVerb.Start()) async throws { try await ask(.roulette(.start(start))) }
+    public func next(_ match: MatchID? = nil) async throws { try await ask(.roulette(.next(RouletteVerb.MatchReference(match: match)))) }
+    public func stop() async throws { try await ask(.roulette(.stop)) }
 
     /// Has the server answer an offer.
     public func offer(_ side: MediaSide, sdp: String) async throws -> String {
-        guard case .mediaAnswer(let answer) = try await ask(.mediaOffer(MediaOffer(side: side, sdp: sdp))) else {
+        guard case .media(.answer(let answer)) = try await ask(.media(.offer(MediaVerb.Offer(side: side, sdp: sdp)))) else {
             throw RobotError.unexpected
         }
         return answer.sdp

@@ -4,10 +4,10 @@ import Wire
 public enum Inquiry: Equatable, Sendable {
     /// Who is known by this id, and what is known of them.
     case person(PersonID, Introduction)
-    case callLog(CallLogPage)
+    case callLog(CallVerb.LogPage)
     /// Keep this way to wake a device; whether it may be is for the shell to judge.
     case register(PushRegistration)
-    case unregister(OfEndpoint)
+    case unregister(PushVerb.Unregister)
     /// Whether any way to wake this person is left. Answered like `unregister`, though nobody waits to be told.
     case wakeable
 }
@@ -38,7 +38,7 @@ extension Question {
         case (.person(let person, let introduction), _):
             turn.tell(.lookup(person, .answered(introduction, finding)))
         case (.callLog, .callLog(let records, let next)):
-            let log = CallLog(re: re, calls: LoggedCall.list(records, turn.project), next: next)
+            let log = CallNotice.Log(re: re, calls: LoggedCall.list(records, turn.project), next: next)
             turn.send(.call(.log(log)), to: client)
         case (.wakeable, .push(let isReachable)):
             turn.tell(.person(identity, .presence(.pushChanged(isReachable: isReachable))))

@@ -19,7 +19,7 @@ extension Guest {
     }
 
     @discardableResult func publish(_ session: SessionID, name: String? = nil, mids: MediaMids = MediaMids())
-        -> Wire.Stream?
+        -> StreamInfo?
     {
         var verb = Publish()
         (verb.session, verb.name, verb.mids) = (session, name, mids)

@@ -63,7 +63,7 @@ final class Model {
         }
     }
 
-    private func tellPartner(of person: Someone, in match: MatchID, _ state: PartnerState.State) {
+    private func tellPartner(of person: Someone, in match: MatchID, _ state: PartnerState) {
         guard let other = pairings[match]?.partner(of: person.identity), let partner = people[other] else { return }
         if let search = partner.search { expect(search.visitor, .partner(match, state)) }
     }

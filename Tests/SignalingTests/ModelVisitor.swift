@@ -9,7 +9,7 @@ enum Expectation: Equatable, CustomStringConvertible {
     case joined(re: UInt64, SessionID)
     case waiting(re: UInt64?, retryAfter: Duration?)
     case ended(MatchID, EndReason)
-    case partner(MatchID, PartnerState.State)
+    case partner(MatchID, PartnerState)
     case signal(String)
 
     /// `nil` for messages that are judged otherwise: pairings, and who is in a session.

@@ -95,7 +95,7 @@ public final class Bot: Sendable {
         tell("In the session")
         for await event in client.events {
             try await visit.hear(event)
-            if case .left(let left) = event, left.session == session {
+            if case .session(.left(let left)) = event, left.session == session {
                 throw RobotError("The bot was put out of the session (\(left.reason.rawValue)).")
             }
         }
@@ -110,17 +110,17 @@ public final class Bot: Sendable {
         try await wait()
         for await event in client.events {
             switch event {
-            case .matched(let matched):
+            case .roulette(.matched(let matched)):
                 match = matched.match
                 visit = try await meet(matched)
                 if visit == nil { match = nil }
-            case .ended(let ended) where ended.match == match:
+            case .roulette(.ended(let ended)) where ended.match == match:
                 tell(Self.sentence(ended.reason))
                 await turns.end(ended.match, of: number)
                 await visit?.leave()
                 (match, visit) = (nil, nil)
                 try await wait(isInQueue: true)
-            case .partner(let partner) where partner.match == match:
+            case .roulette(.partner(let partner)) where partner.match == match:
                 tell(partner.state == .reconnecting ? "The partner dropped and may come back" : "The partner is back")
             default: try await visit?.hear(event)
             }
@@ -137,12 +137,12 @@ public final class Bot: Sendable {
             if isInQueue { try await client.stop() }
             guard await turns.take(number) else { return }
         }
-        if !isTurn || !isInQueue { try await client.start(Start(mode: .video, name: plan.name)) }
+        if !isTurn || !isInQueue { try await client.start(RouletteVerb.Start(mode: .video, name: plan.name)) }
         tell("In the roulette; waiting for a partner")
     }
 
     /// - Returns: nil if nothing came of it: the partner had gone, or is of the same company.
-    private func meet(_ matched: Matched) async throws -> Visit? {
+    private func meet(_ matched: RouletteNotice.Matched) async throws -> Visit? {
         guard await turns.begin(matched.match, of: number) else {
             // The other one hears that its partner left, and waits on.
             try await client.stop()

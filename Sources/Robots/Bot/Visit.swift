@@ -27,7 +27,7 @@ struct Visit {
         guard joined.capabilities.publish else {
             throw RobotError("The token's role may not publish; make one with --role publisher.")
         }
-        var publish = Publish()
+        var publish = SessionVerb.Publish()
         (publish.session, publish.name, publish.videoType) = (session, plan.name, .custom)
         (publish.hasAudio, publish.hasVideo) = (plan.programme.hasAudio, plan.programme.hasVideo)
         (publish.width, publish.height) = (plan.programme.width, plan.programme.height)
@@ -39,7 +39,7 @@ struct Visit {
 
     /// Joins a session, greets who is there and records what they publish.
     @discardableResult
-    mutating func enter(_ session: SessionID, _ token: String) async throws -> Joined {
+    mutating func enter(_ session: SessionID, _ token: String) async throws -> SessionNotice.Joined {
         let joined = try await client.join(session, token: token)
         guard joined.mediaMode == .routed else {
             throw RobotError(
@@ -65,16 +65,16 @@ struct Visit {
     /// - Throws: only when the line has ended, or the server ended the media.
     mutating func hear(_ event: ServerMessage) async throws {
         switch event {
-        case .connectionCreated(let created): try await greet(created.connection.id, in: created.session)
-        case .signal(let signal): try await answer(signal)
-        case .streamCreated(let created): try await record(created.stream, in: created.session)
-        case .streamDestroyed(let destroyed):
+        case .session(.connectionCreated(let created)): try await greet(created.connection.id, in: created.session)
+        case .session(.signal(let signal)): try await answer(signal)
+        case .session(.streamCreated(let created)): try await record(created.stream, in: created.session)
+        case .session(.streamDestroyed(let destroyed)):
             guard recorded.remove(destroyed.stream) != nil else { return }
             await media.end(destroyed.stream)
-        case .subscriptionChanged(let change) where change.videoPaused:
+        case .session(.subscriptionChanged(let change)) where change.videoPaused:
             let why = change.reason == .codec ? "it is in no VP8" : "this line is too slow for it"
             tell("A picture is not recorded: \(why)")
-        case .mediaClosed(let closed): throw RobotError("The server ended the media: \(closed.message)")
+        case .media(.closed(let closed)): throw RobotError("The server ended the media: \(closed.message)")
         default: break
         }
     }
@@ -86,7 +86,7 @@ struct Visit {
         try await say(text, to: connection, in: session)
     }
 
-    private mutating func answer(_ signal: SignalReceived) async throws {
+    private mutating func answer(_ signal: SessionNotice.Signal) async throws {
         guard signal.type == "chat", let text = signal.data, let sender = signal.from,
             let own = own[signal.session], own != sender, capabilities[signal.session]?.signal == true
         else { return }
@@ -103,13 +103,13 @@ struct Visit {
         }
     }
 
-    private mutating func record(_ stream: Stream, in session: SessionID) async throws {
+    private mutating func record(_ stream: StreamInfo, in session: SessionID) async throws {
         guard let own = own[session], stream.connection != own, capabilities[session]?.subscribe == true,
             let mids = try await media.begin(stream.id)
         else { return }
         recorded.insert(stream.id)
         do {
-            try await client.subscribe(Subscribe(session: session, stream: stream.id, mids: mids))
+            try await client.subscribe(SessionVerb.Subscribe(session: session, stream: stream.id, mids: mids))
         } catch is WireError {
             // It has ended meanwhile.
             recorded.remove(stream.id)

@@ -40,7 +40,7 @@ private struct ConfabSeat: LoadSeat {
         try await loop.run {
             connection.source = LoadSource(of: connection, now: loop.now, phase: phase)
         }
-        var publish = Publish()
+        var publish = SessionVerb.Publish()
         (publish.session, publish.mids) = (session, MediaMids(audio: "a", video: "v"))
         let stream = try await client.publish(publish)
         return (connection, .confab("\(stream.id)"))
@@ -59,7 +59,7 @@ private struct ConfabSeat: LoadSeat {
         for (slot, stream) in streams.enumerated() {
             guard case .confab(let text) = stream, let stream = StreamID(text) else { throw RobotError.unexpected }
             let mids = MediaMids(audio: "a\(slot)", video: "v\(slot)")
-            try await client.subscribe(Subscribe(session: session, stream: stream, mids: mids))
+            try await client.subscribe(SessionVerb.Subscribe(session: session, stream: stream, mids: mids))
         }
         return connection
     }

@@ -256,7 +256,7 @@ final class NativeSocket: GatewayConnection, RunnerSocket, WebSocketUser {
 
     /// Says why, then closes.
     private func fail(_ error: WireError, _ code: CloseCode) {
-        webSocket?.send(ServerMessage.error(ErrorMessage(error)).encode())
+        webSocket?.send(ServerMessage.error(ServerMessage.Failure(error)).encode())
         close(code, error.code.rawValue)
     }
 }
@@ -265,8 +265,8 @@ extension ClientMessage {
     /// Whether this message may have the size of a session description.
     fileprivate var isDescription: Bool {
         switch self {
-        case .negotiate(let negotiate): negotiate.description != nil
-        case .mediaOffer: true
+        case .session(.negotiate(let negotiate)): negotiate.description != nil
+        case .media(.offer): true
         default: false
         }
     }

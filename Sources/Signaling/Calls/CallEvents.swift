@@ -134,7 +134,7 @@ extension LoggedCall {
     }
 }
 
-extension CallEnded {
+extension CallNotice.Ended {
     /// - Parameter outcome: as one of its devices sees it, if that is otherwise.
     init(_ record: CallRecord, as outcome: CallOutcome? = nil, into: CallID? = nil, _ other: PersonID) {
         self.init()

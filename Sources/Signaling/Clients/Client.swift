@@ -82,7 +82,7 @@ public struct Client: Machine, Equatable, Sendable {
 
     static func orphan(_ event: ClientEvent, _ id: ConnectionID, _ turn: inout Turn) {
         // It left while the session's answer was on the way.
-        if case .deliver(.joined(let joined)) = event {
+        if case .deliver(.session(.joined(let joined))) = event {
             turn.tell(.session(joined.session, .gone(id, .clientDisconnected)))
         }
     }
@@ -141,7 +141,7 @@ public struct Client: Machine, Equatable, Sendable {
             refuseJoin(re: re, error, match: match, &turn)
         case .leftSession(let session, let reason):
             sessions.removeAll { $0 == session }
-            deliver(.left(Left(session: session, reason: reason)), &turn)
+            deliver(.session(.left(SessionNotice.Left(session: session, reason: reason))), &turn)
         case .roulette(let state):
             roulette = state
             if let match = state.match { crossings.remember(match) }
@@ -159,17 +159,17 @@ public struct Client: Machine, Equatable, Sendable {
         guard presence != .gone else { return }
         let bytes = link.send { seq, ack in message.encode(seq: seq, ack: ack) }
         if case .live(let socket) = presence { turn.transmit(socket, bytes) }
-        if case .joined(let joined) = message, !sessions.contains(joined.session) { sessions.append(joined.session) }
+        if case .session(.joined(let joined)) = message, !sessions.contains(joined.session) { sessions.append(joined.session) }
     }
 
     mutating func fail(_ error: WireError, re: UInt64?, _ turn: inout Turn) {
-        deliver(.error(ErrorMessage(error, re: re)), &turn)
+        deliver(.error(ServerMessage.Failure(error, re: re)), &turn)
     }
 
     /// Says why, unnumbered, closes, and is gone. The last request is answered even so.
     mutating func expel(_ error: WireError, _ code: CloseCode, re: UInt64? = nil, _ turn: inout Turn) {
         if case .live(let socket) = presence {
-            turn.transmit(socket, ServerMessage.error(ErrorMessage(error, re: re)).encode())
+            turn.transmit(socket, ServerMessage.error(ServerMessage.Failure(error, re: re)).encode())
             turn.close(socket, code, error.code.rawValue)
         }
         depart(.forceDisconnected, &turn)
@@ -221,7 +221,7 @@ public struct Client: Machine, Equatable, Sendable {
     /// The same client came on another socket.
     private func replace(_ old: SocketID, _ turn: inout Turn) {
         let error = WireError(.replaced, "This connection went on elsewhere.")
-        turn.transmit(old, ServerMessage.error(ErrorMessage(error)).encode())
+        turn.transmit(old, ServerMessage.error(ServerMessage.Failure(error)).encode())
         turn.close(old, .replaced, error.code.rawValue)
     }
 
@@ -317,28 +317,28 @@ public struct Client: Machine, Equatable, Sendable {
         switch message {
         case .hello:
             fail(WireError(.malformed, "The hello was said already."), re: re, &turn)
-        case .join(let join):
+        case .session(.join(let join)):
             self.join(join, re: re, &turn)
-        case .leave(let leave):
+        case .session(.leave(let leave)):
             guard sessions.contains(leave.session) else { return notJoined(re, &turn) }
             sessions.removeAll { $0 == leave.session }
             turn.tell(.session(leave.session, .gone(id, .clientDisconnected)))
-            deliver(.ok(Answer(re: re)), &turn)
+            deliver(.ok(ServerMessage.OK(re: re)), &turn)
         case .iceServers:
             let ice = turn.ice.configuration(for: id, now: turn.now)
-            deliver(.iceServers(ICEAnswer(re: re, ice: ice)), &turn)
-        case .mediaOffer(let offer):
+            deliver(.iceServers(ServerMessage.ICEServers(re: re, ice: ice)), &turn)
+        case .media(.offer(let offer)):
             guard turn.rules.routesMedia else {
                 return fail(WireError(.mediaUnavailable, "This server routes no media."), re: re, &turn)
             }
             usesMedia = true
             turn.media(.offer(id, re: re, offer.side, sdp: offer.sdp))
-        case .mediaClose(let close):
+        case .media(.close(let close)):
             if usesMedia { turn.media(.close(id, close.side)) }
-            deliver(.ok(Answer(re: re)), &turn)
-        case .start, .next, .stop, .report, .block, .presence, .nearby, .call, .contact:
+            deliver(.ok(ServerMessage.OK(re: re)), &turn)
+        case .roulette(.start), .roulette(.next), .roulette(.stop), .roulette(.report), .roulette(.block), .presence, .nearby, .call, .contact:
             turn.tell(.person(identity, .verb(id, re: re, message)))
-        case .count:
+        case .roulette(.count):
             turn.tell(.pool(.count(id, re: re)))
         case .push(let verb):
             turn.inquire(Question(identity: identity, client: id, re: re, verb.inquiry, device: device))

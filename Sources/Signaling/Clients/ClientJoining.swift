@@ -17,7 +17,7 @@ extension Client {
         func contains(_ match: MatchID) -> Bool { matches.contains(match) }
     }
 
-    mutating func join(_ join: Join, re: UInt64, _ turn: inout Turn) {
+    mutating func join(_ join: SessionVerb.Join, re: UInt64, _ turn: inout Turn) {
         let grant: SessionGrant
         do throws(WireError) {
             grant = try turn.project.verifySessionToken(join.token, for: join.session, now: turn.now)

@@ -10,7 +10,7 @@ extension Arrival {
     /// The same arrival as a new one. Tells it first that the resume failed.
     func withoutResume(_ turn: inout Turn) -> Arrival {
         let error = WireError(.resumeFailed, "The connection could not be resumed; this is a fresh start.")
-        turn.transmit(socket, ServerMessage.error(ErrorMessage(error)).encode())
+        turn.transmit(socket, ServerMessage.error(ServerMessage.Failure(error)).encode())
         var arrival = self
         arrival.resume = nil
         return arrival
@@ -21,15 +21,15 @@ extension ClientMessage {
     /// The session a session verb names.
     var session: SessionID? {
         switch self {
-        case .publish(let verb): verb.session
-        case .unpublish(let verb), .unsubscribe(let verb), .forceUnpublish(let verb): verb.session
-        case .update(let verb): verb.session
-        case .subscribe(let verb): verb.session
-        case .negotiate(let verb): verb.session
-        case .connected(let verb): verb.session
-        case .signal(let verb): verb.session
-        case .forceDisconnect(let verb): verb.session
-        case .forceMute(let verb): verb.session
+        case .session(.publish(let verb)): verb.session
+        case .session(.unpublish(let verb)), .session(.unsubscribe(let verb)), .session(.forceUnpublish(let verb)): verb.session
+        case .session(.update(let verb)): verb.session
+        case .session(.subscribe(let verb)): verb.session
+        case .session(.negotiate(let verb)): verb.session
+        case .session(.connected(let verb)): verb.session
+        case .session(.signal(let verb)): verb.session
+        case .session(.forceDisconnect(let verb)): verb.session
+        case .session(.forceMute(let verb)): verb.session
         default: nil
         }
     }
@@ -37,8 +37,8 @@ extension ClientMessage {
     /// About how many bytes of a negotiation this is; `nil` for what costs as any verb does.
     var negotiationSize: Int? {
         switch self {
-        case .negotiate(let verb): verb.size
-        case .mediaOffer(let offer): offer.sdp.utf8.count
+        case .session(.negotiate(let verb)): verb.size
+        case .media(.offer(let offer)): offer.sdp.utf8.count
         default: nil
         }
     }

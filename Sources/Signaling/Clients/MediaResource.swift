@@ -111,27 +111,27 @@ public struct MediaResource: Machine, Equatable, Sendable {
 
     private mutating func deliver(_ message: ServerMessage, _ turn: inout Turn) {
         switch message {
-        case .joined(let joined): self.joined(joined, &turn)
-        case .mediaAnswer(let answer):
+        case .session(.joined(let joined)): self.joined(joined, &turn)
+        case .media(.answer(let answer)):
             answered(answer, &turn)
-        case .published(let published) where published.re == lastRequest:
+        case .session(.published(let published)) where published.re == lastRequest:
             stream = published.stream.id
             attached(&turn)
         case .ok(let answer) where answer.re == lastRequest:
             attached(&turn)
         case .error(let message): failed(message, &turn)
-        case .mediaClosed(let closed):
+        case .media(.closed(let closed)):
             depart(.networkDisconnected, WireError(closed.code, closed.message), &turn)
-        case .streamCreated(let created): appeared(created.stream, &turn)
-        case .streamDestroyed(let destroyed): disappeared(destroyed.stream, &turn)
-        case .muted(let muted): unmute(muted, &turn)
+        case .session(.streamCreated(let created)): appeared(created.stream, &turn)
+        case .session(.streamDestroyed(let destroyed)): disappeared(destroyed.stream, &turn)
+        case .session(.muted(let muted)): unmute(muted, &turn)
         default: return
         }
     }
 
     // MARK: From a POST to a stream
 
-    private mutating func joined(_ joined: Joined, _ turn: inout Turn) {
+    private mutating func joined(_ joined: SessionNotice.Joined, _ turn: inout Turn) {
         isJoined = true
         guard joined.mediaMode == .routed else {
             let error = WireError(
@@ -153,7 +153,7 @@ public struct MediaResource: Machine, Equatable, Sendable {
     private static let noStream = WireError(
         .notFound, "There is no such stream in this session now; try again when it is published.", retryable: true)
 
-    private mutating func answered(_ answer: MediaAnswer, _ turn: inout Turn) {
+    private mutating func answered(_ answer: MediaNotice.Answer, _ turn: inout Turn) {
         if let restart, restart.offer == answer.re {
             self.restart = nil
             offer.credentials = restart.credentials
@@ -166,12 +166,12 @@ public struct MediaResource: Machine, Equatable, Sendable {
         lastRequest += 1
         switch purpose {
         case .publish:
-            var verb = Publish()
+            var verb = SessionVerb.Publish()
             verb.session = session
             (verb.hasAudio, verb.hasVideo) = (offer.mids.audio != nil, offer.mids.video != nil)
             verb.videoType = verb.hasVideo ? .camera : nil
             verb.mids = offer.mids
-            turn.tell(.session(session, .verb(id, re: lastRequest, .publish(verb))))
+            turn.tell(.session(session, .verb(id, re: lastRequest, .session(.publish(verb)))))
         case .watch:
             guard let stream else { return depart(.clientDisconnected, Self.noStream, &turn) }
             subscribe(to: stream, &turn)
@@ -179,11 +179,11 @@ public struct MediaResource: Machine, Equatable, Sendable {
     }
 
     private func subscribe(to stream: StreamID, _ turn: inout Turn) {
-        let verb = Subscribe(
+        let verb = SessionVerb.Subscribe(
             session: session, stream: stream, audio: offer.mids.audio != nil, video: offer.mids.video != nil,
             mids: offer.mids
         )
-        turn.tell(.session(session, .verb(id, re: lastRequest, .subscribe(verb))))
+        turn.tell(.session(session, .verb(id, re: lastRequest, .session(.subscribe(verb)))))
     }
 
     private mutating func attached(_ turn: inout Turn) {
@@ -202,7 +202,7 @@ public struct MediaResource: Machine, Equatable, Sendable {
         return String(repeating: "0", count: 16 - text.utf8.count) + text
     }
 
-    private mutating func failed(_ message: ErrorMessage, _ turn: inout Turn) {
+    private mutating func failed(_ message: ServerMessage.Failure, _ turn: inout Turn) {
         if let restart, restart.offer == message.re { return refuse(restart, message.error, &turn) }
         guard message.re == lastRequest else { return }
         if state == .running {
@@ -215,7 +215,7 @@ public struct MediaResource: Machine, Equatable, Sendable {
 
     // MARK: Streams of the session
 
-    private mutating func remember(_ stream: Stream) {
+    private mutating func remember(_ stream: StreamInfo) {
         guard purpose == .watch(nil), stream.videoType == .camera || stream.videoType == nil else { return }
         cameras.append(stream.id)
         if cameras.count > Self.mostCameras { cameras.removeFirst() }
@@ -223,7 +223,7 @@ public struct MediaResource: Machine, Equatable, Sendable {
 
     /// Whoever watches the newest camera goes on with the next when it was gone: a publisher that reconnects is another
     /// stream.
-    private mutating func appeared(_ stream: Stream, _ turn: inout Turn) {
+    private mutating func appeared(_ stream: StreamInfo, _ turn: inout Turn) {
         remember(stream)
         watchNewest(&turn)
     }
@@ -244,14 +244,14 @@ public struct MediaResource: Machine, Equatable, Sendable {
     }
 
     /// When a moderator lets it speak again, it does: nobody can press a button at its end.
-    private mutating func unmute(_ muted: Muted, _ turn: inout Turn) {
+    private mutating func unmute(_ muted: SessionNotice.Muted, _ turn: inout Turn) {
         guard !muted.active, purpose == .publish, offer.mids.audio != nil, let stream,
             muted.stream ?? stream == stream
         else { return }
-        var verb = Update()
+        var verb = SessionVerb.Update()
         (verb.session, verb.stream, verb.hasAudio) = (session, stream, true)
         lastRequest += 1
-        turn.tell(.session(session, .verb(id, re: lastRequest, .update(verb))))
+        turn.tell(.session(session, .verb(id, re: lastRequest, .session(.update(verb)))))
     }
 
     // MARK: Requests

@@ -79,11 +79,11 @@ public struct OriginalClient: Machine, Equatable, Sendable {
     private mutating func deliver(_ message: ServerMessage, _ turn: inout Turn) {
         switch message {
         // A penalty is waiting like any other: there is no word for it.
-        case .waiting: emptyAt = turn.now
-        case .matched(let matched):
+        case .roulette(.waiting): emptyAt = turn.now
+        case .roulette(.matched(let matched)):
             emptyAt = nil
             transmit(.subscribe(matched.subscribe), &turn)
-        case .ended: transmit(.disconnectPartner, &turn)
+        case .roulette(.ended): transmit(.disconnectPartner, &turn)
         case .error(let message):
             if let wait = message.error.retryAfter {
                 emptyAt = turn.now

@@ -5,7 +5,7 @@ extension CallDesk {
     // MARK: Taking it
 
     /// - Returns: whether the call was taken. Person then leaves the roulette, and only then tells the call.
-    mutating func accept(_ verb: AnswerCall, _ request: Request, _ facts: Facts, _ turn: inout Turn) -> Bool {
+    mutating func accept(_ verb: CallVideo, _ request: Request, _ facts: Facts, _ turn: inout Turn) -> Bool {
         guard let part = self[verb.call] else {
             noCall(request, &turn)
             return false
@@ -46,10 +46,10 @@ extension CallDesk {
         vain.forget(part.offer.other.identity)
         for other in rung.sorted() where other != client && facts.devices[other] != nil {
             let record = part.record(.answeredElsewhere)
-            turn.send(.call(.ended(CallEnded(record, part.offer.other.person))), to: other)
+            turn.send(.call(.ended(CallNotice.Ended(record, part.offer.other.person))), to: other)
         }
         guard let client else { return }
-        var message = CallAccepted()
+        var message = CallNotice.Accepted()
         (message.re, message.call, message.video) = (re, part.id, part.offer.video)
         message.person = part.offer.other.info
         (message.withVideo, message.since) = (agreement.withVideo, agreement.since)
@@ -59,7 +59,7 @@ extension CallDesk {
 
     // MARK: In it
 
-    func update(_ verb: AnswerCall, _ request: Request, _ facts: Facts, _ turn: inout Turn) {
+    func update(_ verb: CallVideo, _ request: Request, _ facts: Facts, _ turn: inout Turn) {
         guard let part = self[verb.call] else { return noCall(request, &turn) }
         guard case .accepted(let holder, _) = part.state, part.ending == nil else {
             return wrongCallState(request, "Nobody has taken this call yet.", &turn)

@@ -19,11 +19,11 @@ extension CallDesk {
         if record.outcome != .merged { keep(record, facts, &turn) }
         if let client = part?.ending, let re = part?.endingRequest {
             // Not before it is stored that the call is over.
-            turn.send(.ok(Answer(re: re)), to: client)
+            turn.send(.ok(ServerMessage.OK(re: re)), to: client)
         }
         let other = turn.project.personID(of: record.other)
         for listener in listeners {
-            let ended = CallEnded(record, as: listener.outcome, into: end.into, other)
+            let ended = CallNotice.Ended(record, as: listener.outcome, into: end.into, other)
             turn.send(.call(.ended(ended)), to: listener.client)
         }
         wake(record, part, facts, &turn)

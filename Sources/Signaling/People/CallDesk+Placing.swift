@@ -4,7 +4,7 @@ import Wire
 extension CallDesk {
     // MARK: Placing
 
-    mutating func start(_ start: StartCall, _ request: Request, _ facts: Facts, _ turn: inout Turn) {
+    mutating func start(_ start: CallVerb.Start, _ request: Request, _ facts: Facts, _ turn: inout Turn) {
         if let error = facts.banError(turn.now) ?? obstacle(facts) { return turn.fail(error, request) }
         guard start.person != facts.persona.id else { return callsItself(request, &turn) }
         guard facts.devices.isPresent(request.client) else {
@@ -75,7 +75,7 @@ extension CallDesk {
     }
 
     func tellPlaced(_ offer: CallOffer, _ request: Request, _ turn: inout Turn) {
-        var placed = CallPlaced()
+        var placed = CallNotice.Placed()
         (placed.re, placed.call, placed.video) = (request.re, offer.call, offer.video)
         placed.person = offer.other.info
         placed.expiresIn = max(.zero, offer.ringsUntil - turn.now)
@@ -154,7 +154,7 @@ extension CallDesk {
 
     func tellIncoming(_ part: Part, re: UInt64?, to client: ConnectionID, _ turn: inout Turn) {
         let offer = part.offer
-        var incoming = CallIncoming()
+        var incoming = CallNotice.Incoming()
         (incoming.re, incoming.call, incoming.video) = (re, offer.call, offer.video)
         incoming.person = offer.other.info
         incoming.waiting = isBusy

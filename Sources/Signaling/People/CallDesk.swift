@@ -141,15 +141,15 @@ extension CallDesk {
             turn.fail(error, request)
         case .ringing(let call, let devices):
             guard case .placed(let client?)? = self[call]?.state else { return }
-            turn.send(.call(.ringing(CallRinging(call: call, devices: devices))), to: client)
+            turn.send(.call(.ringing(CallNotice.Ringing(call: call, devices: devices))), to: client)
         case .accepted(let agreement): accepted(agreement, facts, &turn)
         case .changed(let call, let video):
             guard let client = self[call]?.holder else { return }
-            turn.send(.call(.changed(AnswerCall(call: call, video: video))), to: client)
+            turn.send(.call(.changed(CallVideo(call: call, video: video))), to: client)
         case .partnerAway(let call, let isAway):
             guard let client = self[call]?.holder else { return }
-            let state: PartnerState.State = isAway ? .reconnecting : .connected
-            turn.send(.call(.partner(CallPartner(call: call, state: state))), to: client)
+            let state: PartnerState = isAway ? .reconnecting : .connected
+            turn.send(.call(.partner(CallNotice.Partner(call: call, state: state))), to: client)
         case .asked, .over: assertionFailure("Person handles these: they need its contacts")
         }
     }

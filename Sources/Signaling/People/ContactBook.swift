@@ -2,7 +2,7 @@ import Wire
 
 /// A chat or call, and whom this person met there.
 struct Encounter: Equatable, Sendable {
-    var meeting: OfMeeting
+    var meeting: MeetingReference
     /// Nil if there was no such meeting, or it was too long ago.
     var other: IdentityID?
 }
@@ -108,12 +108,12 @@ struct ContactBook: Equatable, Sendable {
         return false
     }
 
-    mutating func add(_ other: Counterpart, _ meeting: OfMeeting, _ devices: DeviceList, _ turn: inout Turn) {
+    mutating func add(_ other: Counterpart, _ meeting: MeetingReference, _ devices: DeviceList, _ turn: inout Turn) {
         meetings.fulfilled(meeting)
         contacts.removeAll { $0.identity == other.identity }
         contacts.append(Contact(identity: other.identity, name: other.name))
         note(other)
-        tell(devices, .added(ContactAdded(person: other.info, meeting: meeting)), &turn)
+        tell(devices, .added(ContactNotice.Added(person: other.info, meeting: meeting)), &turn)
     }
 
     private mutating func note(_ other: Counterpart) {
@@ -135,7 +135,7 @@ struct ContactBook: Equatable, Sendable {
 
     // MARK: Giving up
 
-    mutating func remove(_ verb: OfPerson, _ request: Request, _ facts: Facts, _ turn: inout Turn) {
+    mutating func remove(_ verb: PersonReference, _ request: Request, _ facts: Facts, _ turn: inout Turn) {
         let project = turn.project
         guard let contact = contacts.first(where: { project.personID(of: $0.identity) == verb.person }) else {
             let error = WireError(.notFound, "This person is not among your contacts.")
@@ -154,7 +154,7 @@ struct ContactBook: Equatable, Sendable {
     /// The other does not stay in touch any more.
     mutating func removed(by other: IdentityID, _ facts: Facts, _ turn: inout Turn) {
         guard forget(other) else { return }
-        tell(facts.devices, .removed(OfPerson(person: turn.project.personID(of: other))), &turn)
+        tell(facts.devices, .removed(PersonReference(person: turn.project.personID(of: other))), &turn)
     }
 
     private func giveUp(_ other: IdentityID, _ id: IdentityID, _ turn: inout Turn) {
@@ -201,13 +201,13 @@ struct ContactBook: Equatable, Sendable {
         guard wasOnline != other.isOnline || contacts[index].name != other.name else { return }
         contacts[index].name = other.name
         note(other)
-        let news = ContactChanged(person: other.info)
+        let news = ContactNotice.Changed(person: other.info)
         for client in devices.present { turn.send(.contact(.changed(news)), to: client) }
     }
 
     /// Tells all devices, since a partner in a chat need not have appeared. RouletteTok's wire has no such message.
     private func tell(
-        _ devices: DeviceList, _ news: ContactNews, except excluded: ConnectionID? = nil, _ turn: inout Turn
+        _ devices: DeviceList, _ news: ContactNotice, except excluded: ConnectionID? = nil, _ turn: inout Turn
     ) {
         for client in devices.clients where client != excluded && devices[client]?.home == nil {
             turn.send(.contact(news), to: client)

@@ -122,7 +122,7 @@ struct DeviceList: Equatable, Sendable {
         turn.fail(error, request)
     }
 
-    func useLink(_ verb: UseLink, _ request: Request, of id: IdentityID, _ turn: inout Turn) {
+    func useLink(_ verb: PresenceVerb.UseLink, _ request: Request, of id: IdentityID, _ turn: inout Turn) {
         guard let device = connected[request.client] else { return }
         var verb = verb
         do throws(WireError) {
@@ -156,7 +156,7 @@ struct DeviceList: Equatable, Sendable {
         guard count < turn.rules.devicesPerPerson else { return tooMany(request, &turn) }
         linked.append(device)
         turn.persist(.linked(device, to: facts.id))
-        turn.send(.presence(.linked(Linked(re: request.re, person: facts.persona.id))), to: request.client)
+        turn.send(.presence(.linked(PresenceNotice.Linked(re: request.re, person: facts.persona.id))), to: request.client)
         turn.tell(.person(device.identity, .presence(.becameDevice(of: facts.id))))
     }
 
@@ -186,7 +186,7 @@ struct DeviceList: Equatable, Sendable {
         }
         if !isRetired { add(facts.id, "First device", nil) }
         for device in linked { add(device.identity, device.label, device.linkedAt) }
-        turn.send(.presence(.devices(Devices(re: request.re, devices: list))), to: request.client)
+        turn.send(.presence(.devices(PresenceNotice.Devices(re: request.re, devices: list))), to: request.client)
     }
 
     mutating func unlink(_ device: PersonID, _ request: Request, _ facts: Facts, _ turn: inout Turn) {

@@ -41,8 +41,8 @@ struct Facts: Sendable {
     }
 
     /// What the person's own devices are told of it.
-    func ownPresence(re: UInt64?, hasPosition: Bool) -> OwnPresence {
-        var own = OwnPresence()
+    func ownPresence(re: UInt64?, hasPosition: Bool) -> PresenceNotice.Own {
+        var own = PresenceNotice.Own()
         (own.re, own.person, own.name) = (re, persona.id, persona.shownName)
         (own.visible, own.doNotDisturb) = (persona.profile.isVisible, persona.profile.doNotDisturb)
         (own.ringable, own.hasPosition) = (persona.profile.ringable, hasPosition)

@@ -9,7 +9,7 @@ struct Meetings: Equatable, Sendable {
     }
 
     struct Wish: Equatable, Sendable {
-        var meeting: OfMeeting
+        var meeting: MeetingReference
         var other: Counterpart?
         var at: Timestamp
         var isMine = false
@@ -36,7 +36,7 @@ struct Meetings: Equatable, Sendable {
     }
 
     /// Notes that one of the two said it; returns what is known of both by now.
-    mutating func wish(_ meeting: OfMeeting, by other: Counterpart?, now: Timestamp) -> Wish {
+    mutating func wish(_ meeting: MeetingReference, by other: Counterpart?, now: Timestamp) -> Wish {
         wishes.removeAll { now - $0.at > Self.period }
         var wish = Wish(meeting: meeting, at: now)
         if let index = wishes.firstIndex(where: { $0.meeting == meeting }) { wish = wishes.remove(at: index) }
@@ -46,7 +46,7 @@ struct Meetings: Equatable, Sendable {
         return wish
     }
 
-    mutating func fulfilled(_ meeting: OfMeeting) { wishes.removeAll { $0.meeting == meeting } }
+    mutating func fulfilled(_ meeting: MeetingReference) { wishes.removeAll { $0.meeting == meeting } }
 
     mutating func forget(_ other: IdentityID) {
         calls.removeAll { $0.other == other }

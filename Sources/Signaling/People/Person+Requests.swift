@@ -40,7 +40,7 @@ extension Person {
             // Somebody blocked is told what it would be told of somebody who is not there, here and when it calls.
             let isOnline = facts.isSeenOnline && !blocks.contains(other)
             let info = PersonInfo(id: persona.id, name: persona.shownName, online: isOnline)
-            turn.send(.presence(.person(FoundPerson(re: re, person: info))), to: client)
+            turn.send(.presence(.person(PresenceNotice.Person(re: re, person: info))), to: client)
         }
     }
 
@@ -78,7 +78,7 @@ extension Person {
         return true
     }
 
-    private func ownPresence(re: UInt64?) -> OwnPresence {
+    private func ownPresence(re: UInt64?) -> PresenceNotice.Own {
         facts.ownPresence(re: re, hasPosition: whereabouts.cell != nil)
     }
 
@@ -141,20 +141,20 @@ extension Person {
         }
     }
 
-    private func encounter(_ meeting: OfMeeting, _ turn: Turn) -> Encounter {
+    private func encounter(_ meeting: MeetingReference, _ turn: Turn) -> Encounter {
         if let match = meeting.match { return Encounter(meeting: meeting, other: roulette.chat(match, turn)?.partner) }
         let other = meeting.call.flatMap { calls.partner(in: $0) ?? contacts.other(in: $0, turn.now) }
         return Encounter(meeting: meeting, other: other)
     }
 
-    private mutating func agree(with other: Counterpart, _ meeting: OfMeeting, _ turn: inout Turn) {
+    private mutating func agree(with other: Counterpart, _ meeting: MeetingReference, _ turn: inout Turn) {
         let own = facts.acquaintance
         turn.persist(.keptInTouch(id, other.identity, names: [own.name, other.name], at: turn.now))
         add(other, meeting, &turn)
         turn.tell(.person(other.identity, .contact(.agreed(meeting, with: own))))
     }
 
-    private mutating func add(_ other: Counterpart, _ meeting: OfMeeting, _ turn: inout Turn) {
+    private mutating func add(_ other: Counterpart, _ meeting: MeetingReference, _ turn: inout Turn) {
         persona.becomeKnown(as: facts.acquaintance.name, of: id, &turn)
         contacts.add(other, meeting, devices, &turn)
     }

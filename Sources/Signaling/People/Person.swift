@@ -127,11 +127,11 @@ public struct Person: Machine, Equatable, Sendable {
 
     private mutating func perform(_ message: ClientMessage, _ request: Request, _ turn: inout Turn) {
         switch message {
-        case .start(let start): roulette.start(start, request, facts, &turn)
-        case .next(let verb): roulette.next(verb, request, facts, &turn)
-        case .stop: roulette.stop(request, facts, &turn)
-        case .report(let report): roulette.report(report, request, by: id, &turn)
-        case .block(let verb):
+        case .roulette(.start(let start)): roulette.start(start, request, facts, &turn)
+        case .roulette(.next(let verb)): roulette.next(verb, request, facts, &turn)
+        case .roulette(.stop): roulette.stop(request, facts, &turn)
+        case .roulette(.report(let report)): roulette.report(report, request, by: id, &turn)
+        case .roulette(.block(let verb)):
             guard let chat = roulette.chat(verb.match, turn) else { return roulette.notMatched(request, &turn) }
             block(chat.partner, &turn)
             roulette.leave(blocked: chat.partner, request, facts, &turn)

@@ -18,7 +18,7 @@ public enum PersonEvent: Equatable, Sendable {
     case release(MatchID)
     case queueFull
     // From the match.
-    case matched(Matched, partner: IdentityID)
+    case matched(RouletteNotice.Matched, partner: IdentityID)
     case matchEnded(MatchID, EndReason)
     case partnerAway(MatchID, Bool)
     // From the operator.
@@ -57,9 +57,9 @@ public enum PersonPresenceEvent: Equatable, Sendable {
 /// What reaches a person about its contacts.
 public enum PersonContactEvent: Equatable, Sendable {
     /// The other of this meeting would like to stay in touch.
-    case asked(OfMeeting, by: Counterpart)
+    case asked(MeetingReference, by: Counterpart)
     /// Both said so, and it is stored.
-    case agreed(OfMeeting, with: Counterpart)
+    case agreed(MeetingReference, with: Counterpart)
     /// The other does not stay in touch any more.
     case removed(by: IdentityID)
     /// A contact appeared, went, or goes by another name.

@@ -91,7 +91,7 @@ struct RouletteSeat: Equatable, Sendable {
 
     // MARK: Searching
 
-    mutating func start(_ start: Start, _ request: Request, _ facts: Facts, _ turn: inout Turn) {
+    mutating func start(_ start: RouletteVerb.Start, _ request: Request, _ facts: Facts, _ turn: inout Turn) {
         let wanted: Search
         do throws(WireError) {
             wanted = try search(start, request.client, facts, turn)
@@ -104,7 +104,7 @@ struct RouletteSeat: Equatable, Sendable {
         switch activity {
         case .chatting: turn.ok(request)
         case .waiting(let search) where search == wanted:
-            turn.send(.waiting(Waiting(re: request.re)), to: request.client)
+            turn.send(.roulette(.waiting(RouletteNotice.Waiting(re: request.re))), to: request.client)
         case .waiting, .reserved:
             // Other interests: a new entry, at the end.
             turn.tell(.pool(.withdraw(facts.id)))
@@ -115,7 +115,7 @@ struct RouletteSeat: Equatable, Sendable {
 
     /// Returns what is wanted; throws if this person may not search now.
     private func search(
-        _ start: Start, _ client: ConnectionID, _ facts: Facts, _ turn: Turn
+        _ start: RouletteVerb.Start, _ client: ConnectionID, _ facts: Facts, _ turn: Turn
     ) throws(WireError) -> Search {
         if let error = facts.banError(turn.now) { throw error }
         guard !facts.isCalling else { throw WireError(.elsewhere, "You are in a call; end it first.") }
@@ -138,11 +138,11 @@ struct RouletteSeat: Equatable, Sendable {
     private mutating func resume(_ search: Search, re: UInt64?, _ facts: Facts, _ turn: inout Turn) {
         let isLive = facts.devices.isLive(search.client)
         if let until = penaltyUntil, turn.now < until {
-            turn.send(.waiting(Waiting(re: re, retryAfter: until - turn.now)), to: search.client)
+            turn.send(.roulette(.waiting(RouletteNotice.Waiting(re: re, retryAfter: until - turn.now))), to: search.client)
             activity = isLive ? .penalised(search, until: until) : .away(search)
             return
         }
-        turn.send(.waiting(Waiting(re: re)), to: search.client)
+        turn.send(.roulette(.waiting(RouletteNotice.Waiting(re: re))), to: search.client)
         if isLive { enter(search, facts, &turn) } else { activity = .away(search) }
     }
 
@@ -181,7 +181,7 @@ struct RouletteSeat: Equatable, Sendable {
         activity = .waiting(search)
     }
 
-    mutating func begin(_ matched: Matched, with partner: IdentityID, of id: IdentityID, _ turn: inout Turn) {
+    mutating func begin(_ matched: RouletteNotice.Matched, with partner: IdentityID, of id: IdentityID, _ turn: inout Turn) {
         guard case .reserved(let search, matched.match) = activity else {
             // Left between the reservation and the match: the other must not wait for nobody.
             return turn.tell(.match(matched.match, .leave(id, .partnerLeft)))
@@ -189,13 +189,13 @@ struct RouletteSeat: Equatable, Sendable {
         let chat = Chat(match: matched.match, partner: partner, session: matched.publish.session, began: turn.now)
         activity = .chatting(search, chat)
         lastPartner = partner
-        turn.send(.matched(matched), to: search.client)
+        turn.send(.roulette(.matched(matched)), to: search.client)
     }
 
     func partnerAway(_ match: MatchID, _ isAway: Bool, _ turn: inout Turn) {
         guard case .chatting(let search, let chat) = activity, chat.match == match else { return }
-        let state = PartnerState(match: match, state: isAway ? .reconnecting : .connected)
-        turn.send(.partner(state), to: search.client)
+        let state = RouletteNotice.Partner(match: match, state: isAway ? .reconnecting : .connected)
+        turn.send(.roulette(.partner(state)), to: search.client)
     }
 
     /// The other ended it: search again, as RouletteTok's clients do. These ask for it themselves, when they have left the
@@ -203,7 +203,7 @@ struct RouletteSeat: Equatable, Sendable {
     mutating func ended(_ match: MatchID, _ reason: EndReason, _ facts: Facts, _ turn: inout Turn) {
         guard case .chatting(let search, let chat) = activity, chat.match == match else { return }
         remember(chat, turn.now)
-        turn.send(.ended(Ended(match: match, reason: reason)), to: search.client)
+        turn.send(.roulette(.ended(RouletteNotice.Ended(match: match, reason: reason))), to: search.client)
         activity = .idle
         guard facts.devices[search.client]?.home == nil else { return }
         resume(search, re: nil, facts, &turn)
@@ -211,7 +211,7 @@ struct RouletteSeat: Equatable, Sendable {
 
     // MARK: Ending it
 
-    mutating func next(_ verb: OfMatch, _ request: Request, _ facts: Facts, _ turn: inout Turn) {
+    mutating func next(_ verb: RouletteVerb.MatchReference, _ request: Request, _ facts: Facts, _ turn: inout Turn) {
         guard let search, search.client == request.client else { return notMatched(request, &turn) }
         switch activity {
         case .chatting(_, let chat) where verb.match.map({ $0 != chat.match }) ?? false:
@@ -219,12 +219,12 @@ struct RouletteSeat: Equatable, Sendable {
             turn.ok(request)
         case .chatting(_, let chat):
             leave(chat, .next, facts.id, &turn)
-            turn.send(.ended(Ended(match: chat.match, reason: .next)), to: request.client)
+            turn.send(.roulette(.ended(RouletteNotice.Ended(match: chat.match, reason: .next))), to: request.client)
             resume(search, re: request.re, facts, &turn)
         case .penalised(_, let until):
-            turn.send(.waiting(Waiting(re: request.re, retryAfter: until - turn.now)), to: request.client)
+            turn.send(.roulette(.waiting(RouletteNotice.Waiting(re: request.re, retryAfter: until - turn.now))), to: request.client)
         case .idle, .waiting, .reserved, .away:
-            turn.send(.waiting(Waiting(re: request.re)), to: request.client)
+            turn.send(.roulette(.waiting(RouletteNotice.Waiting(re: request.re))), to: request.client)
         }
     }
 
@@ -246,7 +246,7 @@ struct RouletteSeat: Equatable, Sendable {
     mutating func stop(_ reason: EndReason, tells: Bool, _ facts: Facts, _ turn: inout Turn) {
         switch activity {
         case .chatting(let search, let chat):
-            if tells { turn.send(.ended(Ended(match: chat.match, reason: reason)), to: search.client) }
+            if tells { turn.send(.roulette(.ended(RouletteNotice.Ended(match: chat.match, reason: reason))), to: search.client) }
             leave(chat, reason, facts.id, &turn)
         case .waiting, .reserved: turn.tell(.pool(.withdraw(facts.id)))
         case .idle, .penalised, .away: break
@@ -290,7 +290,7 @@ extension RouletteSeat {
         turn.fail(WireError(.notMatched, "There is no chat; press Start first."), request)
     }
 
-    mutating func report(_ verb: ReportMatch, _ request: Request, by id: IdentityID, _ turn: inout Turn) {
+    mutating func report(_ verb: RouletteVerb.Report, _ request: Request, by id: IdentityID, _ turn: inout Turn) {
         guard let chat = chat(verb.match, turn) else { return notMatched(request, &turn) }
         // Once for each chat: saying it twice does not make it weigh more.
         guard !chat.isReported else { return turn.ok(request) }
@@ -330,7 +330,7 @@ extension RouletteSeat {
         }
         leave(chat, .blocked, facts.id, &turn)
         if let request { turn.ok(request) }
-        turn.send(.ended(Ended(match: chat.match, reason: .blocked)), to: search.client)
+        turn.send(.roulette(.ended(RouletteNotice.Ended(match: chat.match, reason: .blocked))), to: search.client)
         resume(search, re: nil, facts, &turn)
     }
 }
@@ -373,13 +373,13 @@ extension RouletteSeat {
             leave(chat, .next, facts.id, &turn)
             resume(search, re: nil, facts, &turn)
         case (.next, .penalised), (.next, .waiting), (.next, .reserved):
-            turn.send(.waiting(Waiting()), to: client)
+            turn.send(.roulette(.waiting(RouletteNotice.Waiting())), to: client)
         case (.next, .idle), (.next, .away):
             // The same as `roulette.start` without wishes.
             resume(Search(client: client, mode: .video, interests: [], name: ""), re: nil, facts, &turn)
         case (.disconnectPartners, .chatting(_, let chat)):
             leave(chat, .next, facts.id, &turn)
-            turn.send(.ended(Ended(match: chat.match, reason: .stopped)), to: client)
+            turn.send(.roulette(.ended(RouletteNotice.Ended(match: chat.match, reason: .stopped))), to: client)
         // Said twice, or for a chat that the other has just ended: it must not end the next one as well.
         case (.disconnectPartners, _): return
         }

@@ -34,7 +34,7 @@ struct UnseenCalls: Equatable, Sendable {
     /// Tells a device that appears.
     func tell(_ client: ConnectionID, _ turn: inout Turn) {
         for record in oldestFirst {
-            let ended = CallEnded(record, turn.project.personID(of: record.other))
+            let ended = CallNotice.Ended(record, turn.project.personID(of: record.other))
             turn.send(.call(.ended(ended)), to: client)
         }
     }

@@ -47,7 +47,7 @@ struct Whereabouts: Equatable, Sendable {
     }
 
     private mutating func move(
-        _ move: Move, _ request: Request, _ facts: Facts, _ turn: Turn
+        _ move: NearbyVerb.Move, _ request: Request, _ facts: Facts, _ turn: Turn
     ) throws(WireError) -> Consequence? {
         try facts.devices.checkPresent(request.client)
         guard let cell = move.cell else {
@@ -67,7 +67,7 @@ struct Whereabouts: Equatable, Sendable {
     }
 
     private mutating func watch(
-        _ watch: Watch, _ request: Request, _ facts: Facts, _ turn: inout Turn
+        _ watch: NearbyVerb.Watch, _ request: Request, _ facts: Facts, _ turn: inout Turn
     ) throws(WireError) -> Consequence? {
         try facts.devices.checkPresent(request.client)
         guard let cell else {

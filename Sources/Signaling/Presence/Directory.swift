@@ -6,7 +6,7 @@ public enum DirectoryEvent: Equatable, Sendable {
     /// Not any more: left, dropped, made invisible, forgot the position.
     case hide(IdentityID)
     /// A client looks at a page of the list.
-    case watch(ConnectionID, re: UInt64, viewer: IdentityID, blocked: Set<IdentityID>, at: Cell, Watch)
+    case watch(ConnectionID, re: UInt64, viewer: IdentityID, blocked: Set<IdentityID>, at: Cell, NearbyVerb.Watch)
     case unwatch(ConnectionID)
     /// The viewer moved or blocked somebody; without a position it sees nobody.
     case viewerChanged(ConnectionID, blocked: Set<IdentityID>, at: Cell?)

@@ -5,7 +5,7 @@ public enum LinksEvent: Equatable, Sendable {
     /// This person wants a code for another device.
     case make(IdentityID, ConnectionID, re: UInt64)
     /// This device says a code.
-    case use(UseLink, device: IdentityID, ConnectionID, address: String, re: UInt64)
+    case use(PresenceVerb.UseLink, device: IdentityID, ConnectionID, address: String, re: UInt64)
     /// Whatever code this person has is void.
     case withdraw(IdentityID)
 }
@@ -77,7 +77,7 @@ struct Links: Machine {
         if expiring.count > 2 * codes.count + 64 {
             expiring.removeAll { entry in codes[entry.code]?.expires != entry.expires }
         }
-        let code = LinkCode(re: request.re, code: text.shown, expiresIn: turn.rules.linkCodeLifetime)
+        let code = PresenceNotice.LinkCode(re: request.re, code: text.shown, expiresIn: turn.rules.linkCodeLifetime)
         turn.send(.presence(.linkCode(code)), to: request.client)
     }
 
@@ -85,7 +85,7 @@ struct Links: Machine {
         if let text = byOwner.removeValue(forKey: owner) { codes[text] = nil }
     }
 
-    private mutating func use(_ verb: UseLink, by device: IdentityID, _ request: Request, _ turn: inout Turn) {
+    private mutating func use(_ verb: PresenceVerb.UseLink, by device: IdentityID, _ request: Request, _ turn: inout Turn) {
         guard let text = LinkText(verb.code), let code = codes[text], turn.now < code.expires else {
             let error = WireError(
                 .linkInvalid, "This code is wrong, used or too old; have the other device show a new one.")

@@ -1,6 +1,6 @@
 import Wire
 
-extension Move {
+extension NearbyVerb.Move {
     /// Where this is, as far as anybody will ever know; `nil` unless it is two numbers on the globe.
     var cell: Cell? {
         guard let latitude = Self.number(latitude), let longitude = Self.number(longitude) else { return nil }

@@ -104,7 +104,7 @@ extension Directory {
         }
     }
 
-    mutating func watch(_ watch: Watch, _ request: Request, _ viewer: Viewer, _ turn: inout Turn) {
+    mutating func watch(_ watch: NearbyVerb.Watch, _ request: Request, _ viewer: Viewer, _ turn: inout Turn) {
         var after: Cursor?
         if let text = watch.after {
             guard let cursor = Cursor(text) else {
@@ -120,7 +120,7 @@ extension Directory {
         )
         (watching.rows, watching.next) = look(watching)
         (watching.seen, watching.toldAt) = (changes.count, turn.now)
-        var list = NearbyList()
+        var list = NearbyNotice.List()
         (list.re, list.unit, list.radius) = (request.re, watch.unit, Distance.labels(watch.unit)[reach - 1])
         (list.people, list.next) = (watching.rows, watching.next)
         turn.send(.nearby(.list(list)), to: request.client)
@@ -176,7 +176,7 @@ extension Directory {
         guard rows != watching.rows || next != watching.next else { return Pace.pageCost }
         (watches.all[index].rows, watches.all[index].next) = (rows, next)
         watches.all[index].toldAt = turn.now
-        turn.send(.nearby(.changed(NearbyChanged(from: watching.rows, to: rows, next: next))), to: watching.client)
+        turn.send(.nearby(.changed(NearbyNotice.Changed(from: watching.rows, to: rows, next: next))), to: watching.client)
         return Pace.pageCost
     }
 
@@ -187,7 +187,7 @@ extension Directory {
     }
 }
 
-extension NearbyChanged {
+extension NearbyNotice.Changed {
     /// What makes one page of another: whole rows that are new or different, who is gone, and everybody in order.
     init(from old: [NearbyRow], to new: [NearbyRow], next: String?) {
         self.init()

@@ -71,14 +71,14 @@ public struct Match: Machine, Equatable, Sendable {
         for (person, partner, own, other) in [
             (first, second, sessions[0], sessions[1]), (second, first, sessions[1], sessions[0]),
         ] {
-            var matched = Matched()
+            var matched = RouletteNotice.Matched()
             matched.match = id
             matched.mode = mode
             matched.publish = turn.admission(to: own, .publisher, match: id)
             matched.subscribe =
                 isShared
                 ? matched.publish : turn.admission(to: other, .subscriber, match: id)
-            matched.partner = Partner(name: partner.name, interests: shared)
+            matched.partner = PartnerInfo(name: partner.name, interests: shared)
             matched.textChat = isShared
             turn.tell(.person(person.identity, .matched(matched, partner: partner.identity)))
         }

@@ -26,7 +26,7 @@ public enum SessionEvent: Equatable, Sendable {
 /// every stream, exactly once, and nobody is here by the token of a match that has ended.
 public struct Session: Machine, Equatable, Sendable {
     struct Member: Equatable, Sendable {
-        var connection: Connection
+        var connection: ConnectionInfo
         var identity: IdentityID
         var capabilities: Capabilities
         var match: MatchID?
@@ -46,11 +46,11 @@ public struct Session: Machine, Equatable, Sendable {
     }
 
     struct Published: Equatable, Sendable {
-        var stream: Stream
+        var stream: StreamInfo
         /// Which transceivers carry it; none in a relayed session.
         var mids = MediaMids()
         /// Who subscribes, and to what.
-        var subscribers: [ConnectionID: Subscribe] = [:]
+        var subscribers: [ConnectionID: SessionVerb.Subscribe] = [:]
     }
 
     let id: SessionID
@@ -140,7 +140,7 @@ public struct Session: Machine, Equatable, Sendable {
             turn.persist(.report(report))
             turn.ok(Request(client, re))
         case .videoPaused(let stream, let subscriber, let isPaused, let reason):
-            let news = SubscriptionChanged(session: id, stream: stream, videoPaused: isPaused, reason: reason)
+            let news = SessionNotice.SubscriptionChanged(session: id, stream: stream, videoPaused: isPaused, reason: reason)
             subscriptionChanged(news, to: subscriber, &turn)
         case .layersWanted(let stream, let publisher, let rids):
             layersWanted(stream, publisher, rids, &turn)
@@ -189,8 +189,8 @@ public struct Session: Machine, Equatable, Sendable {
         let client = request.client
         mediaMode = hasFallenBack ? .routed : grant.mediaMode
         isRelayedOnly = grant.isRelayedOnly
-        let connection = Connection(id: client, createdAt: turn.now, data: grant.data)
-        var joined = Joined()
+        let connection = ConnectionInfo(id: client, createdAt: turn.now, data: grant.data)
+        var joined = SessionNotice.Joined()
         joined.re = request.re
         joined.session = id
         joined.connection = connection
@@ -199,8 +199,8 @@ public struct Session: Machine, Equatable, Sendable {
         joined.connections = order.compactMap { members[$0]?.connection }
         joined.streams = order.flatMap { members[$0]?.streams ?? [] }.compactMap { streams[$0]?.stream }
         joined.muted = isMuted
-        turn.send(.joined(joined), to: client)
-        broadcast(.connectionCreated(ConnectionCreated(session: id, connection: connection)), &turn)
+        turn.send(.session(.joined(joined)), to: client)
+        broadcast(.session(.connectionCreated(SessionNotice.ConnectionCreated(session: id, connection: connection))), &turn)
         order.append(client)
         members[client] = Member(
             connection: connection, identity: identity, capabilities: Capabilities(grant.role), match: grant.match,
@@ -218,8 +218,8 @@ public struct Session: Machine, Equatable, Sendable {
     private mutating func setDropped(_ isDropped: Bool, _ client: ConnectionID, _ turn: inout Turn) {
         guard let member = members[client], member.isDropped != isDropped else { return }
         members[client]?.isDropped = isDropped
-        let event = OfConnection(session: id, connection: client)
-        broadcast(isDropped ? .connectionReconnecting(event) : .connectionReconnected(event), except: client, &turn)
+        let event = SessionNotice.ConnectionReference(session: id, connection: client)
+        broadcast(isDropped ? .session(.connectionReconnecting(event)) : .session(.connectionReconnected(event)), except: client, &turn)
     }
 
     mutating func remove(_ client: ConnectionID, _ reason: GoneReason, _ turn: inout Turn) {
@@ -233,15 +233,15 @@ public struct Session: Machine, Equatable, Sendable {
         order.removeAll { members[$0] == nil }
         for stream in gone.flatMap(\.streams) {
             forget(stream, &turn)
-            broadcast(.streamDestroyed(StreamDestroyed(session: id, stream: stream, reason: reason)), &turn)
+            broadcast(.session(.streamDestroyed(SessionNotice.StreamDestroyed(session: id, stream: stream, reason: reason))), &turn)
         }
         for member in gone {
             unsubscribe(member, &turn)
             for other in member.pairs.keys { members[other]?.pairs[member.connection.id] = nil }
         }
         for member in gone {
-            let event = ConnectionDestroyed(session: id, connection: member.connection.id, reason: reason)
-            broadcast(.connectionDestroyed(event), &turn)
+            let event = SessionNotice.ConnectionDestroyed(session: id, connection: member.connection.id, reason: reason)
+            broadcast(.session(.connectionDestroyed(event)), &turn)
         }
     }
 
@@ -253,8 +253,8 @@ public struct Session: Machine, Equatable, Sendable {
                 let publisher = streams[stream]?.stream.connection
             else { continue }
             stopRouting(former, by: client, &turn)
-            let event = Unsubscribed(session: id, stream: stream, connection: client)
-            turn.send(.unsubscribed(event), to: publisher)
+            let event = SessionNotice.Unsubscribed(session: id, stream: stream, connection: client)
+            turn.send(.session(.unsubscribed(event)), to: publisher)
         }
     }
 
@@ -285,7 +285,7 @@ public struct Session: Machine, Equatable, Sendable {
     }
 
     /// Keeps the last lines of a match's chat, in memory, for a report.
-    mutating func keepLine(_ signal: Signal, from identity: IdentityID, _ turn: Turn) {
+    mutating func keepLine(_ signal: SessionVerb.Signal, from identity: IdentityID, _ turn: Turn) {
         guard match != nil, signal.type == "chat", let text = signal.data, turn.rules.reportLines > 0 else { return }
         if lines.count >= turn.rules.reportLines { lines.removeFirst() }
         // Bytes, not characters: one character can be made of thousands of marks.

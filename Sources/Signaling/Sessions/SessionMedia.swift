@@ -43,7 +43,7 @@ extension Session {
     }
 
     /// Of a subscription. Without transceivers it is none to the media plane.
-    func route(_ verb: Subscribe, by client: ConnectionID, former: Subscribe?, _ turn: inout Turn) {
+    func route(_ verb: SessionVerb.Subscribe, by client: ConnectionID, former: SessionVerb.Subscribe?, _ turn: inout Turn) {
         guard !verb.mids.isEmpty else { return stopRouting(former, by: client, &turn) }
         turn.media(
             .subscribe(
@@ -53,13 +53,13 @@ extension Session {
         )
     }
 
-    func stopRouting(_ verb: Subscribe?, by client: ConnectionID, _ turn: inout Turn) {
+    func stopRouting(_ verb: SessionVerb.Subscribe?, by client: ConnectionID, _ turn: inout Turn) {
         guard let verb, !verb.mids.isEmpty else { return }
         turn.media(.unsubscribe(verb.stream, by: client))
     }
 
     /// A stream is otherwise than before: everybody hears it, and the media plane what concerns it.
-    mutating func change(_ stream: Stream, mids: MediaMids = MediaMids(), _ turn: inout Turn) {
+    mutating func change(_ stream: StreamInfo, mids: MediaMids = MediaMids(), _ turn: inout Turn) {
         guard let before = streams[stream.id] else { return }
         streams[stream.id]?.stream = stream
         if isRouted, !mids.isEmpty {
@@ -71,7 +71,7 @@ extension Session {
             turn.media(.update(stream.id, audio: stream.hasAudio, video: stream.hasVideo))
         }
         guard stream != before.stream else { return }
-        broadcast(.streamChanged(WithStream(session: id, stream: stream)), &turn)
+        broadcast(.session(.streamChanged(SessionNotice.StreamState(session: id, stream: stream))), &turn)
     }
 
     /// Whoever is muted is not forwarded, whether his client obeys or not; he may unmute himself.
@@ -129,7 +129,7 @@ extension Session {
     }
 
     /// What one of a pair says of it. That it does not work is no news until its time is up.
-    mutating func connected(_ verb: PairConnected, by client: ConnectionID) throws(WireError) {
+    mutating func connected(_ verb: SessionVerb.Connected, by client: ConnectionID) throws(WireError) {
         guard members[verb.connection] != nil else {
             throw WireError(.notFound, "That connection is not in this session any more.")
         }
@@ -157,24 +157,24 @@ extension Session {
         for stream in order.flatMap({ members[$0]?.streams ?? [] }) {
             if let published = streams[stream] { route(published, &turn) }
         }
-        broadcast(.mediaModeChanged(MediaModeChanged(session: id, mediaMode: mediaMode)), &turn)
+        broadcast(.session(.mediaModeChanged(SessionNotice.MediaModeChanged(session: id, mediaMode: mediaMode))), &turn)
     }
 
     // MARK: What the media plane tells
 
-    func subscriptionChanged(_ news: SubscriptionChanged, to subscriber: ConnectionID, _ turn: inout Turn) {
+    func subscriptionChanged(_ news: SessionNotice.SubscriptionChanged, to subscriber: ConnectionID, _ turn: inout Turn) {
         guard isRouted, streams[news.stream]?.subscribers[subscriber] != nil else { return }
-        turn.send(.subscriptionChanged(news), to: subscriber)
+        turn.send(.session(.subscriptionChanged(news)), to: subscriber)
     }
 
     func layersWanted(_ stream: StreamID, _ publisher: ConnectionID, _ rids: [String], _ turn: inout Turn) {
         guard isRouted, streams[stream]?.stream.connection == publisher else { return }
-        let event = LayersWanted(session: id, stream: stream, rids: rids)
-        turn.send(.layersWanted(event), to: publisher)
+        let event = SessionNotice.LayersWanted(session: id, stream: stream, rids: rids)
+        turn.send(.session(.layersWanted(event)), to: publisher)
     }
 
     func speaking(_ stream: StreamID?, _ turn: inout Turn) {
         guard isRouted, stream.map({ streams[$0] != nil }) ?? true else { return }
-        broadcast(.speaking(Speaking(session: id, stream: stream)), &turn)
+        broadcast(.session(.speaking(SessionNotice.Speaking(session: id, stream: stream))), &turn)
     }
 }

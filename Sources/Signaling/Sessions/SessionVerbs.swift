@@ -6,21 +6,21 @@ extension Session {
         let client = member.connection.id
         do throws(WireError) {
             switch message {
-            case .publish(let verb):
+            case .session(.publish(let verb)):
                 return try publish(verb, by: member, re: re, &turn)
-            case .unpublish(let verb): try unpublish(verb.stream, by: client, &turn)
-            case .update(let verb): try update(verb, by: client, &turn)
-            case .subscribe(let verb): try subscribe(verb, by: member, &turn)
-            case .unsubscribe(let verb): try unsubscribe(verb.stream, by: client, &turn)
-            case .negotiate(let verb): try negotiate(verb, by: client, &turn)
-            case .connected(let verb): try connected(verb, by: client)
-            case .signal(let verb): try signal(verb, by: member, &turn)
-            case .forceDisconnect(let verb): try forceDisconnect(verb.connection, by: member, &turn)
-            case .forceUnpublish(let verb): try forceUnpublish(verb.stream, by: member, &turn)
-            case .forceMute(let verb): try forceMute(verb, by: member, &turn)
+            case .session(.unpublish(let verb)): try unpublish(verb.stream, by: client, &turn)
+            case .session(.update(let verb)): try update(verb, by: client, &turn)
+            case .session(.subscribe(let verb)): try subscribe(verb, by: member, &turn)
+            case .session(.unsubscribe(let verb)): try unsubscribe(verb.stream, by: client, &turn)
+            case .session(.negotiate(let verb)): try negotiate(verb, by: client, &turn)
+            case .session(.connected(let verb)): try connected(verb, by: client)
+            case .session(.signal(let verb)): try signal(verb, by: member, &turn)
+            case .session(.forceDisconnect(let verb)): try forceDisconnect(verb.connection, by: member, &turn)
+            case .session(.forceUnpublish(let verb)): try forceUnpublish(verb.stream, by: member, &turn)
+            case .session(.forceMute(let verb)): try forceMute(verb, by: member, &turn)
             default: throw WireError(.unknownType, "A session does not know \"\(message.type)\".")
             }
-            turn.send(.ok(Answer(re: re)), to: client)
+            turn.send(.ok(ServerMessage.OK(re: re)), to: client)
         } catch {
             turn.fail(error, re: re, to: client)
         }
@@ -32,7 +32,7 @@ extension Session {
 
     // MARK: Streams
 
-    private mutating func publish(_ verb: Publish, by member: Member, re: UInt64, _ turn: inout Turn) throws(WireError)
+    private mutating func publish(_ verb: SessionVerb.Publish, by member: Member, re: UInt64, _ turn: inout Turn) throws(WireError)
     {
         try permit(member.capabilities.publish, "publishing")
         try permitMedia(turn)
@@ -41,7 +41,7 @@ extension Session {
                 .sessionFull, "A connection may publish \(turn.rules.streamsPerConnection) streams; unpublish one.")
         }
         let client = member.connection.id
-        var stream = Stream()
+        var stream = StreamInfo()
         stream.id = .random(using: &turn.random)
         stream.connection = client
         stream.createdAt = turn.now
@@ -56,10 +56,10 @@ extension Session {
         streams[stream.id] = published
         members[client]?.streams.append(stream.id)
         route(published, &turn)
-        turn.send(.published(Wire.Published(re: re, session: id, stream: stream)), to: client)
-        broadcast(.streamCreated(WithStream(session: id, stream: stream)), except: client, &turn)
+        turn.send(.session(.published(SessionNotice.Published(re: re, session: id, stream: stream))), to: client)
+        broadcast(.session(.streamCreated(SessionNotice.StreamState(session: id, stream: stream))), except: client, &turn)
         if isMuted {
-            turn.send(.muted(Muted(session: id, active: true, stream: stream.id)), to: client)
+            turn.send(.session(.muted(SessionNotice.Muted(session: id, active: true, stream: stream.id))), to: client)
         }
     }
 
@@ -80,8 +80,8 @@ extension Session {
     private mutating func unpublish(_ stream: StreamID, by client: ConnectionID, _ turn: inout Turn) throws(WireError) {
         _ = try owned(stream, by: client)
         removeStream(stream, owner: client, &turn)
-        let event = StreamDestroyed(session: id, stream: stream, reason: .clientUnpublished)
-        broadcast(.streamDestroyed(event), except: client, &turn)
+        let event = SessionNotice.StreamDestroyed(session: id, stream: stream, reason: .clientUnpublished)
+        broadcast(.session(.streamDestroyed(event)), except: client, &turn)
     }
 
     private mutating func removeStream(_ stream: StreamID, owner: ConnectionID, _ turn: inout Turn) {
@@ -89,7 +89,7 @@ extension Session {
         forget(stream, &turn)
     }
 
-    private mutating func update(_ verb: Update, by client: ConnectionID, _ turn: inout Turn) throws(WireError) {
+    private mutating func update(_ verb: SessionVerb.Update, by client: ConnectionID, _ turn: inout Turn) throws(WireError) {
         var stream = try owned(verb.stream, by: client).stream
         stream.hasAudio = verb.hasAudio ?? stream.hasAudio
         stream.hasVideo = verb.hasVideo ?? stream.hasVideo
@@ -98,7 +98,7 @@ extension Session {
         change(stream, mids: verb.mids, &turn)
     }
 
-    private mutating func subscribe(_ verb: Subscribe, by member: Member, _ turn: inout Turn) throws(WireError) {
+    private mutating func subscribe(_ verb: SessionVerb.Subscribe, by member: Member, _ turn: inout Turn) throws(WireError) {
         try permit(member.capabilities.subscribe, "subscribing")
         try permitMedia(turn)
         let client = member.connection.id
@@ -120,10 +120,10 @@ extension Session {
         {
             return
         }
-        let event = Subscribed(
+        let event = SessionNotice.Subscribed(
             session: id, stream: verb.stream, connection: client, audio: verb.audio, video: verb.video
         )
-        turn.send(.subscribed(event), to: publisher)
+        turn.send(.session(.subscribed(event)), to: publisher)
     }
 
     private mutating func unsubscribe(_ stream: StreamID, by client: ConnectionID, _ turn: inout Turn) throws(WireError)
@@ -135,13 +135,13 @@ extension Session {
         members[client]?.subscriptions.remove(stream)
         stopRouting(former, by: client, &turn)
         endWait(client, publisher)
-        let event = Unsubscribed(session: id, stream: stream, connection: client)
-        turn.send(.unsubscribed(event), to: publisher)
+        let event = SessionNotice.Unsubscribed(session: id, stream: stream, connection: client)
+        turn.send(.session(.unsubscribed(event)), to: publisher)
     }
 
     // MARK: Between two connections
 
-    private func negotiate(_ verb: Negotiate, by client: ConnectionID, _ turn: inout Turn) throws(WireError) {
+    private func negotiate(_ verb: SessionVerb.Negotiate, by client: ConnectionID, _ turn: inout Turn) throws(WireError) {
         guard !isRouted else {
             throw WireError(.notPermitted, "This session's media is routed; negotiate with the server by media.offer.")
         }
@@ -151,14 +151,14 @@ extension Session {
         guard subscribes(client, to: verb.to) || subscribes(verb.to, to: client) else {
             throw WireError(.notPermitted, "Only connections of which one subscribes to the other negotiate.")
         }
-        turn.send(.negotiate(Negotiation(session: id, from: client, verb)), to: verb.to)
+        turn.send(.session(.negotiate(SessionNotice.Negotiate(session: id, from: client, verb))), to: verb.to)
     }
 
     private func subscribes(_ subscriber: ConnectionID, to publisher: ConnectionID) -> Bool {
         members[publisher]?.streams.contains { streams[$0]?.subscribers[subscriber] != nil } ?? false
     }
 
-    private mutating func signal(_ verb: Signal, by member: Member, _ turn: inout Turn) throws(WireError) {
+    private mutating func signal(_ verb: SessionVerb.Signal, by member: Member, _ turn: inout Turn) throws(WireError) {
         try permit(member.capabilities.signal, "signalling")
         if let type = verb.type, !Self.isSignalType(type) {
             throw WireError(
@@ -169,9 +169,9 @@ extension Session {
             throw WireError(.signalTooLarge, "A signal's data has at most \(Limits.signalData) bytes; split it.")
         }
         let client = member.connection.id
-        let event = ServerMessage.signal(
-            SignalReceived(session: id, from: client, type: verb.type, data: verb.data)
-        )
+        let event = ServerMessage.session(.signal(
+            SessionNotice.Signal(session: id, from: client, type: verb.type, data: verb.data)
+        ))
         if let to = verb.to {
             guard members[to] != nil else {
                 throw WireError(.notFound, "That connection is not in this session any more.")
@@ -217,25 +217,25 @@ extension Session {
         try permit(member.capabilities.forceUnpublish, "unpublishing others")
         let owner = try existing(stream).stream.connection
         removeStream(stream, owner: owner, &turn)
-        let event = StreamDestroyed(session: id, stream: stream, reason: .forceUnpublished)
-        broadcast(.streamDestroyed(event), &turn)
+        let event = SessionNotice.StreamDestroyed(session: id, stream: stream, reason: .forceUnpublished)
+        broadcast(.session(.streamDestroyed(event)), &turn)
     }
 
-    private mutating func forceMute(_ verb: ForceMute, by member: Member, _ turn: inout Turn) throws(WireError) {
+    private mutating func forceMute(_ verb: SessionVerb.ForceMute, by member: Member, _ turn: inout Turn) throws(WireError) {
         try permit(member.capabilities.forceMute, "muting others")
         if let stream = verb.stream {
             let owner = try existing(stream).stream.connection
-            turn.send(.muted(Muted(session: id, active: verb.active, stream: stream)), to: owner)
+            turn.send(.session(.muted(SessionNotice.Muted(session: id, active: verb.active, stream: stream))), to: owner)
             if verb.active { silence(stream, &turn) }
             return
         }
         isMuted = verb.active
-        broadcast(.muted(Muted(session: id, active: verb.active)), &turn)
+        broadcast(.session(.muted(SessionNotice.Muted(session: id, active: verb.active))), &turn)
         guard verb.active else { return }
         let excluded = Set(verb.excluded ?? [])
         for client in order {
             for stream in members[client]?.streams ?? [] where !excluded.contains(stream) {
-                turn.send(.muted(Muted(session: id, active: true, stream: stream)), to: client)
+                turn.send(.session(.muted(SessionNotice.Muted(session: id, active: true, stream: stream))), to: client)
                 silence(stream, &turn)
             }
         }

@@ -67,7 +67,7 @@ extension Envelope where Message == ClientMessage {
     }
 
     public func encode() -> [UInt8] {
-        encodeMessage(type: message.type, seq: seq, ack: ack) { coder throws(WireError) in try message.write(&coder) }
+        message.encode(seq: seq, ack: ack)
     }
 }
 
@@ -87,30 +87,46 @@ extension Envelope where Message == ServerMessage {
     }
 }
 
-extension ServerMessage {
-    public func encode(seq: UInt64? = nil, ack: UInt64? = nil) -> [UInt8] {
-        encodeMessage(type: type, seq: seq, ack: ack) { coder throws(WireError) in try write(&coder) }
+extension MessageSet {
+    fileprivate func encoded(seq: UInt64?, ack: UInt64?) -> [UInt8] {
+        var encoder = MessageEncoder(seq: seq, ack: ack)
+        visitWithoutFailing(self, &encoder)
+        return encoder.bytes
     }
 }
 
-private func encodeMessage(
-    type: String, seq: UInt64?, ack: UInt64?, fields: (inout FieldCoder) throws(WireError) -> Void
-) -> [UInt8] {
-    var writer = JSONWriter()
-    writer.beginObject()
-    writer.name("type")
-    writer.string(type)
-    if let seq {
-        writer.name("seq")
-        writer.integer(seq)
+extension ClientMessage {
+    public func encode(seq: UInt64? = nil, ack: UInt64? = nil) -> [UInt8] { encoded(seq: seq, ack: ack) }
+}
+
+extension ServerMessage {
+    public func encode(seq: UInt64? = nil, ack: UInt64? = nil) -> [UInt8] { encoded(seq: seq, ack: ack) }
+}
+
+private struct MessageEncoder: MessageVisitor {
+    let seq: UInt64?
+    let ack: UInt64?
+    var bytes: [UInt8] = []
+
+    init(seq: UInt64?, ack: UInt64?) { (self.seq, self.ack) = (seq, ack) }
+
+    mutating func message(_ type: String, _ payload: some Payload) throws(WireError) {
+        var writer = JSONWriter()
+        writer.beginObject()
+        writer.name("type")
+        writer.string(type)
+        if let seq {
+            writer.name("seq")
+            writer.integer(seq)
+        }
+        if let ack {
+            writer.name("ack")
+            writer.integer(ack)
+        }
+        var payload = payload
+        var coder = FieldCoder(writing: writer)
+        try payload.fields(&coder)
+        coder.writer.endObject()
+        bytes = coder.writer.bytes
     }
-    if let ack {
-        writer.name("ack")
-        writer.integer(ack)
-    }
-    var coder = FieldCoder(writing: writer)
-    // Only reading throws; a value that exists can be written.
-    do throws(WireError) { try fields(&coder) } catch { assertionFailure("writing cannot fail: \(error)") }
-    coder.writer.endObject()
-    return coder.writer.bytes
 }

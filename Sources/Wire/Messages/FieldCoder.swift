@@ -243,24 +243,3 @@ public struct FieldCoder {
         writer.endObject()
     }
 }
-
-/// The members of one message, or of an object inside one.
-public protocol Payload: Equatable, Sendable {
-    init()
-    /// Reads or writes every member.
-    mutating func fields(_ coder: inout FieldCoder) throws(WireError)
-}
-
-extension Payload {
-    public init(members: JSONObject) throws(WireError) {
-        self.init()
-        var coder = FieldCoder(reading: members)
-        try fields(&coder)
-    }
-}
-
-/// A payload without members.
-public struct NoMembers: Payload {
-    public init() {}
-    public mutating func fields(_ coder: inout FieldCoder) {}
-}

@@ -20,7 +20,7 @@ public enum ChatMode: String, Hashable, Sendable, CaseIterable {
     case text
 }
 
-public struct Connection: Payload, Hashable {
+public struct ConnectionInfo: Payload, Hashable {
     public var id = ConnectionID(high: 0, low: 0)
     public var createdAt = Timestamp(milliseconds: 0)
     public var data = ""
@@ -41,7 +41,7 @@ public enum VideoType: String, Hashable, Sendable {
     case camera, screen, custom
 }
 
-public struct Stream: Payload, Hashable {
+public struct StreamInfo: Payload, Hashable {
     public var id = StreamID(high: 0, low: 0)
     public var connection = ConnectionID(high: 0, low: 0)
     public var createdAt = Timestamp(milliseconds: 0)
@@ -110,7 +110,7 @@ public struct Admission: Payload, Hashable {
     }
 }
 
-public struct Partner: Payload, Hashable {
+public struct PartnerInfo: Payload, Hashable {
     public var name = ""
     /// The interests both named.
     public var interests: [String]? = []
@@ -210,4 +210,9 @@ extension FieldCoder {
         }
         value = session
     }
+}
+
+extension FieldCoder {
+    mutating func re(_ value: inout UInt64) throws(WireError) { try integer("re", &value, in: 0...(1 << 53)) }
+    mutating func re(_ value: inout UInt64?) throws(WireError) { try integer("re", &value, in: 0...(1 << 53)) }
 }

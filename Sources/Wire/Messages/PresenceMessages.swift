@@ -1,62 +1,176 @@
-// Being there: under which name, for whom, on which devices. What the members mean is in protocol/README.md §10.
-
-/// What a client asks about its person and its devices.
-public enum PresenceVerb: Equatable, Sendable {
+/// What a client asks about its person and its devices (`protocol/README.md` §10).
+public enum PresenceVerb: Equatable, Sendable, MessageSet {
     case appear(Appearance)
     case set(Appearance)
     case leave
-    case find(OfPerson)
+    case find(PersonReference)
     case link
     case useLink(UseLink)
     case devices
-    case unlink(OfDevice)
+    case unlink(Unlink)
     case delete
-    case block(OfPerson)
-    case unblock(OfPerson)
+    case block(PersonReference)
+    case unblock(PersonReference)
     case blocked
 
-    var type: String {
+    func visit(_ visitor: inout some MessageVisitor) throws(WireError) {
         switch self {
-        case .appear: "presence.appear"
-        case .set: "presence.set"
-        case .leave: "presence.leave"
-        case .find: "presence.find"
-        case .link: "presence.link"
-        case .useLink: "presence.useLink"
-        case .devices: "presence.devices"
-        case .unlink: "presence.unlink"
-        case .delete: "presence.delete"
-        case .block: "presence.block"
-        case .unblock: "presence.unblock"
-        case .blocked: "presence.blocked"
+        case .appear(let payload): try visitor.message("presence.appear", payload)
+        case .set(let payload): try visitor.message("presence.set", payload)
+        case .leave: try visitor.message("presence.leave", NoMembers())
+        case .find(let payload): try visitor.message("presence.find", payload)
+        case .link: try visitor.message("presence.link", NoMembers())
+        case .useLink(let payload): try visitor.message("presence.useLink", payload)
+        case .devices: try visitor.message("presence.devices", NoMembers())
+        case .unlink(let payload): try visitor.message("presence.unlink", payload)
+        case .delete: try visitor.message("presence.delete", NoMembers())
+        case .block(let payload): try visitor.message("presence.block", payload)
+        case .unblock(let payload): try visitor.message("presence.unblock", payload)
+        case .blocked: try visitor.message("presence.blocked", NoMembers())
         }
     }
 
-    init?(type: String, members: JSONObject) throws(WireError) {
-        switch type {
-        case "presence.appear": self = .appear(try Appearance(members: members))
-        case "presence.set": self = .set(try Appearance(members: members))
-        case "presence.leave": self = .leave
-        case "presence.find": self = .find(try OfPerson(members: members))
-        case "presence.link": self = .link
-        case "presence.useLink": self = .useLink(try UseLink(members: members))
-        case "presence.devices": self = .devices
-        case "presence.unlink": self = .unlink(try OfDevice(members: members))
-        case "presence.delete": self = .delete
-        case "presence.block": self = .block(try OfPerson(members: members))
-        case "presence.unblock": self = .unblock(try OfPerson(members: members))
-        case "presence.blocked": self = .blocked
-        default: return nil
+    static let readers: [MessageReader<Self>] = [
+        .init("presence.appear", Self.appear),
+        .init("presence.set", Self.set),
+        .init("presence.leave", .leave),
+        .init("presence.find", Self.find),
+        .init("presence.link", .link),
+        .init("presence.useLink", Self.useLink),
+        .init("presence.devices", .devices),
+        .init("presence.unlink", Self.unlink),
+        .init("presence.delete", .delete),
+        .init("presence.block", Self.block),
+        .init("presence.unblock", Self.unblock),
+        .init("presence.blocked", .blocked),
+    ]
+}
+
+extension PresenceVerb {
+    /// The code that another device shows, to become that device's person.
+    public struct UseLink: Payload, Hashable {
+        public var code = ""
+        /// What the person calls this device.
+        public var label: String?
+        public init() {}
+        public init(code: String, label: String? = nil) { (self.code, self.label) = (code, label) }
+        public mutating func fields(_ coder: inout FieldCoder) throws(WireError) {
+            try coder.string("code", &code, max: Limits.name)
+            try coder.string("label", &label, max: Limits.message)
         }
     }
 
-    func write(_ coder: inout FieldCoder) throws(WireError) {
+    public struct Unlink: Payload, Hashable {
+        public var device = PersonID(high: 0, low: 0)
+        public init() {}
+        public init(device: PersonID) { self.device = device }
+        public mutating func fields(_ coder: inout FieldCoder) throws(WireError) { try coder.id("deviceId", &device) }
+    }
+}
+
+/// What a client is told about its person and others (`protocol/README.md` §10).
+public enum PresenceNotice: Equatable, Sendable, MessageSet {
+    case own(Own)
+    case person(Person)
+    case linkCode(LinkCode)
+    case linked(Linked)
+    case unlinked
+    case deleted
+    case devices(Devices)
+    case blocked(PeopleList)
+
+    func visit(_ visitor: inout some MessageVisitor) throws(WireError) {
         switch self {
-        case .leave, .link, .devices, .delete, .blocked: break
-        case .appear(var payload), .set(var payload): try payload.fields(&coder)
-        case .find(var payload), .block(var payload), .unblock(var payload): try payload.fields(&coder)
-        case .useLink(var payload): try payload.fields(&coder)
-        case .unlink(var payload): try payload.fields(&coder)
+        case .own(let payload): try visitor.message("presence.self", payload)
+        case .person(let payload): try visitor.message("presence.person", payload)
+        case .linkCode(let payload): try visitor.message("presence.linkCode", payload)
+        case .linked(let payload): try visitor.message("presence.linked", payload)
+        case .unlinked: try visitor.message("presence.unlinked", NoMembers())
+        case .deleted: try visitor.message("presence.deleted", NoMembers())
+        case .devices(let payload): try visitor.message("presence.devices", payload)
+        case .blocked(let payload): try visitor.message("presence.blocked", payload)
+        }
+    }
+
+    static let readers: [MessageReader<Self>] = [
+        .init("presence.self", Self.own),
+        .init("presence.person", Self.person),
+        .init("presence.linkCode", Self.linkCode),
+        .init("presence.linked", Self.linked),
+        .init("presence.unlinked", .unlinked),
+        .init("presence.deleted", .deleted),
+        .init("presence.devices", Self.devices),
+        .init("presence.blocked", Self.blocked),
+    ]
+}
+
+extension PresenceNotice {
+    /// How one's own person is there.
+    public struct Own: PossibleAnswerPayload, Hashable {
+        public var re: UInt64?
+        public var person = PersonID(high: 0, low: 0)
+        public var name = ""
+        public var visible = true
+        public var doNotDisturb = false
+        public var ringable = Ringable.everyone
+        public var hasPosition = false
+        public init() {}
+        public mutating func fields(_ coder: inout FieldCoder) throws(WireError) {
+            try coder.re(&re)
+            try coder.id("personId", &person)
+            try coder.string("name", &name, max: Limits.name)
+            try coder.bool("visible", &visible)
+            try coder.bool("doNotDisturb", &doNotDisturb)
+            try coder.choice("ringable", &ringable)
+            try coder.bool("hasPosition", &hasPosition)
+        }
+    }
+
+    public struct Person: AnswerPayload, Hashable {
+        public var re: UInt64 = 0
+        public var person = PersonInfo()
+        public init() {}
+        public init(re: UInt64, person: PersonInfo) { (self.re, self.person) = (re, person) }
+        public mutating func fields(_ coder: inout FieldCoder) throws(WireError) {
+            try coder.re(&re)
+            try coder.nested("person", &person)
+        }
+    }
+
+    public struct LinkCode: AnswerPayload, Hashable {
+        public var re: UInt64 = 0
+        public var code = ""
+        public var expiresIn: Duration = .zero
+        public init() {}
+        public init(re: UInt64, code: String, expiresIn: Duration) {
+            (self.re, self.code, self.expiresIn) = (re, code, expiresIn)
+        }
+        public mutating func fields(_ coder: inout FieldCoder) throws(WireError) {
+            try coder.re(&re)
+            try coder.string("code", &code, max: Limits.name)
+            try coder.milliseconds("expiresInMs", &expiresIn)
+        }
+    }
+
+    public struct Linked: AnswerPayload, Hashable {
+        public var re: UInt64 = 0
+        public var person = PersonID(high: 0, low: 0)
+        public init() {}
+        public init(re: UInt64, person: PersonID) { (self.re, self.person) = (re, person) }
+        public mutating func fields(_ coder: inout FieldCoder) throws(WireError) {
+            try coder.re(&re)
+            try coder.id("personId", &person)
+        }
+    }
+
+    public struct Devices: AnswerPayload, Hashable {
+        public var re: UInt64 = 0
+        public var devices: [DeviceInfo] = []
+        public init() {}
+        public init(re: UInt64, devices: [DeviceInfo]) { (self.re, self.devices) = (re, devices) }
+        public mutating func fields(_ coder: inout FieldCoder) throws(WireError) {
+            try coder.re(&re)
+            try coder.list("devices", &devices)
         }
     }
 }
@@ -85,82 +199,11 @@ public struct Appearance: Payload, Hashable {
     }
 }
 
-public struct OfPerson: Payload, Hashable {
+public struct PersonReference: Payload, Hashable {
     public var person = PersonID(high: 0, low: 0)
     public init() {}
     public init(person: PersonID) { self.person = person }
     public mutating func fields(_ coder: inout FieldCoder) throws(WireError) { try coder.id("personId", &person) }
-}
-
-public struct OfDevice: Payload, Hashable {
-    public var device = PersonID(high: 0, low: 0)
-    public init() {}
-    public init(device: PersonID) { self.device = device }
-    public mutating func fields(_ coder: inout FieldCoder) throws(WireError) { try coder.id("deviceId", &device) }
-}
-
-/// The code that another device shows, to become that device's person.
-public struct UseLink: Payload, Hashable {
-    public var code = ""
-    /// What the person calls this device.
-    public var label: String?
-    public init() {}
-    public init(code: String, label: String? = nil) { (self.code, self.label) = (code, label) }
-    public mutating func fields(_ coder: inout FieldCoder) throws(WireError) {
-        try coder.string("code", &code, max: Limits.name)
-        try coder.string("label", &label, max: Limits.message)
-    }
-}
-
-/// What a client is told about its person and others.
-public enum PresenceNews: Equatable, Sendable {
-    case own(OwnPresence)
-    case person(FoundPerson)
-    case linkCode(LinkCode)
-    case linked(Linked)
-    case unlinked
-    case deleted
-    case devices(Devices)
-    case blocked(PeopleList)
-
-    var type: String {
-        switch self {
-        case .own: "presence.self"
-        case .person: "presence.person"
-        case .linkCode: "presence.linkCode"
-        case .linked: "presence.linked"
-        case .unlinked: "presence.unlinked"
-        case .deleted: "presence.deleted"
-        case .devices: "presence.devices"
-        case .blocked: "presence.blocked"
-        }
-    }
-
-    init?(type: String, members: JSONObject) throws(WireError) {
-        switch type {
-        case "presence.self": self = .own(try OwnPresence(members: members))
-        case "presence.person": self = .person(try FoundPerson(members: members))
-        case "presence.linkCode": self = .linkCode(try LinkCode(members: members))
-        case "presence.linked": self = .linked(try Linked(members: members))
-        case "presence.unlinked": self = .unlinked
-        case "presence.deleted": self = .deleted
-        case "presence.devices": self = .devices(try Devices(members: members))
-        case "presence.blocked": self = .blocked(try PeopleList(members: members))
-        default: return nil
-        }
-    }
-
-    func write(_ coder: inout FieldCoder) throws(WireError) {
-        switch self {
-        case .unlinked, .deleted: break
-        case .own(var payload): try payload.fields(&coder)
-        case .person(var payload): try payload.fields(&coder)
-        case .linkCode(var payload): try payload.fields(&coder)
-        case .linked(var payload): try payload.fields(&coder)
-        case .devices(var payload): try payload.fields(&coder)
-        case .blocked(var payload): try payload.fields(&coder)
-        }
-    }
 }
 
 /// One person as others may see them.
@@ -174,64 +217,6 @@ public struct PersonInfo: Payload, Hashable {
         try coder.id("personId", &id)
         try coder.string("name", &name, max: Limits.name)
         try coder.bool("online", &online)
-    }
-}
-
-/// How one's own person is there.
-public struct OwnPresence: Payload, Hashable {
-    public var re: UInt64?
-    public var person = PersonID(high: 0, low: 0)
-    public var name = ""
-    public var visible = true
-    public var doNotDisturb = false
-    public var ringable = Ringable.everyone
-    public var hasPosition = false
-    public init() {}
-    public mutating func fields(_ coder: inout FieldCoder) throws(WireError) {
-        try coder.re(&re)
-        try coder.id("personId", &person)
-        try coder.string("name", &name, max: Limits.name)
-        try coder.bool("visible", &visible)
-        try coder.bool("doNotDisturb", &doNotDisturb)
-        try coder.choice("ringable", &ringable)
-        try coder.bool("hasPosition", &hasPosition)
-    }
-}
-
-public struct FoundPerson: Payload, Hashable {
-    public var re: UInt64 = 0
-    public var person = PersonInfo()
-    public init() {}
-    public init(re: UInt64, person: PersonInfo) { (self.re, self.person) = (re, person) }
-    public mutating func fields(_ coder: inout FieldCoder) throws(WireError) {
-        try coder.re(&re)
-        try coder.nested("person", &person)
-    }
-}
-
-public struct LinkCode: Payload, Hashable {
-    public var re: UInt64 = 0
-    public var code = ""
-    public var expiresIn: Duration = .zero
-    public init() {}
-    public init(re: UInt64, code: String, expiresIn: Duration) {
-        (self.re, self.code, self.expiresIn) = (re, code, expiresIn)
-    }
-    public mutating func fields(_ coder: inout FieldCoder) throws(WireError) {
-        try coder.re(&re)
-        try coder.string("code", &code, max: Limits.name)
-        try coder.milliseconds("expiresInMs", &expiresIn)
-    }
-}
-
-public struct Linked: Payload, Hashable {
-    public var re: UInt64 = 0
-    public var person = PersonID(high: 0, low: 0)
-    public init() {}
-    public init(re: UInt64, person: PersonID) { (self.re, self.person) = (re, person) }
-    public mutating func fields(_ coder: inout FieldCoder) throws(WireError) {
-        try coder.re(&re)
-        try coder.id("personId", &person)
     }
 }
 
@@ -256,19 +241,8 @@ public struct DeviceInfo: Payload, Hashable {
     }
 }
 
-public struct Devices: Payload, Hashable {
-    public var re: UInt64 = 0
-    public var devices: [DeviceInfo] = []
-    public init() {}
-    public init(re: UInt64, devices: [DeviceInfo]) { (self.re, self.devices) = (re, devices) }
-    public mutating func fields(_ coder: inout FieldCoder) throws(WireError) {
-        try coder.re(&re)
-        try coder.list("devices", &devices)
-    }
-}
-
 /// Contacts, or people one blocked.
-public struct PeopleList: Payload, Hashable {
+public struct PeopleList: AnswerPayload, Hashable {
     public var re: UInt64 = 0
     public var people: [PersonInfo] = []
     public init() {}

@@ -10,7 +10,7 @@ final class MediaRobot: @unchecked Sendable {
     let session: SessionID
     let connection: ConnectionID
     /// Everybody's streams that were there when it joined.
-    let streams: [Wire.Stream]
+    let streams: [StreamInfo]
     private(set) var lines: [MediaSide: MediaLine] = [:]
     private(set) var source: MediaSource?
     private(set) var published: StreamID?

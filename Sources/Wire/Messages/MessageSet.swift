@@ -1,0 +1,99 @@
+/// The messages of one area, or of one direction.
+///
+/// Each message stands in two lists: ``visit(_:)`` has its type and its payload, and the compiler refuses one that is left
+/// out; ``readers`` has how it is read. The examples in `protocol/examples` check the second against the first.
+protocol MessageSet: Equatable, Sendable {
+    func visit(_ visitor: inout some MessageVisitor) throws(WireError)
+    static var readers: [MessageReader<Self>] { get }
+}
+
+/// What is done with a message, whichever it is.
+protocol MessageVisitor {
+    /// - Parameter type: the message's name on the wire, such as `session.join`.
+    mutating func message(_ type: String, _ payload: some Payload) throws(WireError)
+}
+
+/// How the message of one type is read.
+struct MessageReader<Message: Sendable>: Sendable {
+    let type: String
+    let read: @Sendable (JSONObject) throws(WireError) -> Message
+
+    init<P: Payload>(_ type: String, _ make: @escaping @Sendable (P) -> Message) {
+        self.type = type
+        read = { members throws(WireError) in make(try P(members: members)) }
+    }
+
+    /// Of a message without members.
+    init(_ type: String, _ message: Message) {
+        self.type = type
+        read = { _ in message }
+    }
+
+    private init(type: String, read: @escaping @Sendable (JSONObject) throws(WireError) -> Message) {
+        (self.type, self.read) = (type, read)
+    }
+
+    /// The same reader for the set that the message's area is a part of.
+    func within<Whole>(_ wrap: @escaping @Sendable (Message) -> Whole) -> MessageReader<Whole> {
+        MessageReader<Whole>(type: type) { [read] members throws(WireError) in wrap(try read(members)) }
+    }
+}
+
+extension MessageSet {
+    /// - Precondition: no two readers have the same type.
+    static func byType(_ readers: [MessageReader<Self>]) -> [String: MessageReader<Self>] {
+        Dictionary(uniqueKeysWithValues: readers.map { ($0.type, $0) })
+    }
+}
+
+extension ClientMessage {
+    init(type: String, members: JSONObject) throws(WireError) {
+        guard let reader = Self.readersByType[type] else {
+            throw WireError(.unknownType, "This server does not know the message \"\(type.prefix(64))\".")
+        }
+        self = try reader.read(members)
+    }
+
+    /// The message's name on the wire.
+    public var type: String { typeName(self) }
+}
+
+extension ServerMessage {
+    init(type: String, members: JSONObject) throws(WireError) {
+        guard let reader = Self.readersByType[type] else {
+            throw WireError(.unknownType, "This client does not know the message \"\(type.prefix(64))\".")
+        }
+        self = try reader.read(members)
+    }
+
+    /// The message's name on the wire.
+    public var type: String { typeName(self) }
+
+    /// The `seq` of the request that this message answers; nil for events.
+    public var re: UInt64? {
+        var finder = AnsweredRequestFinder()
+        visitWithoutFailing(self, &finder)
+        return finder.request
+    }
+}
+
+private struct TypeFinder: MessageVisitor {
+    var type = ""
+    mutating func message(_ type: String, _ payload: some Payload) { self.type = type }
+}
+
+private struct AnsweredRequestFinder: MessageVisitor {
+    var request: UInt64?
+    mutating func message(_ type: String, _ payload: some Payload) { request = payload.answeredRequest }
+}
+
+private func typeName(_ message: some MessageSet) -> String {
+    var finder = TypeFinder()
+    visitWithoutFailing(message, &finder)
+    return finder.type
+}
+
+/// Visits a message with a visitor that throws nothing. Only reading throws; a message that exists can be visited.
+func visitWithoutFailing(_ message: some MessageSet, _ visitor: inout some MessageVisitor) {
+    do throws(WireError) { try message.visit(&visitor) } catch { assertionFailure("a visit failed: \(error)") }
+}
