@@ -4,7 +4,7 @@ import Testing
 import Wire
 
 /// Random events among people who call each other, with what must always hold of calls asserted after each.
-@Suite struct ModelCallTests {
+@Suite struct CallModelTests {
     private func run(_ world: CallWorld, events: Int) {
         print("calls: seed \(world.seed), \(events) events, \(world.identities.count) people")
         var done = 0
