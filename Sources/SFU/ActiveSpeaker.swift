@@ -3,7 +3,7 @@ import RTC
 /// Who speaks in a session, from the audio levels that publishers put into their packets (RFC 6464).
 ///
 /// Loudness is smoothed, and somebody else has to be clearly louder for a while: a cough does not take the floor.
-struct Speakers: Sendable {
+struct ActiveSpeaker: Sendable {
     /// A decision this often is what an eye can follow.
     static let interval = MediaInterval.milliseconds(300)
     /// In decibels above silence (127 minus the level of RFC 6464): quiet rooms stay below it.
@@ -21,7 +21,7 @@ struct Speakers: Sendable {
     private(set) var current: Key?
 
     /// One packet's level, 0 (loudest) to 127 (silence).
-    mutating func heard(_ stream: Key, level: UInt8, now: MediaTime) {
+    mutating func record(_ stream: Key, level: UInt8, now: MediaTime) {
         let loudness = Double(127 - min(level, 127))
         guard let index = voices.index(forKey: stream) else {
             voices[stream] = Voice(loudness: loudness * Self.weight, heardAt: now)
@@ -34,7 +34,7 @@ struct Speakers: Sendable {
     mutating func gone(_ stream: Key) { voices[stream] = nil }
 
     /// Whether the floor changed hands since the last time.
-    mutating func decide(now: MediaTime) -> Bool {
+    mutating func update(now: MediaTime) -> Bool {
         let before = current
         for (stream, voice) in voices where now - voice.heardAt > Self.interval {
             // Without packets (muted, DTX) there is silence.
@@ -52,4 +52,26 @@ struct Speakers: Sendable {
     }
 
     var isEmpty: Bool { voices.isEmpty }
+}
+
+extension Router {
+    func recordAudioLevel(_ packet: RTPPacket, _ bytes: UnsafeRawBufferPointer, _ track: IncomingTrack, now: MediaTime)
+    {
+        guard let publication = track.publication, publication.forwardsAudio,
+            let range = packet.headerExtension(track.audioLevelID, in: bytes),
+            let level = HeaderExtensions.AudioLevel(UnsafeRawBufferPointer(rebasing: bytes[range]))
+        else { return }
+        speakers[publication.session, default: ActiveSpeaker()].record(publication.stream, level: level.level, now: now)
+    }
+
+    func updateActiveSpeakers(now: MediaTime) {
+        if let speakersAt, now - speakersAt < ActiveSpeaker.interval { return }
+        speakersAt = now
+        for session in speakers.keys {
+            if speakers[session]?.update(now: now) ?? false {
+                events.append(.speaking(session: session, stream: speakers[session]?.current))
+            }
+            if speakers[session]?.isEmpty ?? false { speakers[session] = nil }
+        }
+    }
 }

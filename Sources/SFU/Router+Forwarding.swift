@@ -58,7 +58,7 @@ extension Router {
             }
         }
         if packet.marker, !isRecovered { track.layers[encoding.index].rates.count(pending.temporalLayer) }
-        if track.audioLevelID != 0 { hear(packet, bytes, track, now: now) }
+        if track.audioLevelID != 0 { recordAudioLevel(packet, bytes, track, now: now) }
         if track.needsSelection { select(track) }
         guard encoding.isWatched else { return encoding.missing.forgetAll(before: sequence) }
         encoding.keep(bytes, packet, sequence: sequence, now: now)
@@ -200,8 +200,8 @@ extension Router {
                 layerZero: pending.layerZero, clockRate: codec.clockRate, now: now
             )
         }
-        if subscriber.thinning.leavesOut(pending),
-            subscriber.rewriting.leaveOut(sequence: pending.sequence, picture: pending.picture)
+        if subscriber.temporalFilter.drops(pending),
+            subscriber.rewriting.drop(sequence: pending.sequence, picture: pending.picture)
         {
             return
         }

@@ -29,6 +29,15 @@ public struct Question: Equatable, Sendable {
     }
 }
 
+extension PushVerb {
+    var inquiry: Inquiry {
+        switch self {
+        case .register(let registration): .register(registration)
+        case .unregister(let endpoint): .unregister(endpoint)
+        }
+    }
+}
+
 extension Question {
     var request: Request { Request(client, re) }
 
@@ -87,19 +96,4 @@ public struct Introduction: Equatable, Sendable {
     }
 
     var request: Request { Request(client, re) }
-}
-
-/// What a push says: that there is a call, or no more. Never who calls, nor from where.
-public struct PushNotice: Hashable, Sendable {
-    public enum Kind: String, Hashable, Sendable, CaseIterable {
-        case incoming, over, missed
-    }
-    public var call: CallID
-    public var kind: Kind
-    /// After this nobody needs it any more.
-    public var expires: Timestamp
-
-    public init(call: CallID, kind: Kind, expires: Timestamp) {
-        (self.call, self.kind, self.expires) = (call, kind, expires)
-    }
 }

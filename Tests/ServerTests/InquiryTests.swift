@@ -24,11 +24,11 @@ struct InquiryTests: StorageFixtures {
     private func finding(
         _ inquiry: Inquiry, _ storage: MemoryStorage, waking: (any Waking)? = Alarm(), device: IdentityID? = nil
     ) async -> Finding {
-        let inquiries = Inquiries(
+        let handler = InquiryHandler(
             storage: storage, waking: waking, logger: Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() }))
         let question = Question(
             identity: alice, client: ConnectionID(high: 0, low: 1), re: 1, inquiry, device: device)
-        return await inquiries.finding(for: question, now: now)
+        return await handler.finding(for: question, now: now)
     }
 
     private func code(_ finding: Finding) -> WireError.Code? {

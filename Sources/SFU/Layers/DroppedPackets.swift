@@ -1,7 +1,6 @@
-/// The packets of the present source that were left out on purpose, and the pictures: what comes after them is
-/// numbered as if they had never been. It remembers 512 numbers back, as far as `PacketHistory` does, in memory of
-/// its own.
-struct LeftOut: Sendable {
+/// The packets of the present source that were dropped on purpose, and which of them began a picture. Later packets are
+/// numbered as if these had never existed. It remembers the last 512 numbers, as many as `PacketHistory`.
+struct DroppedPackets: Sendable {
     /// How far back, in packets of the source.
     static let window: Int64 = 512
 
@@ -9,7 +8,7 @@ struct LeftOut: Sendable {
     private var packets = SIMD8<UInt64>()
     /// Set for the first packet of each picture.
     private var pictures = SIMD8<UInt64>()
-    /// The last packet that was left out; far below all before there was one.
+    /// The last packet that was dropped; far below all numbers before there was one.
     private(set) var last = Int64.min
 
     mutating func insert(_ sequence: Int64, startsPicture: Bool) {
@@ -22,9 +21,9 @@ struct LeftOut: Sendable {
         last = sequence
     }
 
-    private mutating func set(_ number: Int64, _ isLeftOut: Bool, _ startsPicture: Bool) {
+    private mutating func set(_ number: Int64, _ isDropped: Bool, _ startsPicture: Bool) {
         let (word, bit) = (Self.word(number), UInt64(1) << UInt64(number & 63))
-        packets[word] = isLeftOut ? packets[word] | bit : packets[word] & ~bit
+        packets[word] = isDropped ? packets[word] | bit : packets[word] & ~bit
         pictures[word] = startsPicture ? pictures[word] | bit : pictures[word] & ~bit
     }
 
@@ -38,7 +37,7 @@ struct LeftOut: Sendable {
             && packets[Self.word(sequence)] >> UInt64(sequence & 63) & 1 == 1
     }
 
-    /// How many packets and pictures after this packet were left out.
+    /// How many packets and pictures after this packet were dropped.
     func counts(after sequence: Int64) -> (packets: Int64, pictures: Int64) {
         var (packets, pictures): (Int64, Int64) = (0, 0)
         guard sequence < last, last - sequence < Self.window else { return (0, 0) }
@@ -52,8 +51,8 @@ struct LeftOut: Sendable {
         return (packets, pictures)
     }
 
-    /// The packet that was not left out and has so many others of its kind between itself and `last`; nil when it is
-    /// too long ago.
+    /// The packet that was not dropped and has `count` others that were not dropped between itself and `last`; nil if it is
+    /// too old.
     func kept(_ count: Int64) -> Int64? {
         var (left, found): (Int64, Int64?) = (count, nil)
         forEachRun { position, length in

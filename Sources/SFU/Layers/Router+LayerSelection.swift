@@ -8,7 +8,7 @@ extension Router {
     /// Decides for all who watch a track. Allocates nothing.
     func select(_ track: IncomingTrack) {
         track.needsSelection = false
-        track.judgeLife()
+        track.updateLiveness()
         for encoding in track.encodings { encoding.isWatched = false }
         track.announcement.wanted = 0
         for subscriber in track.subscribers { select(for: subscriber, of: track) }
@@ -30,8 +30,8 @@ extension Router {
                 urgent.append(track.peer)
             }
         }
-        subscriber.thinning.wanted = track.layers[index].rates.temporalLayer(
-            for: preference.frameRate, current: subscriber.thinning.wanted
+        subscriber.temporalFilter.wanted = track.layers[index].rates.temporalLayer(
+            for: preference.frameRate, current: subscriber.temporalFilter.wanted
         )
         target.isWatched = true
         subscriber.encoding?.isWatched = true
@@ -61,69 +61,5 @@ extension Router {
                 stream: publication.stream, session: publication.session, client: publication.client, rids: rids
             )
         )
-    }
-}
-
-extension IncomingTrack {
-    /// An encoding is dead when another of the same picture went on for this long without it: a line that is down, or
-    /// a picture that stands still, kills none.
-    static let lifetime = MediaInterval.milliseconds(500)
-
-    private var newestPacketAt: MediaTime? {
-        var newest: MediaTime?
-        for encoding in encodings {
-            if let at = encoding.lastPacketAt { newest = newest.map { max($0, at) } ?? at }
-        }
-        return newest
-    }
-
-    private func isAlive(_ encoding: IncomingEncoding, _ newest: MediaTime?) -> Bool {
-        guard let newest, let at = encoding.lastPacketAt else { return false }
-        return newest - at <= Self.lifetime
-    }
-
-    func judgeLife() {
-        let newest = newestPacketAt
-        for encoding in encodings { layers[encoding.index].isAlive = isAlive(encoding, newest) }
-    }
-
-    var hasFallenSilent: Bool {
-        guard encodings.count > 1 else { return false }
-        let newest = newestPacketAt
-        return encodings.contains { layers[$0.index].isAlive && !isAlive($0, newest) }
-    }
-}
-
-/// What the publisher is told of the encodings that are wanted: of another one at once, of one that is not any more
-/// after a while, since whoever comes back or changes his mind should not wait for a keyframe. So there are few
-/// messages, whatever subscribers do.
-struct LayerAnnouncement: Sendable {
-    /// Without anybody who wants it for this long an encoding need not be made.
-    static let patience = MediaInterval.seconds(2)
-
-    /// A bit for each encoding that somebody gets or should.
-    var wanted: UInt8 = 0
-    private var stream: Key?
-    private var told: UInt8?
-    private var begunAt: MediaTime?
-    private var wantedAt = [MediaTime?](repeating: nil, count: IncomingTrack.mostEncodings)
-
-    /// - Returns: what to tell now, if it is news.
-    mutating func next(for stream: Key, now: MediaTime) -> UInt8? {
-        if self.stream != stream {
-            (self.stream, told, begunAt) = (stream, nil, now)
-            for index in wantedAt.indices { wantedAt[index] = nil }
-        }
-        var current: UInt8 = 0
-        for index in wantedAt.indices {
-            let bit = UInt8(1) << UInt8(index)
-            if wanted & bit != 0 { wantedAt[index] = now }
-            if let at = wantedAt[index], now - at < Self.patience { current |= bit }
-        }
-        // Of a new stream it is not known what is made: it is told what is wanted, or after a while that nothing is.
-        if told == nil, current == 0, let begunAt, now - begunAt < Self.patience { return nil }
-        guard told != current else { return nil }
-        told = current
-        return current
     }
 }

@@ -3,7 +3,7 @@ import Signaling
 import Wire
 
 /// Answers what the rules ask: from storage, and from whatever wakes devices.
-struct Inquiries: Sendable {
+struct InquiryHandler: Sendable {
     let storage: any Storage
     let waking: (any Waking)?
     let logger: Logger

@@ -1,22 +1,5 @@
 import Wire
 
-extension Arrival {
-    /// What the person hears of it.
-    func event(for client: ConnectionID) -> PersonEvent {
-        let name = identity.name.map(DeviceName.vouched) ?? name.map(DeviceName.chosen) ?? .none
-        return .arrived(client, address: address, name, record, device: device)
-    }
-
-    /// The same arrival as a new one. Tells it first that the resume failed.
-    func withoutResume(_ turn: inout Turn) -> Arrival {
-        let error = WireError(.resumeFailed, "The connection could not be resumed; this is a fresh start.")
-        turn.transmit(socket, ServerMessage.error(ErrorMessage(error)).encode())
-        var arrival = self
-        arrival.resume = nil
-        return arrival
-    }
-}
-
 extension ClientMessage {
     /// The session a session verb names.
     var session: SessionID? {
@@ -40,15 +23,6 @@ extension ClientMessage {
         case .negotiate(let verb): verb.size
         case .mediaOffer(let offer): offer.sdp.utf8.count
         default: nil
-        }
-    }
-}
-
-extension PushVerb {
-    var inquiry: Inquiry {
-        switch self {
-        case .register(let registration): .register(registration)
-        case .unregister(let endpoint): .unregister(endpoint)
         }
     }
 }

@@ -1,7 +1,7 @@
 import DequeModule
 import Wire
 
-public enum LinksEvent: Equatable, Sendable {
+public enum DeviceCodesEvent: Equatable, Sendable {
     /// This person wants a code for another device.
     case make(IdentityID, ConnectionID, re: UInt64)
     /// This device says a code.
@@ -10,11 +10,11 @@ public enum LinksEvent: Equatable, Sendable {
     case withdraw(IdentityID)
 }
 
-/// The one-time codes by which a device becomes a person's.
+/// The one-time pairing codes by which a device becomes a person's.
 ///
 /// It owns which code is whose, and how often an address may guess; who may be linked to whom the two people judge.
 /// Invariant: a code names one person, a person has one code, and neither outlives the other's use or time.
-struct Links: Machine {
+struct DeviceCodes: Machine {
     private struct Code: Sendable {
         var owner: IdentityID
         var expires: Timestamp
@@ -25,10 +25,10 @@ struct Links: Machine {
     /// Addresses whose guesses are counted apart; what comes from others beyond that is counted together.
     private static let mostAddresses = 10_000
 
-    private var codes: [LinkText: Code] = [:]
-    private var byOwner: [IdentityID: LinkText] = [:]
+    private var codes: [PairingCode: Code] = [:]
+    private var byOwner: [IdentityID: PairingCode] = [:]
     /// In the order in which they expire; some that were used meanwhile stand here too.
-    private var expiring: Deque<(code: LinkText, expires: Timestamp)> = []
+    private var expiring: Deque<(code: PairingCode, expires: Timestamp)> = []
     private var guesses: [String: Budget] = [:]
     private var othersGuesses: Budget?
 
@@ -36,7 +36,7 @@ struct Links: Machine {
 
     var nextTimeout: Timestamp? { expiring.first?.expires }
 
-    mutating func handle(_ event: LinksEvent, _ turn: inout Turn) {
+    mutating func handle(_ event: DeviceCodesEvent, _ turn: inout Turn) {
         switch event {
         case .make(let owner, let client, let re):
             make(for: owner, Request(client, re), &turn)
@@ -67,8 +67,8 @@ struct Links: Machine {
             let error = WireError(.rateLimited, "Too many devices are being linked; wait a minute.", retryable: true)
             return turn.fail(error, request)
         }
-        var text = LinkText.random(using: &turn.random)
-        while codes[text] != nil { text = LinkText.random(using: &turn.random) }
+        var text = PairingCode.random(using: &turn.random)
+        while codes[text] != nil { text = PairingCode.random(using: &turn.random) }
         let expires = turn.now + turn.rules.linkCodeLifetime
         codes[text] = Code(owner: owner, expires: expires)
         byOwner[owner] = text
@@ -86,7 +86,7 @@ struct Links: Machine {
     }
 
     private mutating func use(_ verb: UseLink, by device: IdentityID, _ request: Request, _ turn: inout Turn) {
-        guard let text = LinkText(verb.code), let code = codes[text], turn.now < code.expires else {
+        guard let text = PairingCode(verb.code), let code = codes[text], turn.now < code.expires else {
             let error = WireError(
                 .linkInvalid, "This code is wrong, used or too old; have the other device show a new one.")
             return turn.fail(error, request)
@@ -115,14 +115,14 @@ struct Links: Machine {
 
 /// Eight digits of base 32 as Crockford chose them: no letter that looks like a figure, and whatever was typed in their
 /// place is understood. 2^40 of them: ten guesses a minute find one of a thousand codes in two hundred years.
-struct LinkText: Hashable, Sendable {
+struct PairingCode: Hashable, Sendable {
     private static let digits = Array("0123456789ABCDEFGHJKMNPQRSTVWXYZ".utf8)
     private static let count = 8
 
     private var value: UInt64
 
-    static func random(using generator: inout some RandomNumberGenerator) -> LinkText {
-        LinkText(value: generator.next() >> UInt64(64 - 5 * count))
+    static func random(using generator: inout some RandomNumberGenerator) -> PairingCode {
+        PairingCode(value: generator.next() >> UInt64(64 - 5 * count))
     }
 
     private init(value: UInt64) { self.value = value }

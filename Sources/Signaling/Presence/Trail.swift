@@ -1,25 +1,5 @@
 import Wire
 
-extension Move {
-    /// Where this is, as far as anybody will ever know; `nil` unless it is two numbers on the globe.
-    var cell: Cell? {
-        guard let latitude = Self.number(latitude), let longitude = Self.number(longitude) else { return nil }
-        // How exact a device believes it is changes nothing: a cell is coarser. But a lie about it is no number either.
-        if let accuracy, accuracy != .null {
-            guard let metres = Self.number(accuracy), metres.isFinite, metres >= 0 else { return nil }
-        }
-        return Cell(latitude: latitude, longitude: longitude)
-    }
-
-    private static func number(_ value: JSONValue?) -> Double? {
-        switch value {
-        case .integer(let integer): Double(integer)
-        case .number(let number): number
-        default: nil
-        }
-    }
-}
-
 /// Where somebody was lately, to tell travelling from pretending.
 ///
 /// Distance has to be earned by time. What is earned and not used counts for at most `allowance`, so that many small leaps

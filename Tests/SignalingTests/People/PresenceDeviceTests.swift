@@ -164,13 +164,13 @@ import Wire
     }
 
     @Test func codesThatAreVoidTakeNobodysPlace() {
-        var links = Links()
+        var codes = DeviceCodes()
         let surroundings = Surroundings(rules: stage.rules, project: stage.project)
         var turn = Turn(surroundings, generator: SeededGenerator(seed: 1))
         turn.now = stage.now
         let client = ConnectionID(high: 0, low: 1)
         func make(_ owner: IdentityID) -> Letter? {
-            links.handle(.make(owner, client, re: 1), &turn)
+            codes.handle(.make(owner, client, re: 1), &turn)
             defer { while turn.nextLetter() != nil {} }
             return turn.letters.first
         }
