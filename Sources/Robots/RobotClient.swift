@@ -60,39 +60,53 @@ public final class RobotClient: Sendable {
     public func ask(_ message: ClientMessage) async throws -> ServerMessage { try await line.ask(message) }
 
     public func join(_ session: SessionID, token: String) async throws -> SessionNotice.Joined {
-        guard case .session(.joined(let joined)) = try await ask(.session(.join(SessionVerb.Join(session: session, token: token)))) else {
+        guard
+            case .session(.joined(let joined)) = try await ask(
+                .session(.join(.init(session: session, token: token))))
+        else {
             throw RobotError.unexpected
         }
         return joined
     }
 
-    public func leave(_ session: SessionID) async throws { try await ask(.session(.leave(SessionVerb.Leave(session: session)))) }
+    public func leave(_ session: SessionID) async throws {
+        try await ask(.session(.leave(.init(session: session))))
+    }
 
     /// Publishes over the transceivers that `publish.mids` names.
     public func publish(_ publish: SessionVerb.Publish) async throws -> StreamInfo {
-        guard case .session(.published(let published)) = try await ask(.session(.publish(publish))) else { throw RobotError.unexpected }
+        guard case .session(.published(let published)) = try await ask(.session(.publish(publish))) else {
+            throw RobotError.unexpected
+        }
         return published.stream
     }
 
-    public func subscribe(_ subscribe: SessionVerb.Subscribe) async throws { try await ask(.session(.subscribe(subscribe))) }
+    public func subscribe(_ subscribe: SessionVerb.Subscribe) async throws {
+        try await ask(.session(.subscribe(subscribe)))
+    }
 
     public func unsubscribe(_ session: SessionID, from stream: StreamID) async throws {
-        try await ask(.session(.unsubscribe(SessionVerb.StreamReference(session: session, stream: stream))))
+        try await ask(.session(.unsubscribe(.init(session: session, stream: stream))))
     }
 
     /// - Parameter to: everybody without it, oneself too.
     public func signal(_ session: SessionID, type: String, data: String, to: ConnectionID? = nil) async throws {
-        try await ask(.session(.signal(SessionVerb.Signal(session: session, type: type, data: data, to: to))))
+        try await ask(.session(.signal(.init(session: session, type: type, data: data, to: to))))
     }
 
     /// Enters the roulette's queue; `roulette.matched` is an event.
-    public func start(_ start: RouletteVerb.Start = RouletteVerb.Start()) async throws { try await ask(.roulette(.start(start))) }
-    public func next(_ match: MatchID? = nil) async throws { try await ask(.roulette(.next(RouletteVerb.MatchReference(match: match)))) }
+    public func start(_ start: RouletteVerb.Start = RouletteVerb.Start()) async throws {
+        try await ask(.roulette(.start(start)))
+    }
+    public func next(_ match: MatchID? = nil) async throws {
+        try await ask(.roulette(.next(.init(match: match))))
+    }
     public func stop() async throws { try await ask(.roulette(.stop)) }
 
     /// Has the server answer an offer.
     public func offer(_ side: MediaSide, sdp: String) async throws -> String {
-        guard case .media(.answer(let answer)) = try await ask(.media(.offer(MediaVerb.Offer(side: side, sdp: sdp)))) else {
+        guard case .media(.answer(let answer)) = try await ask(.media(.offer(.init(side: side, sdp: sdp))))
+        else {
             throw RobotError.unexpected
         }
         return answer.sdp

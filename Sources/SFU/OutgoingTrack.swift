@@ -7,7 +7,7 @@ final class OutgoingTrack {
     let ssrc: UInt32
     /// The subscriber is too slow for it.
     var isPaused = false
-    var thinning = Thinning()
+    var temporalFilter = TemporalLayerFilter()
     var packets: UInt32 = 0
     var octets: UInt32 = 0
     /// The peer's, without the way over the peer.
@@ -96,7 +96,7 @@ final class OutgoingTrack {
         pauseForwarding()
         self.encoding = encoding
         isRefused = false
-        thinning.begin()
+        temporalFilter.begin()
         // Nobody may be left with the former one.
         encoding.track.needsSelection = true
     }

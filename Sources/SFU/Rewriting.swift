@@ -21,8 +21,8 @@ struct Rewriting: Sendable {
     private static let leastStep: UInt32 = 960
     /// How far the timestamps have run ahead of the clock, because pieces followed each other sooner than that.
     private var ahead: UInt32 = 0
-    private var leftOut = LeftOut()
-    private var leftOutPicture: UInt16?
+    private var dropped = DroppedPackets()
+    private var droppedPicture: UInt16?
 
     /// - Parameters: where the stream begins; random numbers (RFC 3550 §5.1).
     init(sequence: UInt16, timestamp: UInt32) {
@@ -33,7 +33,7 @@ struct Rewriting: Sendable {
 
     /// See `Router.warm`.
     @inline(__always)
-    func warm() -> UInt64 { UInt64(lastTimestamp) &+ UInt64(bitPattern: leftOut.last) }
+    func warm() -> UInt64 { UInt64(lastTimestamp) &+ UInt64(bitPattern: dropped.last) }
 
     /// What comes next is from another source, or from this one after a pause.
     /// - Parameters:
@@ -44,7 +44,7 @@ struct Rewriting: Sendable {
     ) {
         firstSequence = sequence
         sequenceOffset = lastSequence + 1 - sequence
-        (leftOut, leftOutPicture) = (LeftOut(), nil)
+        (dropped, droppedPicture) = (DroppedPackets(), nil)
         var step = Self.leastStep
         if let lastSentAt {
             let elapsed = max(0, (now - lastSentAt).nanoseconds / 1000) &* Int64(clockRate) / 1_000_000
@@ -64,10 +64,10 @@ struct Rewriting: Sendable {
         guard sequence >= firstSequence else { return nil }
         var number = sequence + sequenceOffset
         var picturesBefore = pictureOffset
-        if sequence <= leftOut.last {
-            // Overtaken by something that was left out: its number was kept free, unless it is left out itself.
-            guard leftOut.remembers(sequence), !leftOut.contains(sequence) else { return nil }
-            let after = leftOut.counts(after: sequence)
+        if sequence <= dropped.last {
+            // Overtaken by a packet that was dropped: its number was kept free, unless it was dropped itself.
+            guard dropped.remembers(sequence), !dropped.contains(sequence) else { return nil }
+            let after = dropped.counts(after: sequence)
             number += after.packets
             picturesBefore &+= UInt16(truncatingIfNeeded: after.pictures)
         }
@@ -85,16 +85,16 @@ struct Rewriting: Sendable {
         return numbers
     }
 
-    /// Leaves a packet out: those after it are numbered as if it had never been.
+    /// Drops a packet: those after it are numbered as if it had never existed.
     /// - Returns: false for one that came too late for that, because its number is kept free already.
-    mutating func leaveOut(sequence: Int64, picture: UInt16?) -> Bool {
+    mutating func drop(sequence: Int64, picture: UInt16?) -> Bool {
         guard sequence >= firstSequence else { return true }
-        guard sequence > leftOut.last, sequence + sequenceOffset > lastSequence else {
-            return leftOut.contains(sequence)
+        guard sequence > dropped.last, sequence + sequenceOffset > lastSequence else {
+            return dropped.contains(sequence)
         }
-        let startsPicture = picture != nil && picture != leftOutPicture
-        leftOut.insert(sequence, startsPicture: startsPicture)
-        leftOutPicture = picture
+        let startsPicture = picture != nil && picture != droppedPicture
+        dropped.insert(sequence, startsPicture: startsPicture)
+        droppedPicture = picture
         sequenceOffset -= 1
         if startsPicture { pictureOffset &-= 1 }
         return true
@@ -110,8 +110,8 @@ struct Rewriting: Sendable {
     func source(of number: UInt16) -> Int64? {
         let sequence = lastSequence - Int64(UInt16(truncatingIfNeeded: lastSequence) &- number)
         var source = sequence - sequenceOffset
-        if source <= leftOut.last {
-            guard let kept = leftOut.kept(leftOut.last - source) else { return nil }
+        if source <= dropped.last {
+            guard let kept = dropped.kept(dropped.last - source) else { return nil }
             source = kept
         }
         return source >= firstSequence ? source : nil
@@ -121,7 +121,7 @@ struct Rewriting: Sendable {
     func timestamp(_ source: UInt32) -> UInt32 { source &+ timestampOffset }
     /// A picture id of the present source, in this packet of it, as the subscriber knows it.
     func picture(_ source: UInt16, in sequence: Int64) -> UInt16 {
-        source &+ pictureOffset &+ UInt16(truncatingIfNeeded: leftOut.counts(after: sequence).pictures)
+        source &+ pictureOffset &+ UInt16(truncatingIfNeeded: dropped.counts(after: sequence).pictures)
     }
     func layerZero(_ source: UInt8) -> UInt8 { source &+ layerZeroOffset }
 

@@ -24,7 +24,7 @@ public final class Router {
     /// All connections of all clients, for what time does to them.
     var peers: [Peer] = []
     var publications: [Key: Publication] = [:]
-    var speakers: [String: Speakers] = [:]
+    var speakers: [String: ActiveSpeaker] = [:]
     var speakersAt: MediaTime?
     /// Of no meaning: what `warm` has read must seem to be of use.
     var warmth: UInt64 = 0
@@ -156,7 +156,7 @@ public final class Router {
     /// Everything that is due. Call it every `interval` while the router is not idle.
     public func tick(now: MediaTime) {
         for peer in peers { tick(peer, now: now) }
-        decideSpeakers(now: now)
+        updateActiveSpeakers(now: now)
     }
 
     /// Handshakes repeat after 50 ms, losses are reported after 20.
@@ -178,8 +178,8 @@ public final class Router {
         switch peer.side {
         case .send: sendFeedback(to: peer, now: now)
         case .receive:
-            judgeQueue(of: peer, now: now)
-            tellPauses(of: peer, now: now)
+            updateCongestionPause(of: peer, now: now)
+            reportPauses(of: peer, now: now)
             sendReports(to: peer, now: now)
             // Only a TCP connection has a queue that grows.
             guard peer.transport.selectedPath?.isTCP == false else { return }

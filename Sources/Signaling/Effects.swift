@@ -35,7 +35,7 @@ public enum Letter: Equatable, Sendable {
     /// A call to be made: the hub gives it an id.
     case newCall(CallAttempt)
     case directory(DirectoryEvent)
-    case links(LinksEvent)
+    case deviceCodes(DeviceCodesEvent)
     /// Which person has this public id?
     case lookup(PersonID, LookupEvent)
     /// An arrival that needs a new client connection: it is new, or it could not resume.
@@ -70,6 +70,23 @@ public struct Arrival: Equatable, Sendable {
         self.resume = resume
         self.address = address
         self.name = name
+    }
+}
+
+extension Arrival {
+    /// What the person hears of it.
+    func event(for client: ConnectionID) -> PersonEvent {
+        let name = identity.name.map(DeviceName.vouched) ?? name.map(DeviceName.chosen) ?? .none
+        return .arrived(client, address: address, name, record, device: device)
+    }
+
+    /// The same arrival as a new one. Tells it first that the resume failed.
+    func withoutResume(_ turn: inout Turn) -> Arrival {
+        let error = WireError(.resumeFailed, "The connection could not be resumed; this is a fresh start.")
+        turn.transmit(socket, ServerMessage.error(.init(error)).encode())
+        var arrival = self
+        arrival.resume = nil
+        return arrival
     }
 }
 

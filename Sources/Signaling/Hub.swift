@@ -18,7 +18,7 @@ public struct Hub: Sendable {
     var lookups = Machines<Lookup>()
     var pool: Slot<Pool>
     var directory: Slot<Directory>
-    var links = Slot(Links())
+    var deviceCodes = Slot(DeviceCodes())
     var timers = Timers()
 
     public init(surroundings: Surroundings, generator: any RandomNumberGenerator & Sendable) {
@@ -65,7 +65,7 @@ public struct Hub: Sendable {
         case .lookup(let id, let event): _ = lookups.deliver(event, to: id, &turn)
         case .pool(let event): timers.schedule(.pool, pool.deliver(event, &turn))
         case .directory(let event): timers.schedule(.directory, directory.deliver(event, &turn))
-        case .links(let event): timers.schedule(.links, links.deliver(event, &turn))
+        case .deviceCodes(let event): timers.schedule(.deviceCodes, deviceCodes.deliver(event, &turn))
         case .reception(let arrival): clients.makeClient(arrival, &turn)
         case .media(let command): turn.media(command)
         }
@@ -79,7 +79,7 @@ public struct Hub: Sendable {
         case .call(let id): calls.wake(id, at: timer.at, &turn).wakeUp
         case .pool: pool.wake(at: timer.at, &turn)
         case .directory: directory.wake(at: timer.at, &turn)
-        case .links: links.wake(at: timer.at, &turn)
+        case .deviceCodes: deviceCodes.wake(at: timer.at, &turn)
         }
     }
 }
@@ -94,7 +94,7 @@ struct Timers: Sendable {
         case call(CallID)
         case pool
         case directory
-        case links
+        case deviceCodes
     }
 
     struct Timer: Comparable, Sendable {

@@ -42,11 +42,11 @@ public enum MediaEvent: Equatable, Sendable {
     var letter: Letter {
         switch self {
         case .answered(let client, let re, let side, let sdp):
-            .client(client, .deliver(.media(.answer(MediaNotice.Answer(re: re, side: side, sdp: sdp)))))
+            .client(client, .deliver(.media(.answer(.init(re: re, side: side, sdp: sdp)))))
         case .refused(let client, let re, let error):
-            .client(client, .deliver(.error(ServerMessage.Failure(error, re: re))))
+            .client(client, .deliver(.error(.init(error, re: re))))
         case .closed(let client, let side, let error):
-            .client(client, .deliver(.media(.closed(MediaNotice.Closed(side: side, error)))))
+            .client(client, .deliver(.media(.closed(.init(side: side, error)))))
         case .connected(let client, _, let isConnected): .client(client, .connected(isConnected))
         case .videoPaused(let stream, let session, let subscriber, let paused, let reason):
             .session(session, .videoPaused(stream, subscriber, paused, reason))

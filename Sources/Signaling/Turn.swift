@@ -63,13 +63,13 @@ public struct Turn: Sendable {
         letters.append(.client(client, .deliver(message)))
     }
 
-    mutating func ok(_ request: Request) { send(.ok(ServerMessage.OK(re: request.re)), to: request.client) }
+    mutating func ok(_ request: Request) { send(.ok(.init(re: request.re)), to: request.client) }
 
     mutating func fail(_ error: WireError, _ request: Request) { fail(error, re: request.re, to: request.client) }
 
     /// - Parameter re: nil for an error that answers no request.
     mutating func fail(_ error: WireError, re: UInt64?, to client: ConnectionID) {
-        send(.error(ServerMessage.Failure(error, re: re)), to: client)
+        send(.error(.init(error, re: re)), to: client)
     }
 
     mutating func persist(_ change: Change) { effects.append(.persist(change)) }

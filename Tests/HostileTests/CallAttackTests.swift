@@ -5,14 +5,14 @@ import Wire
 
 extension Person {
     /// Takes a call that rings, or will.
-    fileprivate func take(_ call: CallID) throws -> CallAccepted {
+    fileprivate func take(_ call: CallID) throws -> CallNotice.Accepted {
         try hearRing(call)
-        try say(.call(.accept(AnswerCall(call: call, video: true))))
+        try say(.call(.accept(.init(call: call, video: true))))
         return try hearAccepted(call)
     }
 
     fileprivate func end(_ call: CallID) throws {
-        guard try verdict(.call(.end(OfCall(call: call)))) == "ok" else { throw TimedOut("\(call) was not ended") }
+        guard try verdict(.call(.end(.init(call: call)))) == "ok" else { throw TimedOut("\(call) was not ended") }
     }
 }
 
@@ -41,7 +41,7 @@ extension Hostile {
                 for round in 0..<12 {
                     let pair = try (0..<2).map { try Person.present("\($0)", port: server.port) }
                     for (person, other) in zip(pair, pair.reversed()).map({ ($0.person, $1.id) }) {
-                        try person.say(.call(.start(StartCall(person: other, video: round % 2 == 0))))
+                        try person.say(.call(.start(.init(person: other, video: round % 2 == 0))))
                     }
                     let people = pair.map(\.person)
                     let entered = try people.map { person in
@@ -76,7 +76,7 @@ extension Hostile {
         private static func circle(_ server: ServerProcess) throws {
             let three = try (0..<3).map { try Person.present("\($0)", port: server.port) }
             for (person, other) in zip(three, three.dropFirst() + three.prefix(1)) {
-                try person.person.say(.call(.start(StartCall(person: other.id, video: true))))
+                try person.person.say(.call(.start(.init(person: other.id, video: true))))
             }
             let people = three.map(\.person)
             let placed = try people.map { person in
@@ -88,7 +88,7 @@ extension Hostile {
             _ = try people[2].hearAccepted(placed[2])
             #expect(try people[0].hearEnd(placed[0]).direction == .outgoing)
             #expect(try people[1].hearEnd(placed[0]).direction == .incoming)
-            #expect(try people[1].verdict(.call(.accept(AnswerCall(call: placed[0], video: true)))) == "not_found")
+            #expect(try people[1].verdict(.call(.accept(.init(call: placed[0], video: true)))) == "not_found")
             #expect(people.map(\.entered.count) == [1, 0, 1])
         }
 
@@ -109,16 +109,16 @@ extension Hostile {
                     return try #require(done.count == 1 ? done[0] : nil, "\(verdicts)")
                 }
                 for _ in 0..<5 {
-                    let start = CallVerb.start(StartCall(person: bobID, video: true))
+                    let start = CallVerb.start(.init(person: bobID, video: true))
                     let ann = try together(anns, start, ["elsewhere"])
                     for bob in bobs {
                         try bob.hear("ring") { if case .call(.incoming) = $0 { () } else { nil } }
                     }
                     let call = try #require(bobs[0].rung.last)
-                    let bob = try together(bobs, .accept(AnswerCall(call: call, video: true)), ["call_state"])
+                    let bob = try together(bobs, .accept(.init(call: call, video: true)), ["call_state"])
                     for person in [ann, bob] { _ = try person.join(person.hearAccepted(call).admission) }
                     #expect((anns + bobs).flatMap(\.entered).count { $0.call == call } == 2)
-                    for tab in anns + bobs { try tab.say(.call(.end(OfCall(call: call)))) }
+                    for tab in anns + bobs { try tab.say(.call(.end(.init(call: call)))) }
                     for person in [ann, bob] { #expect(try person.hearEnd(call).duration != nil) }
                 }
                 for tab in anns + bobs { #expect(try tab.log().count == 5) }
@@ -135,9 +135,9 @@ extension Hostile {
                 let (eve, eveID) = try Person.present("Eve", port: server.port)
                 let ringing = try eve.place(bobID)
                 try bob.hearRing(ringing)
-                #expect(try bob.verdict(.presence(.block(OfPerson(person: eveID)))) == "ok")
+                #expect(try bob.verdict(.presence(.block(.init(person: eveID)))) == "ok")
                 #expect(try eve.hearEnd(ringing).reason == .declined)
-                #expect(try bob.verdict(.call(.accept(AnswerCall(call: ringing, video: true)))) == "not_found")
+                #expect(try bob.verdict(.call(.accept(.init(call: ringing, video: true)))) == "not_found")
                 _ = try bob.log()
                 bob.forget()
                 // As of somebody with the same settings whose page was closed.
@@ -152,8 +152,8 @@ extension Hostile {
                 ]
                 #expect(absent == answers)
                 tally.count("as if absent")
-                #expect(try bob.verdict(.presence(.find(OfPerson(person: eveID)))) == "not_found")
-                #expect(try bob.verdict(.call(.start(StartCall(person: eveID, video: true)))) == "call_not_allowed")
+                #expect(try bob.verdict(.presence(.find(.init(person: eveID)))) == "not_found")
+                #expect(try bob.verdict(.call(.start(.init(person: eveID, video: true)))) == "call_not_allowed")
                 #expect(try bob.log().map(\.call) == [ringing] && bob.callNews.count == 1, "\(bob.callNews)")
                 // Banned while it rings, and while they talk.
                 for (user, isTalking) in [("mallory", false), ("trudy", true)] {
@@ -184,11 +184,11 @@ extension Hostile {
 
         /// Everything that can be said of a call.
         private static func verbs(_ call: CallID) -> [ClientMessage] {
-            let answer = AnswerCall(call: call, video: true)
+            let answer = CallVideo(call: call, video: true)
             return [
-                .call(.accept(answer)), .call(.decline(OfCall(call: call))), .call(.cancel(OfCall(call: call))),
-                .call(.end(OfCall(call: call))), .call(.update(answer)), .call(.rejoin(OfCall(call: call))),
-                .contact(.keep(OfMeeting(call: call))),
+                .call(.accept(answer)), .call(.decline(.init(call: call))), .call(.cancel(.init(call: call))),
+                .call(.end(.init(call: call))), .call(.update(answer)), .call(.rejoin(.init(call: call))),
+                .contact(.keep(.init(call: call))),
             ]
         }
 
@@ -206,7 +206,7 @@ extension Hostile {
                         #expect(verdict == "not_found", "\(verb)")
                     }
                     // What is forgotten and seen is one's own.
-                    for verb in [CallVerb.seen(OfCall(call: call)), .forget(ForgetCalls(call: call))] {
+                    for verb in [CallVerb.seen(.init(call: call)), .forget(.init(call: call))] {
                         #expect(try eve.verdict(.call(verb)) == "ok")
                     }
                 }
@@ -227,7 +227,7 @@ extension Hostile {
                 for _ in 0..<20 { try attack(CallID.random(using: &random)) }
                 for _ in 0..<20 {
                     let nobody = PersonID.random(using: &random)
-                    let verdict = try eve.verdict(.call(.start(StartCall(person: nobody, video: true))))
+                    let verdict = try eve.verdict(.call(.start(.init(person: nobody, video: true))))
                     tally.count(verdict)
                     #expect(verdict == "not_found")
                 }
@@ -259,11 +259,11 @@ extension Hostile {
                 // Three in vain to one person, by either tab; then to everybody.
                 for _ in 0..<3 {
                     let call = try eve.place(callees[0].id)
-                    #expect(try eve.verdict(.call(.cancel(OfCall(call: call)))) == "ok")
+                    #expect(try eve.verdict(.call(.cancel(.init(call: call)))) == "ok")
                     #expect(try eve.hearEnd(call).reason == .cancelled)
                 }
                 for person in [eve, tab] {
-                    let again = ClientMessage.call(.start(StartCall(person: callees[0].id, video: true)))
+                    let again = ClientMessage.call(.start(.init(person: callees[0].id, video: true)))
                     let error = try person.hearAnswer(to: person.say(again))
                     #expect(error?.code == .rateLimited && error?.retryable == true)
                     #expect(try #require(error?.retryAfter) > .seconds(500))
@@ -271,7 +271,7 @@ extension Hostile {
                 }
                 var placed = 3
                 for (person, id) in zip([eve, tab, eve, tab, eve, tab, eve, tab, eve], callees.dropFirst().map(\.id)) {
-                    let answer = try person.ask(.call(.start(StartCall(person: id, video: false))))
+                    let answer = try person.ask(.call(.start(.init(person: id, video: false))))
                     tally.count(answer.verdict)
                     guard case .call(.placed(let call)) = answer else { continue }
                     placed += 1
@@ -288,7 +288,7 @@ extension Hostile {
         private static func crowd(_ server: ServerProcess, _ tally: inout Tally, _ more: (Double) -> Int) throws {
             let callers = try (0..<40).map { try Person.present("\($0)", port: server.port).person }
             let (dan, danID) = try Person.present("Dan", port: server.port)
-            for caller in callers { try caller.say(.call(.start(StartCall(person: danID, video: true)))) }
+            for caller in callers { try caller.say(.call(.start(.init(person: danID, video: true)))) }
             let calls = try callers.map { caller in
                 try caller.hear("call.placed") { if case .call(.placed(let placed)) = $0 { placed.call } else { nil } }
             }
@@ -307,7 +307,7 @@ extension Hostile {
             for _ in 0..<40 {
                 let caller = try Person.present("Caller", port: server.port).person
                 let call = try caller.place(fayID)
-                try caller.say(.call(.end(OfCall(call: call))))
+                try caller.say(.call(.end(.init(call: call))))
                 let reason = try caller.hearEnd(call).reason
                 tally.count(reason.rawValue)
                 if reason != .busy { rung += 1 }
@@ -333,12 +333,12 @@ extension Hostile {
                         #expect(verdict == code, "\(verb)")
                     }
                 }
-                func start(_ id: PersonID) -> CallVerb { .start(StartCall(person: id, video: true)) }
+                func start(_ id: PersonID) -> CallVerb { .start(.init(person: id, video: true)) }
                 try refused(newcomer, "not_present", [start(bobID)])
                 try refused(ann, "call_self", [start(annID)])
                 let call = try ann.place(bobID)
                 try bob.hearRing(call)
-                let (answer, this) = (AnswerCall(call: call, video: false), OfCall(call: call))
+                let (answer, this) = (CallVideo(call: call, video: false), CallVerb.CallReference(call: call))
                 try refused(ann, "call_state", [.accept(answer), .decline(this), .update(answer)])
                 try refused(ann, "elsewhere", [start(bobID)])
                 try refused(bob, "call_state", [.cancel(this), .update(answer)])
@@ -348,7 +348,7 @@ extension Hostile {
                 for person in [ann, bob] {
                     try refused(person, "call_state", [.accept(answer), .decline(this), .cancel(this)])
                     try refused(person, "elsewhere", [start(person === ann ? bobID : annID)])
-                    #expect(try person.verdict(.start(Start())) == "elsewhere")
+                    #expect(try person.verdict(.roulette(.start(.init()))) == "elsewhere")
                 }
                 #expect(try bob.verdict(.call(.update(answer))) == "ok")
                 try ann.hear("call.changed") { if case .call(.changed(answer)) = $0 { () } else { nil } }

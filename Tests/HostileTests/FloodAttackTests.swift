@@ -98,11 +98,11 @@ struct FloodedSession {
         port = server.port
         victim = try Person.arrive(port: server.port, from: Self.elsewhere)
         connection = try victim.join(Admission(session: session, token: token)).connection.id
-        var publish = Publish()
+        var publish = SessionVerb.Publish()
         publish.session = session
-        let seq = try victim.say(.publish(publish))
+        let seq = try victim.say(.session(.publish(publish)))
         stream = try victim.hear("published") {
-            if case .published(let own) = $0, own.re == seq { own.stream.id } else { nil }
+            if case .session(.published(let own)) = $0, own.re == seq { own.stream.id } else { nil }
         }
     }
 
@@ -110,7 +110,8 @@ struct FloodedSession {
     func attacker() throws -> Flooder {
         let person = try Person.arrive(port: port, from: Self.elsewhere)
         _ = try person.join(Admission(session: session, token: token))
-        guard try person.hearAnswer(to: person.say(.subscribe(Subscribe(session: session, stream: stream)))) == nil
+        guard
+            try person.hearAnswer(to: person.say(.session(.subscribe(.init(session: session, stream: stream))))) == nil
         else {
             throw TimedOut("the attacker may not subscribe")
         }
@@ -212,24 +213,31 @@ extension Hostile {
             func frames(_ cycle: [ClientMessage]) -> [[UInt8]] { Flooder.frames(cycle, numbers: 3..<(3 + frameCount)) }
             switch flood {
             case .signals:
-                return frames([.signal(Signal(session: place.session, type: "chat", data: "spam spam spam spam"))])
+                return frames([
+                    .session(.signal(.init(session: place.session, type: "chat", data: "spam spam spam spam")))
+                ])
             case .negotiations:
-                var offer = Negotiate()
+                var offer = SessionVerb.Negotiate()
                 (offer.session, offer.to) = (place.session, place.connection)
                 offer.description = SessionDescription(type: .offer, sdp: String(repeating: "a=x\r\n", count: 3200))
                 var candidate = offer
                 (candidate.description, candidate.candidate) = (nil, .object(JSONObject()))
-                return frames([.negotiate(offer), .negotiate(candidate), .negotiate(candidate), .negotiate(candidate)])
+                return frames([
+                    .session(.negotiate(offer)), .session(.negotiate(candidate)), .session(.negotiate(candidate)),
+                    .session(.negotiate(candidate)),
+                ])
             case .churn:
-                let join = Join(session: place.session, token: place.token)
-                return frames([.leave(InSession(session: place.session)), .join(join)])
+                let join = SessionVerb.Join(session: place.session, token: place.token)
+                return frames([.session(.leave(.init(session: place.session))), .session(.join(join))])
             case .skipping:
                 return frames([
-                    .start(Start(mode: .text)), .next(OfMatch()), .count, .next(OfMatch()), .stop, .iceServers,
+                    .roulette(.start(.init(mode: .text))), .roulette(.next(.init())), .roulette(.count),
+                    .roulette(.next(.init())), .roulette(.stop), .iceServers,
                 ])
             case .empty:
                 // Always number 1, which was said long ago.
-                return Flooder.frames([.ack, .ping, .count], numbers: repeatElement(1, count: Int(frameCount)))
+                return Flooder.frames(
+                    [.ack, .ping, .roulette(.count)], numbers: repeatElement(1, count: Int(frameCount)))
             case .frames:
                 let cycle: [UInt8] = [9, 10, 0]
                 let begun = Flooder.frame([], final: false)

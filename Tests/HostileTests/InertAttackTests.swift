@@ -54,9 +54,9 @@ extension Hostile {
                 (hello.client, hello.name) = (text, text)
                 try person.say(.hello(hello))
                 guard try person.verdict() == "welcome" else { continue }
-                try person.say(.start(Start(interests: [text], name: text)))
-                try person.say(.report(ReportMatch(reason: text)))
-                try person.say(.join(Join(session: SessionID("1_x") ?? .unset, token: text)))
+                try person.say(.roulette(.start(.init(interests: [text], name: text))))
+                try person.say(.roulette(.report(.init(reason: text))))
+                try person.say(.session(.join(.init(session: SessionID("1_x") ?? .unset, token: text))))
                 #expect(try person.hearClose() == 4401)
             }
             try greet(port: port)

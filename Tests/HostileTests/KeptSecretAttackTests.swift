@@ -32,13 +32,13 @@ extension Hostile {
                     #expect(
                         try server.verdict(join: admission.session, admission.token) == "session_full -", "\(ending)")
                     try await Self.end(ending, ann, server, project.identity(ofUser: "u\(index)"))
-                    let ended = try bob.hear("end") { if case .ended(let ended) = $0 { ended } else { nil } }
+                    let ended = try bob.hear("end") { if case .roulette(.ended(let ended)) = $0 { ended } else { nil } }
                     #expect([.partnerNext, .partnerLeft].contains(ended.reason), "\(ending)")
                     let verdict = try server.verdict(join: admission.session, admission.token)
                     tally.count(verdict)
                     #expect(verdict == "token_match_ended 4401", "\(ending)")
                     // Its member is only told: his join may have crossed the partner's Next.
-                    let join = try bob.say(.join(Join(session: admission.session, token: admission.token)))
+                    let join = try bob.say(.session(.join(.init(session: admission.session, token: admission.token))))
                     #expect(try bob.verdict(on: join) == "token_match_ended -", "\(ending)")
                     tokens.append(admission)
                     // Out of the queue before the next two come.
@@ -73,13 +73,13 @@ extension Hostile {
                 _ = try moderator.join(Admission(session: session, token: moderating))
                 let guest = try Person.arrive(port: server.port)
                 let joined = try guest.join(Admission(session: session, token: token))
-                let kick = ForceDisconnect(session: session, connection: joined.connection.id)
-                #expect(try moderator.hearAnswer(to: moderator.say(.forceDisconnect(kick))) == nil)
-                let left = try guest.hear("left") { if case .left(let left) = $0 { left } else { nil } }
+                let kick = SessionVerb.ForceDisconnect(session: session, connection: joined.connection.id)
+                #expect(try moderator.hearAnswer(to: moderator.say(.session(.forceDisconnect(kick)))) == nil)
+                let left = try guest.hear("left") { if case .session(.left(let left)) = $0 { left } else { nil } }
                 #expect(left.reason == .forceDisconnected)
                 var tally = Tally()
                 for person in [guest, try Person.arrive(port: server.port)] {
-                    let join = try person.say(.join(Join(session: session, token: token)))
+                    let join = try person.say(.session(.join(.init(session: session, token: token))))
                     let verdict = try person.verdict(on: join)
                     tally.count(verdict)
                     #expect(verdict.hasPrefix("token_") && verdict.hasSuffix(" 4401"), "\(verdict)")
@@ -148,8 +148,8 @@ extension Hostile {
         static func meet(_ server: ServerProcess, token: String) throws -> (Person, Person, Admission) {
             let ann = try Person.arrive(port: server.port, token: token)
             let bob = try Person.arrive(port: server.port)
-            try ann.say(.start(Start()))
-            try bob.say(.start(Start()))
+            try ann.say(.roulette(.start(.init())))
+            try bob.say(.roulette(.start(.init())))
             let matches = try [ann, bob].map { try $0.hearMatched() }
             #expect(matches[0].match == matches[1].match)
             for (person, matched) in zip([ann, bob], matches) { _ = try person.join(matched.publish) }
@@ -160,9 +160,9 @@ extension Hostile {
             _ ending: Ending, _ person: Person, _ server: ServerProcess, _ identity: IdentityID
         ) async throws {
             switch ending {
-            case .next: try person.say(.next(OfMatch()))
-            case .stop: try person.say(.stop)
-            case .block: try person.say(.block(OfMatch()))
+            case .next: try person.say(.roulette(.next(.init())))
+            case .stop: try person.say(.roulette(.stop))
+            case .block: try person.say(.roulette(.block(.init())))
             case .bye: try person.say(.bye)
             case .leave: try person.close()
             case .drop: person.drop()

@@ -6,13 +6,15 @@ import Wire
 extension Person {
     /// How many wait, as the server counts; by then it has handled whatever this person said before.
     fileprivate func waiting() throws -> Int {
-        let seq = try say(.count)
-        return try hear("count") { if case .count(let count) = $0, count.re == seq { count.waiting } else { nil } }
+        let seq = try say(.roulette(.count))
+        return try hear("count") {
+            if case .roulette(.count(let count)) = $0, count.re == seq { count.waiting } else { nil }
+        }
     }
 
     /// The matches heard of so far.
     fileprivate var matches: [MatchID] {
-        heard.compactMap { if case .matched(let matched) = $0 { matched.match } else { nil } }
+        heard.compactMap { if case .roulette(.matched(let matched)) = $0 { matched.match } else { nil } }
     }
 }
 
@@ -39,16 +41,16 @@ extension Hostile {
                 ] {
                     let tabs = try (0..<20).map { _ in try arrive() }
                     for _ in 0..<5 {
-                        for tab in tabs { try tab.say(.start(Start())) }
-                        for tab in tabs.shuffled() { try tab.say(.next(OfMatch())) }
+                        for tab in tabs { try tab.say(.roulette(.start(.init()))) }
+                        for tab in tabs.shuffled() { try tab.say(.roulette(.next(.init()))) }
                         // Whoever had pressed first stops, and everybody tries again.
                         #expect(try tabs.map { try $0.waiting() }.allSatisfy { $0 == 1 })
-                        for tab in tabs { try tab.say(.stop) }
+                        for tab in tabs { try tab.say(.roulette(.stop)) }
                         #expect(try tabs.map { try $0.waiting() }.last == 0)
                     }
                     #expect(tabs.allSatisfy { $0.matches.isEmpty })
                     for tab in tabs { for error in tab.errors { tally.count(error.code.rawValue) } }
-                    for tab in tabs { try tab.say(.start(Start())) }
+                    for tab in tabs { try tab.say(.roulette(.start(.init()))) }
                     // Somebody else is met, by one tab of them.
                     let bob = try Person.arrive(port: server.port)
                     let match = try bob.meet().match
@@ -95,7 +97,7 @@ extension Hostile {
                 try Person.arrive(port: server.port, headers: [("X-Forwarded-For", network(index))])
             }
             for (index, bot) in bots.enumerated() {
-                try bot.say(.start(Start(interests: [network(index)])))
+                try bot.say(.roulette(.start(.init(interests: [network(index)]))))
                 _ = try bot.waiting()
                 let full = bot.errors.filter { $0.code == .queueFull }
                 tally.count(full.isEmpty ? "waits" : "queue_full")
@@ -103,16 +105,16 @@ extension Hostile {
                 #expect(full.allSatisfy { $0.retryable && $0.retryAfter != nil })
             }
             // A place that is left can be taken.
-            try bots[0].say(.stop)
+            try bots[0].say(.roulette(.stop))
             #expect(try bots[0].waiting() == tally["waits"] - 1)
-            try bots[39].say(.start(Start(interests: [network(39)])))
+            try bots[39].say(.roulette(.start(.init(interests: [network(39)]))))
             #expect(try bots[39].waiting() == tally["waits"])
             return bots
         }
 
         private static func letTwoMeet(_ server: ServerProcess) throws {
             let people = try (0..<2).map { _ in try Person.arrive(port: server.port) }
-            try people[0].say(.start(Start()))
+            try people[0].say(.roulette(.start(.init())))
             let met = try people[1].meet()
             #expect(try people[0].hearMatched().match == met.match)
             for person in people { try person.say(.bye) }
@@ -125,30 +127,30 @@ extension Hostile {
                 let secrets = try (0..<2).map { _ in try #require(try Person.arrive(port: server.port).welcome.identity)
                 }
                 var people = try secrets.map { try Person.arrive(port: server.port, identity: $0) }
-                for person in people { try person.say(.start(Start())) }
+                for person in people { try person.say(.roulette(.start(.init()))) }
                 let first = try people.map { try $0.hearMatched().match }
                 #expect(first[0] == first[1])
                 // Without a block they are together again at once: the settings keep nobody apart.
-                try people[0].say(.next(OfMatch()))
+                try people[0].say(.roulette(.next(.init())))
                 for person in people { _ = try person.hearMatched().match }
-                #expect(try people[0].hearAnswer(to: people[0].say(.block(OfMatch()))) == nil)
+                #expect(try people[0].hearAnswer(to: people[0].say(.roulette(.block(.init())))) == nil)
                 try Self.stayApart(people)
                 for _ in 0..<5 {
                     for person in people { try person.say(.bye) }
                     for person in people { try person.hearClose() }
                     people = try secrets.map { try Person.arrive(port: server.port, identity: $0) }
-                    for person in people { try person.say(.start(Start())) }
+                    for person in people { try person.say(.roulette(.start(.init()))) }
                     try Self.stayApart(people)
                 }
                 server.kill()
                 try server.restart()
                 people = try secrets.reversed().map { try Person.arrive(port: server.port, identity: $0) }
-                for person in people { try person.say(.start(Start(mode: .text))) }
+                for person in people { try person.say(.roulette(.start(.init(mode: .text)))) }
                 let attack = try UnderAttack(server, case: 21, "a blocked pair")
                 try Self.stayApart(people)
                 // It is they who do not meet: each meets whoever else comes.
                 let others = try (0..<2).map { _ in try Person.arrive(port: server.port) }
-                let matches = try others.map { try $0.meet(Start(mode: .text)).match }
+                let matches = try others.map { try $0.meet(RouletteVerb.Start(mode: .text)).match }
                 #expect(try Set(people.map { try $0.hearMatched().match }) == Set(matches))
                 try attack.finish(sent: "150 × Next and Start in 3 lives", cameBack: "0 matches of the two")
             }
@@ -161,7 +163,7 @@ extension Hostile {
             let before = people.map { $0.matches.count }
             for round in 0..<20 {
                 for person in people { #expect(try person.waiting() == 2, "round \(round)") }
-                try people[round % 2].say(.next(OfMatch()))
+                try people[round % 2].say(.roulette(.next(.init())))
             }
             #expect(people.map { $0.matches.count } == before)
         }

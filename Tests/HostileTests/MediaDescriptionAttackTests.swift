@@ -33,11 +33,11 @@ extension Hostile {
                     let person = try Person.arrive(port: place.port, from: MediaAttack.elsewhere)
                     for one in bad[chunk..<min(chunk + 6, bad.count)] {
                         let began = ContinuousClock.now
-                        let seq = try person.say(.mediaOffer(MediaOffer(side: .send, sdp: one.sdp)))
+                        let seq = try person.say(.media(.offer(.init(side: .send, sdp: one.sdp))))
                         let verdict = try person.hear("answer to \(one.name)") { message -> WireError? in
                             switch message {
                             case .error(let error) where error.re == seq: return error.error
-                            case .mediaAnswer(let answer) where answer.re == seq: return WireError("answered", "")
+                            case .media(.answer(let answer)) where answer.re == seq: return WireError("answered", "")
                             default: return nil
                             }
                         }
@@ -205,7 +205,7 @@ extension Hostile {
                 let kinds = [try (0..<4).map { _ in try Self.good() }, try Self.restarts()]
                 var tally = Tally()
                 for texts in kinds {
-                    let offers = texts.map { ClientMessage.mediaOffer(MediaOffer(side: .send, sdp: $0)) }
+                    let offers = texts.map { ClientMessage.media(.offer(.init(side: .send, sdp: $0))) }
                     let line = try Person.arrive(port: place.port, from: MediaAttack.elsewhere).line
                     // Enough to use the budget up while it is refilled, on a busy machine too.
                     let frames = Flooder.frames(offers, numbers: 1..<4000)

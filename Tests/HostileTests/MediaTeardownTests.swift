@@ -76,7 +76,7 @@ private struct MediaChurn {
             switch Int.random(in: 0..<10, using: &random) {
             case 0:
                 count("left")
-                try robot.ask(.leave(InSession(session: robot.session)))
+                try robot.ask(.session(.leave(.init(session: robot.session))))
             case 1:
                 count("closed")
                 try robot.person.close()
@@ -93,11 +93,11 @@ private struct MediaChurn {
                 // Kicked while his TCP connection closes.
                 if Bool.random(using: &random) { other.lines.randomElement(using: &random)?.value.cut() }
                 robots.append(robot)
-                try robot.ask(.forceDisconnect(ForceDisconnect(session: robot.session, connection: other.connection)))
+                try robot.ask(.session(.forceDisconnect(.init(session: robot.session, connection: other.connection))))
             case 5:
                 count("closed a side")
                 robots.append(robot)
-                try robot.ask(.mediaClose(OfSide(side: Bool.random(using: &random) ? .send : .receive)))
+                try robot.ask(.media(.close(.init(side: Bool.random(using: &random) ? .send : .receive))))
             case 6:
                 count("said farewell")
                 for line in robot.lines.values { line.transport.close(sink: line) }

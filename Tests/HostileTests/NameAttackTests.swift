@@ -64,8 +64,8 @@ extension Hostile {
                     // Each tells the other a name: one with the hello, one with Start.
                     let ann = try Person.arrive(port: server.port, name: name)
                     let bob = try Person.arrive(port: server.port)
-                    try ann.say(.start(Start()))
-                    let (told, heard) = (try bob.meet(Start(name: name)), try ann.hearMatched())
+                    try ann.say(.roulette(.start(.init())))
+                    let (told, heard) = (try bob.meet(RouletteVerb.Start(name: name)), try ann.hearMatched())
                     for partner in [told.partner, heard.partner] {
                         #expect(Self.isSame(partner.name, name), "\(name.debugDescription)")
                         tally.count("passed on")
@@ -80,7 +80,7 @@ extension Hostile {
                     tally.count(verdict)
                     #expect(verdict == "malformed 4400", "\(name.utf8.count) bytes")
                     let person = try Person.arrive(port: server.port)
-                    let answer = try person.hearAnswer(to: person.say(.start(Start(name: name))))
+                    let answer = try person.hearAnswer(to: person.say(.roulette(.start(.init(name: name)))))
                     tally.count(answer?.code.rawValue ?? "ok")
                     #expect(answer?.code == .malformed)
                 }
@@ -98,7 +98,7 @@ extension Hostile {
                     let ann = try Person.connect(port: server.port)
                     try ann.line.send(text: #"{"type":"hello","version":1,"name":"\#(escaped)"}"#)
                     try ann.hear("welcome") { if case .welcome = $0 { () } else { nil } }
-                    try ann.say(.start(Start()))
+                    try ann.say(.roulette(.start(.init())))
                     let matched = try bob.meet()
                     #expect(Self.isSame(matched.partner.name, plain), "\(escaped)")
                     tally.count("passed on")
@@ -132,8 +132,8 @@ extension Hostile {
                 var tally = Tally()
                 let texts = HostileText.short.filter { $0.count <= 50 }
                 let (ann, bob) = (try Person.arrive(port: server.port), try Person.arrive(port: server.port))
-                try ann.say(.start(Start(interests: texts)))
-                let shared = try bob.meet(Start(interests: texts.reversed())).partner.interests ?? []
+                try ann.say(.roulette(.start(.init(interests: texts))))
+                let shared = try bob.meet(RouletteVerb.Start(interests: texts.reversed())).partner.interests ?? []
                 tally.count("\(shared.count) shared")
                 // Trimmed and in lower case, as the protocol says; each is one of those that were sent.
                 let expected = Set(
@@ -147,13 +147,14 @@ extension Hostile {
                     ([String(repeating: "x", count: 10_000)], .malformed),
                 ]
                 for (interests, code) in refused {
-                    let answer = try person.hearAnswer(to: person.say(.start(Start(interests: interests))))
+                    let answer = try person.hearAnswer(to: person.say(.roulette(.start(.init(interests: interests)))))
                     tally.count(answer?.code.rawValue ?? "ok")
                     #expect(answer?.code == code)
                 }
                 // Fifty characters of 256 bytes, longer in small letters: no partner could read them.
                 let growing = String(repeating: "İ", count: 50) + String(repeating: "\u{301}", count: 78)
-                let grown = try person.hearAnswer(to: person.say(.start(Start(mode: .text, interests: [growing]))))
+                let grown = try person.hearAnswer(
+                    to: person.say(.roulette(.start(.init(mode: .text, interests: [growing])))))
                 #expect(grown?.code == .invalidInterests)
                 return AttackOutcome(sent: "\(texts.count) interests, \(refused.count) too many", cameBack: tally.text)
             }

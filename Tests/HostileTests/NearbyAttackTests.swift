@@ -6,7 +6,7 @@ import Wire
 private final class Spy {
     let person: Person
     /// Where it was listed from last.
-    private(set) var list = NearbyList()
+    private(set) var list = NearbyNotice.List()
     private(set) var sightings: [Sighting] = []
 
     init(_ server: ServerProcess) throws {
@@ -18,7 +18,7 @@ private final class Spy {
         let asked = try places.map { place in
             (
                 place, try person.say(Person.move(place)),
-                try person.say(.nearby(.watch(Watch(unit: .miles, radius: 200))))
+                try person.say(.nearby(.watch(NearbyVerb.Watch(unit: .miles, radius: 200))))
             )
         }
         for (place, move, watch) in asked {
@@ -40,7 +40,7 @@ private final class Spy {
     /// Whether another unit tells the same buckets, and the same order.
     func seesTheSameInKilometres() throws -> Bool {
         let labels = [2: 3, 5: 8, 10: 16, 25: 40, 50: 80, 100: 160, 200: 320]
-        let again = try person.watch(Watch(unit: .kilometres, radius: 320))
+        let again = try person.watch(NearbyVerb.Watch(unit: .kilometres, radius: 320))
         return again.people.map(\.person) == list.people.map(\.person)
             && again.people.map(\.distance) == list.people.map { labels[$0.distance] }
     }
@@ -138,10 +138,10 @@ extension Hostile {
         }
 
         /// Lets the clock be called something else, and each spy who sees it hear of that and of what changed before.
-        private static func tick(_ name: String, _ clock: Person, _ spies: [Spy]) throws -> [NearbyChanged] {
+        private static func tick(_ name: String, _ clock: Person, _ spies: [Spy]) throws -> [NearbyNotice.Changed] {
             _ = try clock.ask(.presence(.set(Appearance(name: name))))
             return try spies.filter { spy in spy.list.people.contains { $0.name.hasPrefix("Clock") } }.flatMap { spy in
-                var heard: [NearbyChanged] = []
+                var heard: [NearbyNotice.Changed] = []
                 repeat {
                     heard.append(try spy.person.hearChanged())
                 } while heard.last?.people.contains {
@@ -171,7 +171,7 @@ extension Hostile {
                     #expect(try spy.move(Self.zurich.going(28_000, towards: bearing)) == nil)
                     var (order, after) = ([PersonID](), String?.none)
                     repeat {
-                        let list = try spy.watch(Watch(unit: .miles, radius: 200, after: after, limit: 5))
+                        let list = try spy.watch(NearbyVerb.Watch(unit: .miles, radius: 200, after: after, limit: 5))
                         #expect(list.people.allSatisfy { $0.distance == 25 } && list.people.count <= 5)
                         (order, after, lists) = (order + list.people.map(\.person), list.next, lists + 1)
                     } while after != nil
@@ -192,7 +192,9 @@ extension Hostile {
         private static func leaf(_ server: ServerProcess) throws -> Int {
             let (spy, began) = (try Spy(server).person, ContinuousClock.now)
             #expect(try spy.move(zurich) == nil)
-            let verdicts = try (0..<100).map { _ in try spy.verdict(.nearby(.watch(Watch(unit: .miles, radius: 200)))) }
+            let verdicts = try (0..<100).map { _ in
+                try spy.verdict(.nearby(.watch(NearbyVerb.Watch(unit: .miles, radius: 200))))
+            }
             let lists = verdicts.count { $0 == "nearby.list" }
             #expect(Set(verdicts) == ["nearby.list", "rate_limited"])
             #expect(lists >= 30 && Double(lists) <= 31 + (ContinuousClock.now - began).inSeconds / 2)
@@ -206,15 +208,17 @@ extension Hostile {
             let digits = (0..<16).map { _ in String(Int.random(in: 0..<16, using: &random), radix: 16) }.joined()
             let forged = (0..<7).map { "\($0)\(digits)" } + ["0ffffffffffffffff", "6ffffffffffffffff"]
             for after in forged {
-                let list = try spy.watch(Watch(unit: .kilometres, radius: 1, after: after, limit: 50))
+                let list = try spy.watch(NearbyVerb.Watch(unit: .kilometres, radius: 1, after: after, limit: 50))
                 #expect(list.radius == 3 && list.people.isEmpty, "\(after): \(list)")
-                let far = try spy.watch(Watch(unit: .kilometres, radius: .max >> 32, after: after))
+                let far = try spy.watch(NearbyVerb.Watch(unit: .kilometres, radius: .max >> 32, after: after))
                 #expect(far.radius == 320 && far.people.allSatisfy { $0.distance == 40 && people.contains($0.person) })
             }
             // Below what closes a connection.
             let broken = ["7\(digits)", "f\(digits)", digits, "0\(digits)0", "-\(digits)", ""]
             for after in broken {
-                #expect(try spy.verdict(.nearby(.watch(Watch(unit: .miles, radius: 200, after: after)))) == "malformed")
+                #expect(
+                    try spy.verdict(.nearby(.watch(NearbyVerb.Watch(unit: .miles, radius: 200, after: after))))
+                        == "malformed")
             }
             return (2 * forged.count, broken.count)
         }
@@ -248,7 +252,7 @@ extension Hostile {
                     #expect(try spy.verdict(verb) == "ok")
                     try spy.appear()
                     try tryAll()
-                    #expect(try spy.verdict(.nearby(.watch(Watch()))) == "position_unknown")
+                    #expect(try spy.verdict(.nearby(.watch(NearbyVerb.Watch()))) == "position_unknown")
                 }
                 try spy.close()
                 try spy.hearClose()

@@ -55,7 +55,7 @@ extension Hostile {
                         #expect(answer.verdict == "invalid_name", "\(name.debugDescription.prefix(80))")
                     }
                     #expect(Self.isInert(shown), "\(name.debugDescription.prefix(80)) became \(shown.debugDescription)")
-                    guard case .presence(.person(let found)) = try bob.ask(.presence(.find(OfPerson(person: id))))
+                    guard case .presence(.person(let found)) = try bob.ask(.presence(.find(.init(person: id))))
                     else {
                         throw TimedOut("nobody is found: \(bob.errors)")
                     }
@@ -78,7 +78,7 @@ extension Hostile {
         }
 
         private static func use(_ code: String, _ label: String? = nil) -> ClientMessage {
-            .presence(.useLink(UseLink(code: code, label: label)))
+            .presence(.useLink(.init(code: code, label: label)))
         }
 
         private static func newCode(_ owner: Person) throws -> String {

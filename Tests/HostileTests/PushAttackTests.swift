@@ -132,7 +132,7 @@ extension Hostile {
                 #expect(try ann.register(good) == "ok")
                 let held = try server.held(secret)
                 #expect(held.push.count == 1 && !held.text.contains("/fcm/send/x"))
-                #expect(try ann.verdict(.push(.unregister(OfEndpoint(endpoint: good.endpoint)))) == "ok")
+                #expect(try ann.verdict(.push(.unregister(.init(endpoint: good.endpoint)))) == "ok")
                 let bob = try Person.present("Bob", port: server.port).person
                 try ann.close()
                 try ann.hearClose()
@@ -156,7 +156,7 @@ extension Hostile {
                 try eventually("nothing is logged of it: \(server.log)") {
                     server.log.contains("leads to a private address")
                 }
-                #expect(try caller.verdict(.call(.end(OfCall(call: call)))) == "ok")
+                #expect(try caller.verdict(.call(.end(.init(call: call)))) == "ok")
                 _ = try caller.hearEnd(call)
                 let caught = trap.caught()
                 #expect(caught == 0)
@@ -192,7 +192,7 @@ extension Hostile {
                         + "Content-Length: 0\r\n\r\n")
                 #expect(head.hasPrefix("POST /x HTTP/1.1\r\n"))
                 try eventually("nothing is logged of it: \(server.log)") { server.log.contains("status 307") }
-                _ = try caller.verdict(.call(.end(OfCall(call: call))))
+                _ = try caller.verdict(.call(.end(.init(call: call))))
                 _ = try caller.hearEnd(call)
                 let caught = trap.caught()
                 #expect(caught == 0)
@@ -213,7 +213,7 @@ extension Hostile {
                 try eve.appear(Appearance(name: "Eve"))
                 let eves = try #require(eve.welcome.identity)
                 var tally = Tally()
-                let unregister = ClientMessage.push(.unregister(OfEndpoint(endpoint: endpoint)))
+                let unregister = ClientMessage.push(.unregister(.init(endpoint: endpoint)))
                 for verb in [unregister, .push(.register(.browser(endpoint))), unregister] {
                     tally.count(try eve.verdict(verb))
                     #expect(try server.held(secret).push.count == 1)
@@ -231,7 +231,7 @@ extension Hostile {
                 #expect(held.push.count == 1 && !held.text.contains("capability-of-ann"))
                 let (call, answer) = try caller.wake(id)
                 #expect(answer == "rings on 0", "she can still be woken")
-                _ = try caller.verdict(.call(.end(OfCall(call: call))))
+                _ = try caller.verdict(.call(.end(.init(call: call))))
                 _ = try caller.hearEnd(call)
                 #expect(!server.log.contains("capability-of-ann"))
                 #expect(trap.caught() == 0)

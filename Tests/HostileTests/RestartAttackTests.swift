@@ -137,7 +137,7 @@ private final class Restless {
         }
         resume = Hello.Resume(secret: person.welcome.resume.secret, received: person.received)
         (match, pendingBlock) = (nil, nil)
-        try person.say(.start(Start(mode: .text)))
+        try person.say(.roulette(.start(.init(mode: .text))))
         while !witness.isOver.isSet {
             let deadline = ContinuousClock.now + .milliseconds(Int.random(in: 20...150, using: &dice))
             while person.line.socket.isReadable(until: deadline) {
@@ -152,11 +152,11 @@ private final class Restless {
 
     private func hear(_ message: ServerMessage) {
         switch message {
-        case .matched(let matched):
+        case .roulette(.matched(let matched)):
             if let match { witness.accuse("\(number) is in \(match) and in \(matched.match)") }
             match = matched.match
             witness.note(.matched(matched.match), by: number)
-        case .ended(let ended):
+        case .roulette(.ended(let ended)):
             if match != ended.match {
                 witness.accuse("\(number) left \(ended.match), being in \(String(describing: match))")
             }
@@ -172,12 +172,12 @@ private final class Restless {
     private func act(_ person: Person) throws {
         guard pendingBlock == nil else { return }
         switch (Int.random(in: 0..<10, using: &dice), match) {
-        case (0, let match?): pendingBlock = (try person.say(.block(OfMatch(match: match))), match)
-        case (1...6, let match?): try person.say(.next(OfMatch(match: match)))
+        case (0, let match?): pendingBlock = (try person.say(.roulette(.block(.init(match: match)))), match)
+        case (1...6, let match?): try person.say(.roulette(.next(.init(match: match))))
         case (7, _):
-            try person.say(.stop)
-            try person.say(.start(Start(mode: .text)))
-        default: try person.say(.start(Start(mode: .text)))
+            try person.say(.roulette(.stop))
+            try person.say(.roulette(.start(.init(mode: .text))))
+        default: try person.say(.roulette(.start(.init(mode: .text))))
         }
     }
 }

@@ -75,9 +75,9 @@ extension Hostile {
                     #expect(thief.welcome.state.roulette.state == .idle && thief.welcome.state.sessions == [])
                 }
                 let heard = ann.heard.count
-                let signal = Signal(session: admission.session, type: "chat", data: "still here")
-                #expect(try ann.hearAnswer(to: ann.say(.signal(signal))) == nil)
-                let line = try bob.hear("line") { if case .signal(let signal) = $0 { signal } else { nil } }
+                let signal = SessionVerb.Signal(session: admission.session, type: "chat", data: "still here")
+                #expect(try ann.hearAnswer(to: ann.say(.session(.signal(signal)))) == nil)
+                let line = try bob.hear("line") { if case .session(.signal(let signal)) = $0 { signal } else { nil } }
                 #expect(line.data == "still here")
                 #expect(!(ann.heard.dropFirst(heard) + bob.heard).contains { $0.type == "roulette.partner" })
                 return AttackOutcome(sent: "\(altered.count) secrets", cameBack: tally.text)
@@ -112,9 +112,11 @@ extension Hostile {
                 let next = try Claimant(server, owner.welcome.resume.secret, received: owner.received)
                 #expect(next.welcome.resumed)
                 #expect(try owner.line.readClose() == 4409)
-                #expect(try bob.hearAnswer(to: bob.say(.stop)) == nil)
+                #expect(try bob.hearAnswer(to: bob.say(.roulette(.stop))) == nil)
                 #expect(
-                    !bob.heard.contains { if case .ended(let ended) = $0 { ended.reason != .stopped } else { false } })
+                    !bob.heard.contains {
+                        if case .roulette(.ended(let ended)) = $0 { ended.reason != .stopped } else { false }
+                    })
                 return AttackOutcome(sent: "\(tally.total) spent secrets", cameBack: tally.text)
             }
         }

@@ -109,21 +109,25 @@ extension Hostile {
             try await Attack(number: 6, name: "a reader who does not read", settings: settings).run { server in
                 let talker = try Person.arrive(port: server.port)
                 let deaf = try Person.arrive(port: server.port)
-                try talker.say(.start(Start()))
-                try deaf.say(.start(Start()))
-                let matched = try talker.hear("match") { if case .matched(let matched) = $0 { matched } else { nil } }
+                try talker.say(.roulette(.start(.init())))
+                try deaf.say(.roulette(.start(.init())))
+                let matched = try talker.hear("match") {
+                    if case .roulette(.matched(let matched)) = $0 { matched } else { nil }
+                }
                 let session = try talker.join(matched.publish).session
-                _ = try deaf.hear("match") { if case .matched(let matched) = $0 { matched } else { nil } }
+                _ = try deaf.hear("match") { if case .roulette(.matched(let matched)) = $0 { matched } else { nil } }
                 _ = try deaf.join(matched.publish)
                 let data = String(repeating: "x", count: 8000)
                 var said = 0
                 var isDropped = false
                 // Far more than the kernel keeps for both ends.
                 while !isDropped, said < 5000 {
-                    let seq = try talker.say(.signal(Signal(session: session, type: "chat", data: data)))
+                    let seq = try talker.say(.session(.signal(.init(session: session, type: "chat", data: data))))
                     said += 1
                     try talker.hear("answer") { message in
-                        if case .partner(let partner) = message, partner.state == .reconnecting { isDropped = true }
+                        if case .roulette(.partner(let partner)) = message, partner.state == .reconnecting {
+                            isDropped = true
+                        }
                         if case .ok(let answer) = message, answer.re == seq { return true }
                         return nil
                     }

@@ -22,24 +22,29 @@ extension Hostile {
                     HostileText.short + [String(repeating: "<", count: 8192), String(repeating: "\u{0}", count: 8192)]
                 for text in texts {
                     #expect(
-                        try ann.hearAnswer(to: ann.say(.signal(Signal(session: session, type: "chat", data: text))))
+                        try ann.hearAnswer(
+                            to: ann.say(.session(.signal(.init(session: session, type: "chat", data: text)))))
                             == nil)
-                    let heard = try bob.hear("signal") { if case .signal(let signal) = $0 { signal } else { nil } }
+                    let heard = try bob.hear("signal") {
+                        if case .session(.signal(let signal)) = $0 { signal } else { nil }
+                    }
                     #expect(Self.bytes(heard.data) == Self.bytes(text) && heard.type == "chat")
                     tally.count("passed on")
                 }
                 for type in HostileText.short + HostileText.long {
                     let isPlain = type.utf8.count <= 128 && type.utf8.allSatisfy { Self.typeBytes.contains($0) }
                     let answer = try ann.hearAnswer(
-                        to: ann.say(.signal(Signal(session: session, type: type, data: "x"))))
+                        to: ann.say(.session(.signal(.init(session: session, type: type, data: "x")))))
                     tally.count(answer?.code.rawValue ?? "passed on")
                     #expect(answer?.code == (isPlain ? nil : .signalInvalid), "\(type.debugDescription)")
                     guard isPlain else { continue }
-                    let heard = try bob.hear("signal") { if case .signal(let signal) = $0 { signal } else { nil } }
+                    let heard = try bob.hear("signal") {
+                        if case .session(.signal(let signal)) = $0 { signal } else { nil }
+                    }
                     #expect(heard.type == type && heard.data == "x")
                 }
-                let long = Signal(session: session, type: "chat", data: String(repeating: "x", count: 8193))
-                #expect(try ann.hearAnswer(to: ann.say(.signal(long)))?.code == .signalTooLarge)
+                let long = SessionVerb.Signal(session: session, type: "chat", data: String(repeating: "x", count: 8193))
+                #expect(try ann.hearAnswer(to: ann.say(.session(.signal(long))))?.code == .signalTooLarge)
                 return AttackOutcome(sent: "\(tally.total) signals", cameBack: tally.text)
             }
         }
@@ -60,7 +65,7 @@ extension Hostile {
                     let cat = try Person.arrive(port: server.port)
                     let joined = try cat.join(Admission(session: session, token: token))
                     let told = try bob.hear("connection") {
-                        if case .connectionCreated(let told) = $0 { told.connection } else { nil }
+                        if case .session(.connectionCreated(let told)) = $0 { told.connection } else { nil }
                     }
                     #expect(Self.bytes(joined.connection.data) == Self.bytes(text))
                     #expect(Self.bytes(told.data) == Self.bytes(text))
@@ -68,9 +73,9 @@ extension Hostile {
                     tally.count("passed on")
                 }
                 for name in HostileText.long {
-                    var publish = Publish()
+                    var publish = SessionVerb.Publish()
                     (publish.session, publish.name) = (session, name)
-                    let answer = try ann.hearAnswer(to: ann.say(.publish(publish)))
+                    let answer = try ann.hearAnswer(to: ann.say(.session(.publish(publish))))
                     tally.count(answer?.code.rawValue ?? "ok")
                     #expect(answer?.code == .malformed)
                 }
@@ -88,17 +93,19 @@ extension Hostile {
         private static func streamName(
             _ name: String, _ first: Person, _ second: Person, _ session: SessionID
         ) throws -> String {
-            var publish = Publish()
+            var publish = SessionVerb.Publish()
             (publish.session, publish.name) = (session, name)
-            let seq = try first.say(.publish(publish))
+            let seq = try first.say(.session(.publish(publish)))
             let own = try first.hear("published") { message -> StreamID? in
-                if case .published(let own) = message, own.re == seq { own.stream.id } else { nil }
+                if case .session(.published(let own)) = message, own.re == seq { own.stream.id } else { nil }
             }
-            let seen = try second.hear("stream") { if case .streamCreated(let seen) = $0 { seen.stream } else { nil } }
+            let seen = try second.hear("stream") {
+                if case .session(.streamCreated(let seen)) = $0 { seen.stream } else { nil }
+            }
             #expect(seen.id == own)
-            var gone = OfStream()
+            var gone = SessionVerb.StreamReference()
             (gone.session, gone.stream) = (session, own)
-            #expect(try first.hearAnswer(to: first.say(.unpublish(gone))) == nil)
+            #expect(try first.hearAnswer(to: first.say(.session(.unpublish(gone)))) == nil)
             return seen.name
         }
 
@@ -133,16 +140,17 @@ extension Hostile {
         /// Two meet, one is called the text and says the chat, the other complains with the text.
         private static func report(_ text: String, chat: [String], _ server: ServerProcess) throws {
             let (ann, bob) = (try Person.arrive(port: server.port, name: text), try Person.arrive(port: server.port))
-            try ann.say(.start(Start()))
+            try ann.say(.roulette(.start(.init())))
             let second = try bob.meet()
-            let first = try ann.hear("match") { if case .matched(let matched) = $0 { matched } else { nil } }
+            let first = try ann.hear("match") { if case .roulette(.matched(let matched)) = $0 { matched } else { nil } }
             let session = try ann.join(first.publish).session
             _ = try bob.join(second.publish)
             for line in chat {
                 #expect(
-                    try ann.hearAnswer(to: ann.say(.signal(Signal(session: session, type: "chat", data: line)))) == nil)
+                    try ann.hearAnswer(
+                        to: ann.say(.session(.signal(.init(session: session, type: "chat", data: line))))) == nil)
             }
-            #expect(try bob.hearAnswer(to: bob.say(.report(ReportMatch(reason: text)))) == nil)
+            #expect(try bob.hearAnswer(to: bob.say(.roulette(.report(.init(reason: text))))) == nil)
             for person in [ann, bob] { try person.say(.bye) }
             for person in [ann, bob] { try person.hearClose() }
         }
@@ -154,7 +162,7 @@ extension Hostile {
             let (ann, bob) = (try Person.arrive(port: server.port), try Person.arrive(port: server.port))
             _ = try bob.join(admission)
             _ = try ann.join(admission)
-            _ = try bob.hear("the other") { if case .connectionCreated = $0 { true } else { nil } }
+            _ = try bob.hear("the other") { if case .session(.connectionCreated) = $0 { true } else { nil } }
             return (ann, bob, session)
         }
     }

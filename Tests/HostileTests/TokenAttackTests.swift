@@ -33,7 +33,7 @@ extension ServerProcess {
     /// What becomes of somebody anonymous who joins with this token.
     func verdict(join session: SessionID, _ token: String) throws -> String {
         let person = try Person.arrive(port: port)
-        return try person.verdict(on: person.say(.join(Join(session: session, token: token))))
+        return try person.verdict(on: person.say(.session(.join(.init(session: session, token: token)))))
     }
 
     /// What these tokens were given for is over, and nobody gets in by them.

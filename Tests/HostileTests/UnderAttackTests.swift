@@ -36,8 +36,8 @@ struct UnderAttack {
 
 extension Person {
     /// The next match.
-    func hearMatched() throws -> Matched {
-        try hear("match") { if case .matched(let matched) = $0 { matched } else { nil } }
+    func hearMatched() throws -> RouletteNotice.Matched {
+        try hear("match") { if case .roulette(.matched(let matched)) = $0 { matched } else { nil } }
     }
 
     /// What became of a hello or a join: `welcome`, `joined`, or an error's code and the close's, `-` for none.
@@ -48,7 +48,7 @@ extension Person {
         while let message = try next(until: deadline) {
             switch message {
             case .welcome where seq == nil: return "welcome"
-            case .joined(let joined) where joined.re == seq: return "joined"
+            case .session(.joined(let joined)) where joined.re == seq: return "joined"
             case .error(let error) where error.re == nil || error.re == seq:
                 // Whoever stays connected gets an answer to a ping; whoever does not hears the close first.
                 line.socket.sendWhatGoes(RawFrame.text(Envelope(message: ClientMessage.ping).encode()).bytes)
@@ -76,8 +76,10 @@ extension Hostile {
                 let visitor = try Person.arrive(port: server.port)
                 let asked = 200
                 for _ in 0..<asked {
-                    let seq = try visitor.say(.count)
-                    let count = try visitor.hear("count") { if case .count(let count) = $0 { count } else { nil } }
+                    let seq = try visitor.say(.roulette(.count))
+                    let count = try visitor.hear("count") {
+                        if case .roulette(.count(let count)) = $0 { count } else { nil }
+                    }
                     #expect((count.re, count.online, count.waiting) == (seq, 3, 0))
                 }
                 try peace.finish(sent: "\(asked) counts", cameBack: "\(asked) answers")

@@ -28,13 +28,10 @@ extension ClientMessage {
     /// No verb is without one: a new verb does not compile here until somebody has decided.
     fileprivate var brake: Brake {
         switch self {
-        case .join, .leave, .publish, .unpublish, .update, .subscribe, .unsubscribe, .signal, .forceDisconnect,
-            .forceUnpublish, .forceMute, .start, .next, .stop, .report, .block, .count, .iceServers, .connected,
-            .mediaClose:
-            .budget(burst: 100)
+        case .session(.negotiate), .media(.offer): .budget(burst: 500)
+        case .session, .roulette, .media(.close), .iceServers: .budget(burst: 100)
         case .presence(.delete): .leaves
         case .presence, .nearby, .call, .contact, .push: .budget(burst: 100)
-        case .negotiate, .mediaOffer: .budget(burst: 500)
         case .ack, .ping: .messages
         case .hello: .faults
         case .bye: .leaves
@@ -43,15 +40,19 @@ extension ClientMessage {
 
     /// The same verb, aimed at a session and a stream that exist: an example's do not.
     fileprivate func aimed(at place: FloodedSession) -> ClientMessage {
+        guard case .session(let verb) = self else { return self }
+        return .session(verb.aimed(at: place))
+    }
+}
+
+extension SessionVerb {
+    fileprivate func aimed(at place: FloodedSession) -> SessionVerb {
         switch self {
-        case .hello, .ack, .ping, .bye, .start, .next, .stop, .report, .block, .count, .iceServers, .mediaOffer,
-            .mediaClose, .presence, .nearby, .call, .contact, .push:
-            return self
         case .connected(var verb):
             (verb.session, verb.connection) = (place.session, place.connection)
             return .connected(verb)
-        case .join: return .join(Join(session: place.session, token: place.token))
-        case .leave: return .leave(InSession(session: place.session))
+        case .join: return .join(.init(session: place.session, token: place.token))
+        case .leave: return .leave(.init(session: place.session))
         case .publish(var verb):
             verb.session = place.session
             return .publish(verb)
@@ -82,14 +83,14 @@ extension ClientMessage {
 }
 
 extension FloodedSession {
-    fileprivate var ofStream: OfStream {
-        var verb = OfStream()
+    fileprivate var ofStream: SessionVerb.StreamReference {
+        var verb = SessionVerb.StreamReference()
         (verb.session, verb.stream) = (session, stream)
         return verb
     }
 
-    fileprivate var ofNoStream: OfStream {
-        var verb = OfStream()
+    fileprivate var ofNoStream: SessionVerb.StreamReference {
+        var verb = SessionVerb.StreamReference()
         verb.session = session
         return verb
     }

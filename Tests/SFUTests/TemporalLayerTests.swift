@@ -20,8 +20,8 @@ struct TemporalLayerTests {
         return call
     }
 
-    @Test("above what was asked for are left out, as if they had never been")
-    func leftOut() throws {
+    @Test("above what was asked for are dropped, as if they had never existed")
+    func dropped() throws {
         let call = try begin(1, watchers: 3)
         call.prefer(0, frameRate: 16)
         call.prefer(1, frameRate: 8)
@@ -35,7 +35,7 @@ struct TemporalLayerTests {
         }
     }
 
-    @Test("begin again where they refer to nothing that was left out", arguments: 1...4 as ClosedRange<UInt64>)
+    @Test("begin again where they refer to nothing that was dropped", arguments: 1...4 as ClosedRange<UInt64>)
     func upAndDown(seed: UInt64) throws {
         let call = try begin(seed)
         call.watchers[0].subscribe(to: call.publisher)
@@ -49,7 +49,7 @@ struct TemporalLayerTests {
         #expect(slot.labels == [10] && call.layers[0].keyframesMade <= 3, "no keyframe is needed for it")
     }
 
-    @Test("lost packets are mended, though others are left out between them", arguments: 1...4 as ClosedRange<UInt64>)
+    @Test("lost packets are mended, though others are dropped between them", arguments: 1...4 as ClosedRange<UInt64>)
     func losses(seed: UInt64) throws {
         let call = try begin(seed, MediaWeather(losses: 30, delay: 5...20), watchers: 2)
         call.prefer(0, frameRate: 16)
@@ -63,7 +63,7 @@ struct TemporalLayerTests {
             let holes = zip(inOrder, inOrder.dropFirst()).filter { $1.number != $0.number + 1 && !$1.tag.isKeyframe }
             #expect(holes.isEmpty, "seed \(seed), \(index): before \(holes.map(\.1.number))")
             #expect(slot.unreadable == 0)
-            // Of what is left out, packets that were overtaken come all the same, since their numbers are kept free
+            // Of what is dropped, packets that were overtaken come all the same, since their numbers are kept free
             // for them.
             let frames = Dictionary(grouping: inOrder, by: \.tag.frame).values
             let whole = frames.filter { $0.count == Int($0[0].tag.count) }
@@ -74,32 +74,32 @@ struct TemporalLayerTests {
         }
     }
 
-    @Test("what was left out is counted as a list of it would", arguments: 1...6 as ClosedRange<UInt64>)
+    @Test("what was dropped is counted as a list of it would", arguments: 1...6 as ClosedRange<UInt64>)
     func countsAsAList(seed: UInt64) {
         var random = SeededGenerator(seed: seed)
-        var leftOut = LeftOut()
+        var dropped = DroppedPackets()
         var list: [Int64] = []
         var next: Int64 = Int64.random(in: 0...100_000, using: &random)
         for _ in 0..<3000 {
             next += Int64.random(in: 1...(seed == 6 ? 400 : 4), using: &random)
             if Bool.random(using: &random) {
-                leftOut.insert(next, startsPicture: next % 3 == 0)
+                dropped.insert(next, startsPicture: next % 3 == 0)
                 list.append(next)
             }
             guard let last = list.last else { continue }
             let asked = next - Int64.random(in: 0...600, using: &random)
-            guard leftOut.remembers(asked) else {
-                #expect(asked <= last - LeftOut.window)
+            guard dropped.remembers(asked) else {
+                #expect(asked <= last - DroppedPackets.window)
                 continue
             }
-            #expect(leftOut.contains(asked) == list.suffix(600).contains(asked))
+            #expect(dropped.contains(asked) == list.suffix(600).contains(asked))
             let after = list.suffix(600).filter { $0 > asked }
-            let counts = leftOut.counts(after: asked)
+            let counts = dropped.counts(after: asked)
             #expect(counts.packets == after.count && counts.pictures == after.count { $0 % 3 == 0 })
-            guard asked < last, !leftOut.contains(asked) else { continue }
+            guard asked < last, !dropped.contains(asked) else { continue }
             let between = last - asked - Int64(after.count)
-            #expect(leftOut.kept(between) == asked, "seed \(seed): \(asked) before \(last)")
+            #expect(dropped.kept(between) == asked, "seed \(seed): \(asked) before \(last)")
         }
-        #expect(leftOut.kept(1 << 40) == nil)
+        #expect(dropped.kept(1 << 40) == nil)
     }
 }

@@ -22,12 +22,14 @@ struct GatewayTests {
             let joined = try await ann.join(first.publish)
             _ = try await bob.join(second.publish)
             #expect(joined.capabilities.signal)
-            try await ann.say(.signal(Signal(session: joined.session, type: "chat", data: "hello <b>")))
-            let heard = try await bob.hear("chat") { if case .signal(let signal) = $0 { signal } else { nil } }
+            try await ann.say(.session(.signal(.init(session: joined.session, type: "chat", data: "hello <b>"))))
+            let heard = try await bob.hear("chat") {
+                if case .session(.signal(let signal)) = $0 { signal } else { nil }
+            }
             #expect(heard.data == "hello <b>")
             #expect(heard.from == joined.connection.id)
-            try await bob.say(.next(OfMatch()))
-            let ended = try await ann.hear("end") { if case .ended(let ended) = $0 { ended } else { nil } }
+            try await bob.say(.roulette(.next(.init())))
+            let ended = try await ann.hear("end") { if case .roulette(.ended(let ended)) = $0 { ended } else { nil } }
             #expect(ended.reason == .partnerNext)
         }
     }
@@ -47,9 +49,9 @@ struct GatewayTests {
             let session = try await bob.join(second.publish).session
             await ann.drop()
             _ = try await bob.hear("reconnecting") {
-                if case .partner(let partner) = $0, partner.state == .reconnecting { true } else { nil }
+                if case .roulette(.partner(let partner)) = $0, partner.state == .reconnecting { true } else { nil }
             }
-            try await bob.say(.signal(Signal(session: session, type: "chat", data: "are you there?")))
+            try await bob.say(.session(.signal(.init(session: session, type: "chat", data: "are you there?"))))
             let back = try await SocketClient.connect(port: server.port)
             let resumed = try await back.greet(
                 identity: welcome.identity,
@@ -58,11 +60,11 @@ struct GatewayTests {
             #expect(resumed.resumed)
             #expect(resumed.connection == welcome.connection)
             let missed = try await back.hear("what was missed") {
-                if case .signal(let signal) = $0 { signal } else { nil }
+                if case .session(.signal(let signal)) = $0 { signal } else { nil }
             }
             #expect(missed.data == "are you there?")
             _ = try await bob.hear("connected") {
-                if case .partner(let partner) = $0, partner.state == .connected { true } else { nil }
+                if case .roulette(.partner(let partner)) = $0, partner.state == .connected { true } else { nil }
             }
         }
     }
@@ -76,7 +78,7 @@ struct GatewayTests {
             #expect(await forged.heard.contains { if case .error(let e) = $0 { e.error.code.isToken } else { false } })
 
             let rude = try await SocketClient.connect(port: server.port)
-            try await rude.say(.next(OfMatch()))
+            try await rude.say(.roulette(.next(.init())))
             #expect(try await rude.hearClose() == 4400)
 
             let old = try await SocketClient.connect(port: server.port)
@@ -113,12 +115,12 @@ struct GatewayTests {
             async let bobMeets = bob.meet()
             let (first, _) = try await (annMeets, bobMeets)
             _ = try await ann.join(first.publish)
-            try await ann.say(.signal(Signal(session: first.publish.session, type: "chat", data: "go away")))
-            let report = try await ann.say(.report(ReportMatch(reason: "rude")))
+            try await ann.say(.session(.signal(.init(session: first.publish.session, type: "chat", data: "go away"))))
+            let report = try await ann.say(.roulette(.report(.init(reason: "rude"))))
             try await ann.hear("report's answer") {
                 if case .ok(let answer) = $0, answer.re == report { true } else { nil }
             }
-            let block = try await ann.say(.block(OfMatch()))
+            let block = try await ann.say(.roulette(.block(.init())))
             try await ann.hear("block's answer") {
                 if case .ok(let answer) = $0, answer.re == block { true } else { nil }
             }
@@ -143,13 +145,15 @@ struct GatewayTests {
             try await bob.greet(identity: secrets[1])
             let third = try await SocketClient.connect(port: server.port)
             try await third.greet()
-            try await ann.say(.start(Start()))
-            try await ann.hear("waiting") { if case .waiting = $0 { true } else { nil } }
-            try await bob.say(.start(Start()))
-            try await bob.hear("waiting") { if case .waiting = $0 { true } else { nil } }
+            try await ann.say(.roulette(.start(.init())))
+            try await ann.hear("waiting") { if case .roulette(.waiting) = $0 { true } else { nil } }
+            try await bob.say(.roulette(.start(.init())))
+            try await bob.hear("waiting") { if case .roulette(.waiting) = $0 { true } else { nil } }
             // The third meets the oldest; had the block been forgotten, those two would have been gone.
             let met = try await third.meet()
-            let annMet = try await ann.hear("match") { if case .matched(let matched) = $0 { matched } else { nil } }
+            let annMet = try await ann.hear("match") {
+                if case .roulette(.matched(let matched)) = $0 { matched } else { nil }
+            }
             #expect(met.match == annMet.match)
         }
     }

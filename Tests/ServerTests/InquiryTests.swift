@@ -24,11 +24,11 @@ struct InquiryTests: StorageFixtures {
     private func finding(
         _ inquiry: Inquiry, _ storage: MemoryStorage, waking: (any Waking)? = Alarm(), device: IdentityID? = nil
     ) async -> Finding {
-        let inquiries = Inquiries(
+        let handler = InquiryHandler(
             storage: storage, waking: waking, logger: Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() }))
         let question = Question(
             identity: alice, client: ConnectionID(high: 0, low: 1), re: 1, inquiry, device: device)
-        return await inquiries.finding(for: question, now: now)
+        return await handler.finding(for: question, now: now)
     }
 
     private func code(_ finding: Finding) -> WireError.Code? {
@@ -44,7 +44,7 @@ struct InquiryTests: StorageFixtures {
         #expect(held.map(\.registration.endpoint) == ["ab"])
         #expect(held.map(\.device) == [bob])
         #expect(await finding(.wakeable, storage) == .push(isReachable: true))
-        var taken = OfEndpoint()
+        var taken = PushVerb.Unregister()
         taken.endpoint = "AB"
         #expect(await finding(.unregister(taken), storage) == .push(isReachable: false))
         #expect(try await storage.pushEndpoints(of: alice) == [])
@@ -61,7 +61,7 @@ struct InquiryTests: StorageFixtures {
     @Test func `a disk that fails is an error that may pass`() async {
         let storage = MemoryStorage()
         await storage.close()
-        guard case .refused(let error) = await finding(.callLog(CallLogPage()), storage) else {
+        guard case .refused(let error) = await finding(.callLog(.init()), storage) else {
             Issue.record("it was answered")
             return
         }

@@ -7,7 +7,7 @@ import Wire
 
 @Suite("People and calls over real sockets", .ownThreads, .timeLimit(.minutes(2)))
 struct PeopleServerTests {
-    private let here = Move(latitude: 52.52, longitude: 13.405)
+    private let here = NearbyVerb.Move(latitude: 52.52, longitude: 13.405)
 
     /// Somebody who is there, and can be found.
     private struct Visitor {
@@ -29,8 +29,8 @@ struct PeopleServerTests {
         try await TestServer.run({ $0.rules.nearbyInterval = .milliseconds(20) }) { server in
             let (ann, bob) = (try await arrive(server, "Ann"), try await arrive(server, "Bob"))
             try await ann.client.ask(.nearby(.move(here)))
-            let watch = try await ann.client.say(.nearby(.watch(Watch(unit: .miles, radius: 200))))
-            let list = try await ann.client.hear("the list") { message -> NearbyList? in
+            let watch = try await ann.client.say(.nearby(.watch(.init(unit: .miles, radius: 200))))
+            let list = try await ann.client.hear("the list") { message -> NearbyNotice.List? in
                 if case .nearby(.list(let list)) = message, list.re == watch { list } else { nil }
             }
             #expect(list.people.isEmpty)
@@ -45,7 +45,7 @@ struct PeopleServerTests {
         }
     }
 
-    private func changed(_ message: ServerMessage) -> NearbyChanged? {
+    private func changed(_ message: ServerMessage) -> NearbyNotice.Changed? {
         if case .nearby(.changed(let change)) = message { change } else { nil }
     }
 
@@ -58,7 +58,7 @@ struct PeopleServerTests {
             let incoming = try await bob.client.hearRing()
             #expect(incoming.call == placed.call)
             #expect(incoming.person == PersonInfo(id: ann.person, name: "Ann", online: true))
-            try await bob.client.say(.call(.accept(AnswerCall(call: placed.call, video: false))))
+            try await bob.client.say(.call(.accept(.init(call: placed.call, video: false))))
             let (atAnn, atBob) = (try await ann.client.hearAccepted(), try await bob.client.hearAccepted())
             #expect(atAnn.mediaMode == .routed)
             #expect(atAnn.admission.session == atBob.admission.session)
@@ -66,7 +66,7 @@ struct PeopleServerTests {
             #expect(atAnn.withVideo == false)
             _ = try await ann.client.join(atAnn.admission)
             _ = try await bob.client.join(atBob.admission)
-            try await ann.client.ask(.call(.end(OfCall(call: placed.call))))
+            try await ann.client.ask(.call(.end(.init(call: placed.call))))
             let ended = try await bob.client.hearEnd()
             #expect((ended.call, ended.reason, ended.direction) == (placed.call, .hungUp, .incoming))
             #expect(ended.duration != nil)
@@ -82,7 +82,7 @@ struct PeopleServerTests {
     func wrongCursor() async throws {
         try await TestServer.run { server in
             let ann = try await arrive(server, "Ann")
-            let log = try await ann.client.say(.call(.log(CallLogPage(before: "1-2"))))
+            let log = try await ann.client.say(.call(.log(.init(before: "1-2"))))
             #expect(try await ann.client.hearError(to: log).code == .malformed)
             let push = try await ann.client.say(
                 .push(.register(PushRegistration(kind: .web, endpoint: "http://127.0.0.1/"))))
@@ -101,7 +101,7 @@ struct PeopleServerTests {
             let ringing = try await ann.client.call(bob.person)
             let active = try await cem.client.call(dan.person)
             _ = try await dan.client.hearRing()
-            try await dan.client.say(.call(.accept(AnswerCall(call: active.call, video: true))))
+            try await dan.client.say(.call(.accept(.init(call: active.call, video: true))))
             let accepted = (try await cem.client.hearAccepted(), try await dan.client.hearAccepted())
             _ = try await cem.client.join(accepted.0.admission)
             _ = try await dan.client.join(accepted.1.admission)
@@ -114,15 +114,15 @@ struct PeopleServerTests {
             #expect(
                 try await ann.client.find(people[1].person)
                     == PersonInfo(id: people[1].person, name: "Bob", online: false))
-            try await ann.client.say(.call(.rejoin(OfCall(call: before.ringing.call))))
-            _ = try await ann.client.hear("the call it placed") { message -> CallPlaced? in
+            try await ann.client.say(.call(.rejoin(.init(call: before.ringing.call))))
+            _ = try await ann.client.hear("the call it placed") { message -> CallNotice.Placed? in
                 if case .call(.placed(let placed)) = message, placed.call == before.ringing.call { placed } else { nil }
             }
             let bob = try await arrive(server, "Bob", secret: people[1].secret)
             let incoming = try await bob.client.hearRing()
             #expect(incoming.call == before.ringing.call)
             #expect(incoming.expiresIn < before.ringing.expiresIn)
-            try await bob.client.say(.call(.accept(AnswerCall(call: incoming.call, video: true))))
+            try await bob.client.say(.call(.accept(.init(call: incoming.call, video: true))))
             _ = try await ann.client.hearAccepted()
 
             let (cem, dan) = (
@@ -130,10 +130,10 @@ struct PeopleServerTests {
                 try await arrive(server, "Dan", secret: people[3].secret)
             )
             for visitor in [cem, dan] {
-                try await visitor.client.say(.call(.rejoin(OfCall(call: before.active.call))))
+                try await visitor.client.say(.call(.rejoin(.init(call: before.active.call))))
                 _ = try await visitor.client.join(try await visitor.client.hearAccepted().admission)
             }
-            try await dan.client.ask(.call(.end(OfCall(call: before.active.call))))
+            try await dan.client.ask(.call(.end(.init(call: before.active.call))))
             #expect(try await cem.client.hearEnd().reason == .hungUp)
         }
         let storage = try SQLiteStorage(directory: directory)
@@ -150,13 +150,13 @@ struct PeopleServerTests {
             let code = try await ann.client.hear("a code") { message -> String? in
                 if case .presence(.linkCode(let link)) = message { link.code } else { nil }
             }
-            try await phone.client.say(.presence(.useLink(UseLink(code: code, label: "Phone"))))
+            try await phone.client.say(.presence(.useLink(.init(code: code, label: "Phone"))))
             #expect(try await phone.client.hearClose() == 4409)
             let linked = try await SocketClient.connect(port: server.port)
             #expect(try await linked.greet(identity: phone.secret).identity == nil)
             #expect(try await linked.appear().person == ann.person)
 
-            try await ann.client.ask(.presence(.unlink(OfDevice(device: phone.person))))
+            try await ann.client.ask(.presence(.unlink(.init(device: phone.person))))
             #expect(try await linked.hearClose() == 4409)
             // At once: storage may not have answered with what is out of date.
             let unlinked = try await SocketClient.connect(port: server.port)
@@ -170,7 +170,7 @@ struct PeopleServerTests {
             #expect(welcome.identity != nil && welcome.identity != ann.secret, "a newcomer gets a secret")
             let person = try await nobody.appear().person
             #expect(person != ann.person && person != phone.person)
-            let find = try await nobody.say(.presence(.find(OfPerson(person: ann.person))))
+            let find = try await nobody.say(.presence(.find(.init(person: ann.person))))
             #expect(try await nobody.hearError(to: find).code == .notFound)
         }
     }
@@ -212,40 +212,40 @@ extension SocketClient {
         try await hear("an error") { if case .error(let error) = $0, error.re == re { error.error } else { nil } }
     }
 
-    fileprivate func appear(_ name: String? = nil, doNotDisturb: Bool? = nil) async throws -> OwnPresence {
+    fileprivate func appear(_ name: String? = nil, doNotDisturb: Bool? = nil) async throws -> PresenceNotice.Own {
         let re = try await say(.presence(.appear(Appearance(name: name, doNotDisturb: doNotDisturb))))
-        return try await hear("presence.self") { message -> OwnPresence? in
+        return try await hear("presence.self") { message -> PresenceNotice.Own? in
             if case .presence(.own(let own)) = message, own.re == re { own } else { nil }
         }
     }
 
     fileprivate func find(_ person: PersonID) async throws -> PersonInfo {
-        try await say(.presence(.find(OfPerson(person: person))))
+        try await say(.presence(.find(.init(person: person))))
         return try await hear("presence.person") { message -> PersonInfo? in
             if case .presence(.person(let found)) = message { found.person } else { nil }
         }
     }
 
-    fileprivate func call(_ person: PersonID, video: Bool = true) async throws -> CallPlaced {
-        try await say(.call(.start(StartCall(person: person, video: video))))
+    fileprivate func call(_ person: PersonID, video: Bool = true) async throws -> CallNotice.Placed {
+        try await say(.call(.start(.init(person: person, video: video))))
         return try await hear("call.placed") { if case .call(.placed(let placed)) = $0 { placed } else { nil } }
     }
 
-    fileprivate func hearRing() async throws -> CallIncoming {
+    fileprivate func hearRing() async throws -> CallNotice.Incoming {
         try await hear("call.incoming") { if case .call(.incoming(let call)) = $0 { call } else { nil } }
     }
 
-    fileprivate func hearAccepted() async throws -> CallAccepted {
+    fileprivate func hearAccepted() async throws -> CallNotice.Accepted {
         try await hear("call.accepted") { if case .call(.accepted(let call)) = $0 { call } else { nil } }
     }
 
-    fileprivate func hearEnd() async throws -> CallEnded {
+    fileprivate func hearEnd() async throws -> CallNotice.Ended {
         try await hear("call.ended") { if case .call(.ended(let ended)) = $0 { ended } else { nil } }
     }
 
-    fileprivate func log() async throws -> CallLog {
-        let re = try await say(.call(.log(CallLogPage())))
-        return try await hear("call.log") { message -> CallLog? in
+    fileprivate func log() async throws -> CallNotice.Log {
+        let re = try await say(.call(.log(.init())))
+        return try await hear("call.log") { message -> CallNotice.Log? in
             if case .call(.log(let log)) = message, log.re == re { log } else { nil }
         }
     }

@@ -61,7 +61,7 @@ struct WHIPTests {
             }
             _ = try await place.ask("DELETE", made["Location"] ?? "", token: place.token())
             let ended = try await ann.hear("the end") {
-                if case .streamDestroyed(let destroyed) = $0 { destroyed } else { nil }
+                if case .session(.streamDestroyed(let destroyed)) = $0 { destroyed } else { nil }
             }
             #expect(ended.stream == stream.id)
         }

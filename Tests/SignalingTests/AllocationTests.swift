@@ -31,7 +31,7 @@ struct AllocationTests {
                 let token = project.makeSessionToken(
                     SessionTokenClaims(session: session, role: .publisher, lifetime: .seconds(3600)), now: now,
                     using: &generator)
-                take(hub.handle(next(member, .join(Join(session: session, token: token))), now: now))
+                take(hub.handle(next(member, .session(.join(.init(session: session, token: token)))), now: now))
             }
         }
 
@@ -85,9 +85,9 @@ struct AllocationTests {
     func signal(members: Int, most: Double) {
         let text = String(repeating: "x", count: 200)
         let counted = count(members: members) { session in
-            var signal = Signal()
+            var signal = SessionVerb.Signal()
             (signal.session, signal.type, signal.data) = (session, "chat", text)
-            return .signal(signal)
+            return .session(.signal(signal))
         }
         print("a signal to \(members) connections: \(counted) allocations")
         #expect(counted <= most)
@@ -101,7 +101,7 @@ struct AllocationTests {
         var starts = true
         let counted = count(members: 2) { _ in
             defer { starts.toggle() }
-            return starts ? .start(Start()) : .stop
+            return starts ? .roulette(.start(.init())) : .roulette(.stop)
         }
         print("a verb of the roulette: \(counted) allocations")
         #expect(counted <= 25)

@@ -88,16 +88,16 @@ import Wire
 
     @Test func membersNobodyKnowsAreIgnoredSoThatEitherEndMayBeOlder() throws {
         let text = #"{"type":"roulette.start","seq":1,"mood":{"deep":[1,2]},"mode":"text"}"#
-        #expect(try Envelope<ClientMessage>.decode(text.utf8).message == .start(Start(mode: .text)))
+        #expect(try Envelope<ClientMessage>.decode(text.utf8).message == .roulette(.start(.init(mode: .text))))
     }
 
     @Test func nullIsTheSameAsAbsentExceptForACandidate() throws {
         let start = #"{"type":"roulette.start","seq":1,"mode":null,"interests":null,"name":null}"#
-        #expect(try Envelope<ClientMessage>.decode(start.utf8).message == .start(Start()))
+        #expect(try Envelope<ClientMessage>.decode(start.utf8).message == .roulette(.start(.init())))
         let to = #""seq":1,"sessionId":"1_a","to":"\#(Self.stream)""#
         #expect(refusal(#"{"type":"session.negotiate",\#(to)}"#)?.error.code == .malformed)
         guard
-            case .negotiate(let end) = try Envelope<ClientMessage>.decode(
+            case .session(.negotiate(let end)) = try Envelope<ClientMessage>.decode(
                 #"{"type":"session.negotiate",\#(to),"candidate":null}"#.utf8
             ).message
         else { return #expect(Bool(false), "a candidate of null ends the candidates") }

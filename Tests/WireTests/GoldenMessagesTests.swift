@@ -55,17 +55,18 @@ import Wire
         var seen: Set<String> = []
         for golden in GoldenMessage.all where !golden.isFromClient {
             switch try Envelope<ServerMessage>.decode(golden.bytes).message {
-            case .ended(let ended): seen.insert("ended \(ended.reason)")
-            case .left(let left): seen.insert("left \(left.reason)")
-            case .connectionDestroyed(let gone): seen.insert("connection \(gone.reason)")
-            case .streamDestroyed(let gone): seen.insert("stream \(gone.reason)")
-            case .partner(let partner): seen.insert("partner \(partner.state)")
+            case .roulette(.ended(let ended)): seen.insert("ended \(ended.reason)")
+            case .session(.left(let left)): seen.insert("left \(left.reason)")
+            case .session(.connectionDestroyed(let gone)): seen.insert("connection \(gone.reason)")
+            case .session(.streamDestroyed(let gone)): seen.insert("stream \(gone.reason)")
+            case .roulette(.partner(let partner)): seen.insert("partner \(partner.state)")
             case .welcome(let welcome):
                 seen.insert("state \(welcome.state.roulette.state)")
                 if let media = welcome.media { seen.insert("roulette \(media.roulette)") }
                 if let call = welcome.state.call { seen.insert("call \(call.state)") }
-            case .subscriptionChanged(let changed): seen.insert("video \(changed.videoPaused) \(changed.reason)")
-            case .mediaClosed(let closed): seen.insert("closed \(closed.side)")
+            case .session(.subscriptionChanged(let changed)):
+                seen.insert("video \(changed.videoPaused) \(changed.reason)")
+            case .media(.closed(let closed)): seen.insert("closed \(closed.side)")
             default: break
             }
         }
@@ -104,7 +105,7 @@ import Wire
     }
 }
 
-extension OfMeeting {
+extension MeetingReference {
     fileprivate var kind: String { match != nil ? "match" : "call" }
 }
 

@@ -37,8 +37,8 @@ struct Hearsay {
     mutating func note(_ message: ServerMessage) {
         switch message {
         case .welcome(let welcome): Self.keep(welcome.connection, in: &connections)
-        case .connectionCreated(let created): Self.keep(created.connection.id, in: &connections)
-        case .published(let published): Self.keep(published.stream.id, in: &streams)
+        case .session(.connectionCreated(let created)): Self.keep(created.connection.id, in: &connections)
+        case .session(.published(let published)): Self.keep(published.stream.id, in: &streams)
         case .call(.placed(let placed)): Self.keep(placed.call, in: &calls)
         case .call(.incoming(let incoming)): Self.keep(incoming.call, in: &calls)
         case .call(.accepted(let accepted)):
@@ -46,7 +46,7 @@ struct Hearsay {
             tokens = tokens.suffix(Self.most) + [accepted.admission]
         case .presence(.linkCode(let code)): Self.keep(code.code, in: &codes)
         case .nearby(.list(let list)): if let next = list.next { Self.keep(next, in: &pages) }
-        case .matched(let matched):
+        case .roulette(.matched(let matched)):
             Self.keep(matched.match, in: &matches)
             for admission in [matched.publish, matched.subscribe] {
                 Self.keep(admission.session, in: &sessions)
@@ -104,15 +104,15 @@ struct Hearsay {
 
     func message(from input: inout InputReader) -> ClientMessage {
         switch input.byte() % 34 {
-        case 0, 1: return .start(start(from: &input))
-        case 2, 3: return .next(OfMatch(match: match(from: &input)))
-        case 4: return .stop
-        case 5: return .report(ReportMatch(reason: "rude", match: match(from: &input)))
-        case 6: return .block(OfMatch(match: match(from: &input)))
-        case 7: return .count
+        case 0, 1: return .roulette(.start(start(from: &input)))
+        case 2, 3: return .roulette(.next(.init(match: match(from: &input))))
+        case 4: return .roulette(.stop)
+        case 5: return .roulette(.report(.init(reason: "rude", match: match(from: &input))))
+        case 6: return .roulette(.block(.init(match: match(from: &input))))
+        case 7: return .roulette(.count)
         case 8: return .iceServers
         case 9, 10, 11: return join(from: &input)
-        case 12: return .leave(InSession(session: session(from: &input)))
+        case 12: return .session(.leave(.init(session: session(from: &input))))
         case 13: return .ack
         case 14: return .ping
         case 15: return .bye
@@ -126,10 +126,10 @@ struct Hearsay {
         input.byte() & 1 == 0 ? nil : input.pick(Array(matches.reversed()))
     }
 
-    private func start(from input: inout InputReader) -> Start {
+    private func start(from input: inout InputReader) -> RouletteVerb.Start {
         let choice = input.byte()
         let interests = (0..<choice % 5).map { _ in text(from: &input) ?? "music" }
-        return Start(
+        return RouletteVerb.Start(
             mode: choice & 0x80 == 0 ? .video : .text, interests: choice & 0x40 == 0 ? nil : interests,
             name: choice & 0x20 == 0 ? nil : text(from: &input))
     }
@@ -137,7 +137,7 @@ struct Hearsay {
     private func join(from input: inout InputReader) -> ClientMessage {
         guard let key = input.pick(tokens.reversed()) else { return .ping }
         let session = input.byte() & 7 == 0 ? session(from: &input) : key.session
-        return .join(Join(session: session, token: key.token))
+        return .session(.join(.init(session: session, token: key.token)))
     }
 
     private func sessionVerb(from input: inout InputReader) -> ClientMessage {
@@ -146,33 +146,34 @@ struct Hearsay {
         let connection = input.pick(connections) ?? ConnectionID(high: 0, low: 0)
         switch choice % 10 {
         case 0, 1:
-            var verb = Publish()
+            var verb = SessionVerb.Publish()
             verb.session = session
             verb.name = text(from: &input)
-            return .publish(verb)
-        case 2: return .unpublish(OfStream(session: session, stream: stream))
+            return .session(.publish(verb))
+        case 2: return .session(.unpublish(.init(session: session, stream: stream)))
         case 3:
-            var verb = Update()
+            var verb = SessionVerb.Update()
             (verb.session, verb.stream, verb.hasAudio) = (session, stream, choice & 0x80 == 0)
-            return .update(verb)
-        case 4: return .subscribe(Subscribe(session: session, stream: stream))
-        case 5: return .unsubscribe(OfStream(session: session, stream: stream))
+            return .session(.update(verb))
+        case 4: return .session(.subscribe(.init(session: session, stream: stream)))
+        case 5: return .session(.unsubscribe(.init(session: session, stream: stream)))
         case 6:
-            var verb = Negotiate()
+            var verb = SessionVerb.Negotiate()
             (verb.session, verb.to) = (session, connection)
             verb.candidate = .string(text(from: &input) ?? "")
-            return .negotiate(verb)
+            return .session(.negotiate(verb))
         case 7:
             let to = choice & 0x80 == 0 ? nil : connection
-            return .signal(Signal(session: session, type: text(from: &input), data: text(from: &input), to: to))
+            return .session(
+                .signal(.init(session: session, type: text(from: &input), data: text(from: &input), to: to)))
         case 8:
             return choice & 0x80 == 0
-                ? .forceDisconnect(ForceDisconnect(session: session, connection: connection))
-                : .forceUnpublish(OfStream(session: session, stream: stream))
+                ? .session(.forceDisconnect(.init(session: session, connection: connection)))
+                : .session(.forceUnpublish(.init(session: session, stream: stream)))
         default:
-            var verb = ForceMute()
+            var verb = SessionVerb.ForceMute()
             (verb.session, verb.stream, verb.active) = (session, choice & 0x80 == 0 ? nil : stream, choice & 0x40 == 0)
-            return .forceMute(verb)
+            return .session(.forceMute(verb))
         }
     }
 }

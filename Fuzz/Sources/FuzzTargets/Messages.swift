@@ -37,7 +37,7 @@ extension FuzzTarget {
 
     /// A refusal travels as well, so it must be something that the other end can read.
     private static func checkRefusal(_ refusal: UnreadableMessage) throws(BrokenProperty) {
-        let told = Envelope(seq: 1, message: ServerMessage.error(ErrorMessage(refusal.error, re: refusal.seq)))
+        let told = Envelope(seq: 1, message: ServerMessage.error(ServerMessage.Failure(refusal.error, re: refusal.seq)))
         let again = try? Envelope<ServerMessage>.decode(told.encode())
         try require(again == told, "the other end cannot read the refusal \(refusal)")
     }

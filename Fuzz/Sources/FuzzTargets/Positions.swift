@@ -13,7 +13,8 @@ extension FuzzTarget {
             try require(0..<Distance.buckets ~= cursor.bucket, "a page ends in bucket \(cursor.bucket)")
         }
         _ = PersonName.normalised(text).map { name in assert(name.count <= Limits.personName) }
-        guard case .object(let object)? = try? JSONReader.parse(input), let move = try? Move(members: object),
+        guard case .object(let object)? = try? JSONReader.parse(input),
+            let move = try? NearbyVerb.Move(members: object),
             let cell = move.cell
         else { return }
         try require(0..<Cell.rows ~= cell.row, "row \(cell.row)")

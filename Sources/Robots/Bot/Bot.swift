@@ -137,7 +137,7 @@ public final class Bot: Sendable {
             if isInQueue { try await client.stop() }
             guard await turns.take(number) else { return }
         }
-        if !isTurn || !isInQueue { try await client.start(RouletteVerb.Start(mode: .video, name: plan.name)) }
+        if !isTurn || !isInQueue { try await client.start(.init(mode: .video, name: plan.name)) }
         tell("In the roulette; waiting for a partner")
     }
 

@@ -109,7 +109,7 @@ struct Visit {
         else { return }
         recorded.insert(stream.id)
         do {
-            try await client.subscribe(SessionVerb.Subscribe(session: session, stream: stream.id, mids: mids))
+            try await client.subscribe(.init(session: session, stream: stream.id, mids: mids))
         } catch is WireError {
             // It has ended meanwhile.
             recorded.remove(stream.id)

@@ -59,7 +59,7 @@ private struct ConfabSeat: LoadSeat {
         for (slot, stream) in streams.enumerated() {
             guard case .confab(let text) = stream, let stream = StreamID(text) else { throw RobotError.unexpected }
             let mids = MediaMids(audio: "a\(slot)", video: "v\(slot)")
-            try await client.subscribe(SessionVerb.Subscribe(session: session, stream: stream, mids: mids))
+            try await client.subscribe(.init(session: session, stream: stream, mids: mids))
         }
         return connection
     }

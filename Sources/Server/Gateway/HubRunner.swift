@@ -31,7 +31,7 @@ protocol PausedReader: AnyObject {
 final class HubRunner {
     private var hub: Hub
     private let storage: any Storage
-    private let inquiries: Inquiries
+    private let inquiryHandler: InquiryHandler
     private let waking: (any Waking)?
     private let clock: ServerClock
     private let logger: Logger
@@ -64,7 +64,7 @@ final class HubRunner {
     ) {
         self.media = media
         self.waking = waking
-        inquiries = Inquiries(storage: storage, waking: waking, logger: logger)
+        inquiryHandler = InquiryHandler(storage: storage, waking: waking, logger: logger)
         hub = Hub(surroundings: surroundings, generator: SystemRandomNumberGenerator())
         self.storage = storage
         self.clock = clock
@@ -201,9 +201,9 @@ final class HubRunner {
         }
         inquiriesUnderWay += 1
         let runner = NIOLoopBound(self, eventLoop: eventLoop)
-        let (inquiries, now, eventLoop) = (inquiries, clock.now, eventLoop)
+        let (handler, now, eventLoop) = (inquiryHandler, clock.now, eventLoop)
         Task {
-            let finding = await inquiries.finding(for: question, now: now)
+            let finding = await handler.finding(for: question, now: now)
             eventLoop.execute {
                 runner.value.inquiriesUnderWay -= 1
                 runner.value.submit(.answered(question, finding))

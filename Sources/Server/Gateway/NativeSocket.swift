@@ -256,7 +256,7 @@ final class NativeSocket: GatewayConnection, RunnerSocket, WebSocketUser {
 
     /// Says why, then closes.
     private func fail(_ error: WireError, _ code: CloseCode) {
-        webSocket?.send(ServerMessage.error(ServerMessage.Failure(error)).encode())
+        webSocket?.send(ServerMessage.error(.init(error)).encode())
         close(code, error.code.rawValue)
     }
 }

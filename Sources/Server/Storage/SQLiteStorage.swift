@@ -8,7 +8,7 @@ public import Wire
 ///
 /// Several processes may have it open: operators' commands work while the server runs. Reads go on while something is
 /// written (WAL). An empty `confab.sqlite.opening` beside it is the lock under which it is opened. What the
-/// tables look like is in `Migrations.swift`, the statements are in `SQLiteStatements.swift` and its neighbours.
+/// tables look like is in `Migrations.swift`, the statements are in `Database+Statements.swift` and its neighbours.
 public final class SQLiteStorage: Storage {
     /// The file's name in the data directory.
     public static let fileName = "confab.sqlite"

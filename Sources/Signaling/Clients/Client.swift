@@ -141,7 +141,7 @@ public struct Client: Machine, Equatable, Sendable {
             refuseJoin(re: re, error, match: match, &turn)
         case .leftSession(let session, let reason):
             sessions.removeAll { $0 == session }
-            deliver(.session(.left(SessionNotice.Left(session: session, reason: reason))), &turn)
+            deliver(.session(.left(.init(session: session, reason: reason))), &turn)
         case .roulette(let state):
             roulette = state
             if let match = state.match { crossings.remember(match) }
@@ -159,17 +159,19 @@ public struct Client: Machine, Equatable, Sendable {
         guard presence != .gone else { return }
         let bytes = link.send { seq, ack in message.encode(seq: seq, ack: ack) }
         if case .live(let socket) = presence { turn.transmit(socket, bytes) }
-        if case .session(.joined(let joined)) = message, !sessions.contains(joined.session) { sessions.append(joined.session) }
+        if case .session(.joined(let joined)) = message, !sessions.contains(joined.session) {
+            sessions.append(joined.session)
+        }
     }
 
     mutating func fail(_ error: WireError, re: UInt64?, _ turn: inout Turn) {
-        deliver(.error(ServerMessage.Failure(error, re: re)), &turn)
+        deliver(.error(.init(error, re: re)), &turn)
     }
 
     /// Says why, unnumbered, closes, and is gone. The last request is answered even so.
     mutating func expel(_ error: WireError, _ code: CloseCode, re: UInt64? = nil, _ turn: inout Turn) {
         if case .live(let socket) = presence {
-            turn.transmit(socket, ServerMessage.error(ServerMessage.Failure(error, re: re)).encode())
+            turn.transmit(socket, ServerMessage.error(.init(error, re: re)).encode())
             turn.close(socket, code, error.code.rawValue)
         }
         depart(.forceDisconnected, &turn)
@@ -221,7 +223,7 @@ public struct Client: Machine, Equatable, Sendable {
     /// The same client came on another socket.
     private func replace(_ old: SocketID, _ turn: inout Turn) {
         let error = WireError(.replaced, "This connection went on elsewhere.")
-        turn.transmit(old, ServerMessage.error(ServerMessage.Failure(error)).encode())
+        turn.transmit(old, ServerMessage.error(.init(error)).encode())
         turn.close(old, .replaced, error.code.rawValue)
     }
 
@@ -317,16 +319,10 @@ public struct Client: Machine, Equatable, Sendable {
         switch message {
         case .hello:
             fail(WireError(.malformed, "The hello was said already."), re: re, &turn)
-        case .session(.join(let join)):
-            self.join(join, re: re, &turn)
-        case .session(.leave(let leave)):
-            guard sessions.contains(leave.session) else { return notJoined(re, &turn) }
-            sessions.removeAll { $0 == leave.session }
-            turn.tell(.session(leave.session, .gone(id, .clientDisconnected)))
-            deliver(.ok(ServerMessage.OK(re: re)), &turn)
+        case .session(let verb): perform(verb, re: re, &turn)
         case .iceServers:
             let ice = turn.ice.configuration(for: id, now: turn.now)
-            deliver(.iceServers(ServerMessage.ICEServers(re: re, ice: ice)), &turn)
+            deliver(.iceServers(.init(re: re, ice: ice)), &turn)
         case .media(.offer(let offer)):
             guard turn.rules.routesMedia else {
                 return fail(WireError(.mediaUnavailable, "This server routes no media."), re: re, &turn)
@@ -335,22 +331,27 @@ public struct Client: Machine, Equatable, Sendable {
             turn.media(.offer(id, re: re, offer.side, sdp: offer.sdp))
         case .media(.close(let close)):
             if usesMedia { turn.media(.close(id, close.side)) }
-            deliver(.ok(ServerMessage.OK(re: re)), &turn)
-        case .roulette(.start), .roulette(.next), .roulette(.stop), .roulette(.report), .roulette(.block), .presence, .nearby, .call, .contact:
-            turn.tell(.person(identity, .verb(id, re: re, message)))
+            deliver(.ok(.init(re: re)), &turn)
         case .roulette(.count):
             turn.tell(.pool(.count(id, re: re)))
+        case .roulette, .presence, .nearby, .call, .contact:
+            turn.tell(.person(identity, .verb(id, re: re, message)))
         case .push(let verb):
             turn.inquire(Question(identity: identity, client: id, re: re, verb.inquiry, device: device))
-        default:
-            guard let session = message.session, sessions.contains(session) else {
-                return notJoined(re, &turn)
-            }
-            turn.tell(.session(session, .verb(id, re: re, message)))
+        // Handled before: they have no number to answer.
+        case .ack, .ping, .bye: break
         }
     }
 
-    private mutating func notJoined(_ re: UInt64, _ turn: inout Turn) {
-        fail(WireError(.notJoined, "Join this session first."), re: re, &turn)
+    private mutating func perform(_ verb: SessionVerb, re: UInt64, _ turn: inout Turn) {
+        if case .join(let join) = verb { return self.join(join, re: re, &turn) }
+        let session = verb.session
+        guard sessions.contains(session) else {
+            return fail(WireError(.notJoined, "Join this session first."), re: re, &turn)
+        }
+        guard case .leave = verb else { return turn.tell(.session(session, .verb(id, re: re, verb))) }
+        sessions.removeAll { $0 == session }
+        turn.tell(.session(session, .gone(id, .clientDisconnected)))
+        deliver(.ok(.init(re: re)), &turn)
     }
 }

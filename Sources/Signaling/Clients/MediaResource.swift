@@ -171,7 +171,7 @@ public struct MediaResource: Machine, Equatable, Sendable {
             (verb.hasAudio, verb.hasVideo) = (offer.mids.audio != nil, offer.mids.video != nil)
             verb.videoType = verb.hasVideo ? .camera : nil
             verb.mids = offer.mids
-            turn.tell(.session(session, .verb(id, re: lastRequest, .session(.publish(verb)))))
+            turn.tell(.session(session, .verb(id, re: lastRequest, .publish(verb))))
         case .watch:
             guard let stream else { return depart(.clientDisconnected, Self.noStream, &turn) }
             subscribe(to: stream, &turn)
@@ -183,7 +183,7 @@ public struct MediaResource: Machine, Equatable, Sendable {
             session: session, stream: stream, audio: offer.mids.audio != nil, video: offer.mids.video != nil,
             mids: offer.mids
         )
-        turn.tell(.session(session, .verb(id, re: lastRequest, .session(.subscribe(verb)))))
+        turn.tell(.session(session, .verb(id, re: lastRequest, .subscribe(verb))))
     }
 
     private mutating func attached(_ turn: inout Turn) {
@@ -251,7 +251,7 @@ public struct MediaResource: Machine, Equatable, Sendable {
         var verb = SessionVerb.Update()
         (verb.session, verb.stream, verb.hasAudio) = (session, stream, true)
         lastRequest += 1
-        turn.tell(.session(session, .verb(id, re: lastRequest, .session(.update(verb)))))
+        turn.tell(.session(session, .verb(id, re: lastRequest, .update(verb))))
     }
 
     // MARK: Requests

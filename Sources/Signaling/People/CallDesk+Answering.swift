@@ -46,7 +46,7 @@ extension CallDesk {
         vain.forget(part.offer.other.identity)
         for other in rung.sorted() where other != client && facts.devices[other] != nil {
             let record = part.record(.answeredElsewhere)
-            turn.send(.call(.ended(CallNotice.Ended(record, part.offer.other.person))), to: other)
+            turn.send(.call(.ended(.init(record, part.offer.other.person))), to: other)
         }
         guard let client else { return }
         var message = CallNotice.Accepted()

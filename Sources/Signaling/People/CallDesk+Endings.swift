@@ -19,7 +19,7 @@ extension CallDesk {
         if record.outcome != .merged { keep(record, facts, &turn) }
         if let client = part?.ending, let re = part?.endingRequest {
             // Not before it is stored that the call is over.
-            turn.send(.ok(ServerMessage.OK(re: re)), to: client)
+            turn.send(.ok(.init(re: re)), to: client)
         }
         let other = turn.project.personID(of: record.other)
         for listener in listeners {

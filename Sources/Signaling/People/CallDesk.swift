@@ -141,15 +141,15 @@ extension CallDesk {
             turn.fail(error, request)
         case .ringing(let call, let devices):
             guard case .placed(let client?)? = self[call]?.state else { return }
-            turn.send(.call(.ringing(CallNotice.Ringing(call: call, devices: devices))), to: client)
+            turn.send(.call(.ringing(.init(call: call, devices: devices))), to: client)
         case .accepted(let agreement): accepted(agreement, facts, &turn)
         case .changed(let call, let video):
             guard let client = self[call]?.holder else { return }
-            turn.send(.call(.changed(CallVideo(call: call, video: video))), to: client)
+            turn.send(.call(.changed(.init(call: call, video: video))), to: client)
         case .partnerAway(let call, let isAway):
             guard let client = self[call]?.holder else { return }
             let state: PartnerState = isAway ? .reconnecting : .connected
-            turn.send(.call(.partner(CallNotice.Partner(call: call, state: state))), to: client)
+            turn.send(.call(.partner(.init(call: call, state: state))), to: client)
         case .asked, .over: assertionFailure("Person handles these: they need its contacts")
         }
     }

@@ -113,7 +113,7 @@ struct ContactBook: Equatable, Sendable {
         contacts.removeAll { $0.identity == other.identity }
         contacts.append(Contact(identity: other.identity, name: other.name))
         note(other)
-        tell(devices, .added(ContactNotice.Added(person: other.info, meeting: meeting)), &turn)
+        tell(devices, .added(.init(person: other.info, meeting: meeting)), &turn)
     }
 
     private mutating func note(_ other: Counterpart) {
@@ -154,7 +154,7 @@ struct ContactBook: Equatable, Sendable {
     /// The other does not stay in touch any more.
     mutating func removed(by other: IdentityID, _ facts: Facts, _ turn: inout Turn) {
         guard forget(other) else { return }
-        tell(facts.devices, .removed(PersonReference(person: turn.project.personID(of: other))), &turn)
+        tell(facts.devices, .removed(.init(person: turn.project.personID(of: other))), &turn)
     }
 
     private func giveUp(_ other: IdentityID, _ id: IdentityID, _ turn: inout Turn) {

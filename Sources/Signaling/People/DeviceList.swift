@@ -110,7 +110,7 @@ struct DeviceList: Equatable, Sendable {
         }
         // The person must stay in memory after closing the page, until the code is typed elsewhere.
         codeUntil = turn.now + turn.rules.linkCodeLifetime
-        turn.tell(.links(.make(id, request.client, re: request.re)))
+        turn.tell(.deviceCodes(.make(id, request.client, re: request.re)))
     }
 
     private var count: Int { linked.count + (isRetired ? 0 : 1) }
@@ -131,7 +131,7 @@ struct DeviceList: Equatable, Sendable {
             return turn.fail(error, request)
         }
         turn.tell(
-            .links(
+            .deviceCodes(
                 .use(verb, device: device.identity, request.client, address: device.address, re: request.re)))
     }
 
@@ -156,13 +156,14 @@ struct DeviceList: Equatable, Sendable {
         guard count < turn.rules.devicesPerPerson else { return tooMany(request, &turn) }
         linked.append(device)
         turn.persist(.linked(device, to: facts.id))
-        turn.send(.presence(.linked(PresenceNotice.Linked(re: request.re, person: facts.persona.id))), to: request.client)
+        turn.send(
+            .presence(.linked(.init(re: request.re, person: facts.persona.id))), to: request.client)
         turn.tell(.person(device.identity, .presence(.becameDevice(of: facts.id))))
     }
 
     /// Its clients come back as the other person's.
     mutating func become(deviceOf person: IdentityID, _ facts: Facts, _ turn: inout Turn) {
-        turn.tell(.links(.withdraw(facts.id)))
+        turn.tell(.deviceCodes(.withdraw(facts.id)))
         turn.tell(.lookup(facts.persona.id, .void))
         codeUntil = nil
         // Storage has both already, with the link.
@@ -186,7 +187,7 @@ struct DeviceList: Equatable, Sendable {
         }
         if !isRetired { add(facts.id, "First device", nil) }
         for device in linked { add(device.identity, device.label, device.linkedAt) }
-        turn.send(.presence(.devices(PresenceNotice.Devices(re: request.re, devices: list))), to: request.client)
+        turn.send(.presence(.devices(.init(re: request.re, devices: list))), to: request.client)
     }
 
     mutating func unlink(_ device: PersonID, _ request: Request, _ facts: Facts, _ turn: inout Turn) {
@@ -205,7 +206,7 @@ struct DeviceList: Equatable, Sendable {
         if index == nil { isRetired = true }
         turn.persist(index == nil ? .retired(id) : .unlinked(identity))
         // It may have asked for it.
-        turn.tell(.links(.withdraw(id)))
+        turn.tell(.deviceCodes(.withdraw(id)))
         codeUntil = nil
         if hasPush {
             // It may have been the only one that could be woken.

@@ -15,14 +15,3 @@ enum Interests {
         return result.count <= limit ? result : nil
     }
 }
-
-extension DeviceName {
-    /// The name to show when somebody asks to be called `wish` now.
-    func spoken(or wish: String?) -> String {
-        switch self {
-        case .vouched(let name): name
-        case .chosen(let name): wish ?? name
-        case .none: wish ?? ""
-        }
-    }
-}

@@ -40,7 +40,7 @@ extension Person {
             // Somebody blocked is told what it would be told of somebody who is not there, here and when it calls.
             let isOnline = facts.isSeenOnline && !blocks.contains(other)
             let info = PersonInfo(id: persona.id, name: persona.shownName, online: isOnline)
-            turn.send(.presence(.person(PresenceNotice.Person(re: re, person: info))), to: client)
+            turn.send(.presence(.person(.init(re: re, person: info))), to: client)
         }
     }
 

@@ -183,7 +183,7 @@ public struct Person: Machine, Equatable, Sendable {
 
     /// Deletes everything held of this person, on all devices. What others hold, such as their log of calls, is theirs.
     mutating func delete(_ request: Request, _ turn: inout Turn) {
-        turn.tell(.links(.withdraw(id)))
+        turn.tell(.deviceCodes(.withdraw(id)))
         turn.tell(.lookup(persona.id, .void))
         calls.endAll(.deleted, facts, &turn)
         roulette.stop(.partnerLeft, tells: false, facts, &turn)

@@ -40,6 +40,17 @@ public enum DeviceName: Equatable, Sendable {
     case none
 }
 
+extension DeviceName {
+    /// The name to show when somebody asks to be called `wish` now.
+    func spoken(or wish: String?) -> String {
+        switch self {
+        case .vouched(let name): name
+        case .chosen(let name): wish ?? name
+        case .none: wish ?? ""
+        }
+    }
+}
+
 /// What reaches a person about being there.
 public enum PersonPresenceEvent: Equatable, Sendable {
     /// A device that said a right code is this person's from now on.

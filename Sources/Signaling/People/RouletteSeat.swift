@@ -104,7 +104,7 @@ struct RouletteSeat: Equatable, Sendable {
         switch activity {
         case .chatting: turn.ok(request)
         case .waiting(let search) where search == wanted:
-            turn.send(.roulette(.waiting(RouletteNotice.Waiting(re: request.re))), to: request.client)
+            turn.send(.roulette(.waiting(.init(re: request.re))), to: request.client)
         case .waiting, .reserved:
             // Other interests: a new entry, at the end.
             turn.tell(.pool(.withdraw(facts.id)))
@@ -138,11 +138,12 @@ struct RouletteSeat: Equatable, Sendable {
     private mutating func resume(_ search: Search, re: UInt64?, _ facts: Facts, _ turn: inout Turn) {
         let isLive = facts.devices.isLive(search.client)
         if let until = penaltyUntil, turn.now < until {
-            turn.send(.roulette(.waiting(RouletteNotice.Waiting(re: re, retryAfter: until - turn.now))), to: search.client)
+            turn.send(
+                .roulette(.waiting(.init(re: re, retryAfter: until - turn.now))), to: search.client)
             activity = isLive ? .penalised(search, until: until) : .away(search)
             return
         }
-        turn.send(.roulette(.waiting(RouletteNotice.Waiting(re: re))), to: search.client)
+        turn.send(.roulette(.waiting(.init(re: re))), to: search.client)
         if isLive { enter(search, facts, &turn) } else { activity = .away(search) }
     }
 
@@ -181,7 +182,9 @@ struct RouletteSeat: Equatable, Sendable {
         activity = .waiting(search)
     }
 
-    mutating func begin(_ matched: RouletteNotice.Matched, with partner: IdentityID, of id: IdentityID, _ turn: inout Turn) {
+    mutating func begin(
+        _ matched: RouletteNotice.Matched, with partner: IdentityID, of id: IdentityID, _ turn: inout Turn
+    ) {
         guard case .reserved(let search, matched.match) = activity else {
             // Left between the reservation and the match: the other must not wait for nobody.
             return turn.tell(.match(matched.match, .leave(id, .partnerLeft)))
@@ -203,7 +206,7 @@ struct RouletteSeat: Equatable, Sendable {
     mutating func ended(_ match: MatchID, _ reason: EndReason, _ facts: Facts, _ turn: inout Turn) {
         guard case .chatting(let search, let chat) = activity, chat.match == match else { return }
         remember(chat, turn.now)
-        turn.send(.roulette(.ended(RouletteNotice.Ended(match: match, reason: reason))), to: search.client)
+        turn.send(.roulette(.ended(.init(match: match, reason: reason))), to: search.client)
         activity = .idle
         guard facts.devices[search.client]?.home == nil else { return }
         resume(search, re: nil, facts, &turn)
@@ -219,12 +222,14 @@ struct RouletteSeat: Equatable, Sendable {
             turn.ok(request)
         case .chatting(_, let chat):
             leave(chat, .next, facts.id, &turn)
-            turn.send(.roulette(.ended(RouletteNotice.Ended(match: chat.match, reason: .next))), to: request.client)
+            turn.send(.roulette(.ended(.init(match: chat.match, reason: .next))), to: request.client)
             resume(search, re: request.re, facts, &turn)
         case .penalised(_, let until):
-            turn.send(.roulette(.waiting(RouletteNotice.Waiting(re: request.re, retryAfter: until - turn.now))), to: request.client)
+            turn.send(
+                .roulette(.waiting(.init(re: request.re, retryAfter: until - turn.now))),
+                to: request.client)
         case .idle, .waiting, .reserved, .away:
-            turn.send(.roulette(.waiting(RouletteNotice.Waiting(re: request.re))), to: request.client)
+            turn.send(.roulette(.waiting(.init(re: request.re))), to: request.client)
         }
     }
 
@@ -246,7 +251,9 @@ struct RouletteSeat: Equatable, Sendable {
     mutating func stop(_ reason: EndReason, tells: Bool, _ facts: Facts, _ turn: inout Turn) {
         switch activity {
         case .chatting(let search, let chat):
-            if tells { turn.send(.roulette(.ended(RouletteNotice.Ended(match: chat.match, reason: reason))), to: search.client) }
+            if tells {
+                turn.send(.roulette(.ended(.init(match: chat.match, reason: reason))), to: search.client)
+            }
             leave(chat, reason, facts.id, &turn)
         case .waiting, .reserved: turn.tell(.pool(.withdraw(facts.id)))
         case .idle, .penalised, .away: break
@@ -330,7 +337,7 @@ extension RouletteSeat {
         }
         leave(chat, .blocked, facts.id, &turn)
         if let request { turn.ok(request) }
-        turn.send(.roulette(.ended(RouletteNotice.Ended(match: chat.match, reason: .blocked))), to: search.client)
+        turn.send(.roulette(.ended(.init(match: chat.match, reason: .blocked))), to: search.client)
         resume(search, re: nil, facts, &turn)
     }
 }
@@ -373,13 +380,13 @@ extension RouletteSeat {
             leave(chat, .next, facts.id, &turn)
             resume(search, re: nil, facts, &turn)
         case (.next, .penalised), (.next, .waiting), (.next, .reserved):
-            turn.send(.roulette(.waiting(RouletteNotice.Waiting())), to: client)
+            turn.send(.roulette(.waiting(.init())), to: client)
         case (.next, .idle), (.next, .away):
             // The same as `roulette.start` without wishes.
             resume(Search(client: client, mode: .video, interests: [], name: ""), re: nil, facts, &turn)
         case (.disconnectPartners, .chatting(_, let chat)):
             leave(chat, .next, facts.id, &turn)
-            turn.send(.roulette(.ended(RouletteNotice.Ended(match: chat.match, reason: .stopped))), to: client)
+            turn.send(.roulette(.ended(.init(match: chat.match, reason: .stopped))), to: client)
         // Said twice, or for a chat that the other has just ended: it must not end the next one as well.
         case (.disconnectPartners, _): return
         }

@@ -45,6 +45,26 @@ public struct Cell: Hashable, Sendable {
     var centre: GlobePoint { GlobePoint(latitude: latitude, turn: turn) }
 }
 
+extension NearbyVerb.Move {
+    /// Where this is, as far as anybody will ever know; `nil` unless it is two numbers on the globe.
+    var cell: Cell? {
+        guard let latitude = Self.number(latitude), let longitude = Self.number(longitude) else { return nil }
+        // How exact a device believes it is changes nothing: a cell is coarser. But a lie about it is no number either.
+        if let accuracy, accuracy != .null {
+            guard let metres = Self.number(accuracy), metres.isFinite, metres >= 0 else { return nil }
+        }
+        return Cell(latitude: latitude, longitude: longitude)
+    }
+
+    private static func number(_ value: JSONValue?) -> Double? {
+        switch value {
+        case .integer(let integer): Double(integer)
+        case .number(let number): number
+        default: nil
+        }
+    }
+}
+
 /// A point of the unit sphere in whole steps of 6 mm: differences are exact, and small enough to be squared.
 struct GlobePoint: Hashable, Sendable {
     private static let steps = Double(1 << 30)

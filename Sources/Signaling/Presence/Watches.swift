@@ -176,7 +176,8 @@ extension Directory {
         guard rows != watching.rows || next != watching.next else { return Pace.pageCost }
         (watches.all[index].rows, watches.all[index].next) = (rows, next)
         watches.all[index].toldAt = turn.now
-        turn.send(.nearby(.changed(NearbyNotice.Changed(from: watching.rows, to: rows, next: next))), to: watching.client)
+        turn.send(
+            .nearby(.changed(.init(from: watching.rows, to: rows, next: next))), to: watching.client)
         return Pace.pageCost
     }
 

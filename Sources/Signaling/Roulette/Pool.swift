@@ -103,7 +103,9 @@ public struct Pool: Machine {
         case .exclude(let identity, let other):
             if let slot = slot(of: identity) { slots[slot].entry.excluded.insert(other) }
         case .count(let client, let re):
-            turn.send(.roulette(.count(RouletteNotice.Count(re: re, online: turn.figures.online, waiting: waitingCount))), to: client)
+            turn.send(
+                .roulette(.count(.init(re: re, online: turn.figures.online, waiting: waitingCount))),
+                to: client)
         }
     }
 

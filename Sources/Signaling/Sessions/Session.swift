@@ -3,7 +3,7 @@ import Wire
 
 public enum SessionEvent: Equatable, Sendable {
     case join(ConnectionID, IdentityID, SessionGrant, re: UInt64)
-    case verb(ConnectionID, re: UInt64, ClientMessage)
+    case verb(ConnectionID, re: UInt64, SessionVerb)
     case dropped(ConnectionID)
     case returned(ConnectionID)
     case gone(ConnectionID, GoneReason)
@@ -140,7 +140,8 @@ public struct Session: Machine, Equatable, Sendable {
             turn.persist(.report(report))
             turn.ok(Request(client, re))
         case .videoPaused(let stream, let subscriber, let isPaused, let reason):
-            let news = SessionNotice.SubscriptionChanged(session: id, stream: stream, videoPaused: isPaused, reason: reason)
+            let news = SessionNotice.SubscriptionChanged(
+                session: id, stream: stream, videoPaused: isPaused, reason: reason)
             subscriptionChanged(news, to: subscriber, &turn)
         case .layersWanted(let stream, let publisher, let rids):
             layersWanted(stream, publisher, rids, &turn)
@@ -200,7 +201,8 @@ public struct Session: Machine, Equatable, Sendable {
         joined.streams = order.flatMap { members[$0]?.streams ?? [] }.compactMap { streams[$0]?.stream }
         joined.muted = isMuted
         turn.send(.session(.joined(joined)), to: client)
-        broadcast(.session(.connectionCreated(SessionNotice.ConnectionCreated(session: id, connection: connection))), &turn)
+        broadcast(
+            .session(.connectionCreated(.init(session: id, connection: connection))), &turn)
         order.append(client)
         members[client] = Member(
             connection: connection, identity: identity, capabilities: Capabilities(grant.role), match: grant.match,
@@ -219,7 +221,9 @@ public struct Session: Machine, Equatable, Sendable {
         guard let member = members[client], member.isDropped != isDropped else { return }
         members[client]?.isDropped = isDropped
         let event = SessionNotice.ConnectionReference(session: id, connection: client)
-        broadcast(isDropped ? .session(.connectionReconnecting(event)) : .session(.connectionReconnected(event)), except: client, &turn)
+        broadcast(
+            isDropped ? .session(.connectionReconnecting(event)) : .session(.connectionReconnected(event)),
+            except: client, &turn)
     }
 
     mutating func remove(_ client: ConnectionID, _ reason: GoneReason, _ turn: inout Turn) {
@@ -233,7 +237,9 @@ public struct Session: Machine, Equatable, Sendable {
         order.removeAll { members[$0] == nil }
         for stream in gone.flatMap(\.streams) {
             forget(stream, &turn)
-            broadcast(.session(.streamDestroyed(SessionNotice.StreamDestroyed(session: id, stream: stream, reason: reason))), &turn)
+            broadcast(
+                .session(.streamDestroyed(.init(session: id, stream: stream, reason: reason))),
+                &turn)
         }
         for member in gone {
             unsubscribe(member, &turn)

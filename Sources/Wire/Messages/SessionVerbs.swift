@@ -229,6 +229,25 @@ extension SessionVerb {
     }
 }
 
+extension SessionVerb {
+    /// The session that the verb is about.
+    public var session: SessionID {
+        switch self {
+        case .join(let verb): verb.session
+        case .leave(let verb): verb.session
+        case .publish(let verb): verb.session
+        case .unpublish(let verb), .unsubscribe(let verb), .forceUnpublish(let verb): verb.session
+        case .update(let verb): verb.session
+        case .subscribe(let verb): verb.session
+        case .negotiate(let verb): verb.session
+        case .signal(let verb): verb.session
+        case .forceDisconnect(let verb): verb.session
+        case .forceMute(let verb): verb.session
+        case .connected(let verb): verb.session
+        }
+    }
+}
+
 extension SessionVerb.Negotiate {
     /// About how many bytes it takes to pass on.
     public var size: Int {

@@ -100,10 +100,12 @@ final class UndisturbedCall: Sendable {
         for (robot, other) in [(robots[0], robots[1]), (robots[1], robots[0])] {
             // Whatever a third one publishes is watched too: it may do its worst.
             robot.onMessage = { [unowned robot, known = other.connection] message in
-                guard case .streamCreated(let created) = message, created.stream.connection != known else { return }
+                guard case .session(.streamCreated(let created)) = message, created.stream.connection != known else {
+                    return
+                }
                 let mids = MediaMids(audio: "a1", video: "v1")
                 try robot.person.say(
-                    .subscribe(Subscribe(session: robot.session, stream: created.stream.id, mids: mids)))
+                    .session(.subscribe(.init(session: robot.session, stream: created.stream.id, mids: mids))))
             }
         }
         return UndisturbedCall(robots)

@@ -71,8 +71,8 @@ final class MediaRobot: @unchecked Sendable {
         guard let certificate = Self.certificate else { throw TimedOut("OpenSSL makes no certificate") }
         var offering = MediaOffering(sections, certificate.fingerprint, using: &random)
         change(&offering)
-        let text = try ask(.mediaOffer(MediaOffer(side: side, sdp: offering.text))) { seq, message in
-            if case .mediaAnswer(let answer) = message, answer.re == seq { answer.sdp } else { nil }
+        let text = try ask(.media(.offer(.init(side: side, sdp: offering.text)))) { seq, message in
+            if case .media(.answer(let answer)) = message, answer.re == seq { answer.sdp } else { nil }
         }
         return (offering, try offering.accept(text))
     }
@@ -139,24 +139,24 @@ final class MediaRobot: @unchecked Sendable {
     }
 
     func publish(mids: MediaMids = MediaMids(audio: "a", video: "v")) throws {
-        var publish = Publish()
+        var publish = SessionVerb.Publish()
         (publish.session, publish.mids) = (session, mids)
-        published = try ask(.publish(publish)) { seq, answer in
-            if case .published(let own) = answer, own.re == seq { own.stream.id } else { nil }
+        published = try ask(.session(.publish(publish))) { seq, answer in
+            if case .session(.published(let own)) = answer, own.re == seq { own.stream.id } else { nil }
         }
     }
 
     func unpublish() throws {
         guard let stream = published else { return }
         published = nil
-        try ask(.unpublish(OfStream(session: session, stream: stream)))
+        try ask(.session(.unpublish(.init(session: session, stream: stream))))
     }
 
     /// Subscribes into the slot with this number.
     func watch(_ stream: StreamID, slot: Int = 0, from mark: UInt64? = nil) throws {
         let mids = MediaMids(audio: "a\(slot)", video: "v\(slot)")
         for mid in [mids.audio, mids.video] { receptions[mid ?? ""]?.expected = mark }
-        try ask(.subscribe(Subscribe(session: session, stream: stream, mids: mids)))
+        try ask(.session(.subscribe(.init(session: session, stream: stream, mids: mids))))
     }
 
     // MARK: Living
@@ -205,7 +205,7 @@ final class MediaRobot: @unchecked Sendable {
         while person.closeCode == nil, person.line.socket.isReadable(until: .now) {
             guard let message = try person.nextUnlessPing() else { continue }
             person.forget()
-            if case .mediaClosed(let closed) = message {
+            if case .media(.closed(let closed)) = message {
                 endings.append("\(closed.side.rawValue) \(closed.code.rawValue)")
             }
             if person.received % 32 == 0 { try person.say(.ack) }

@@ -144,15 +144,19 @@ final class Person: @unchecked Sendable {
     // MARK: Meeting
 
     /// Presses Start and waits for a match.
-    func meet(_ start: Start = Start(), within limit: Duration = .seconds(20)) throws -> Matched {
-        try say(.start(start))
-        return try hear("match", within: limit) { if case .matched(let matched) = $0 { matched } else { nil } }
+    func meet(_ start: RouletteVerb.Start = RouletteVerb.Start(), within limit: Duration = .seconds(20)) throws
+        -> RouletteNotice.Matched
+    {
+        try say(.roulette(.start(start)))
+        return try hear("match", within: limit) {
+            if case .roulette(.matched(let matched)) = $0 { matched } else { nil }
+        }
     }
 
     /// Joins the session that a match named.
-    func join(_ admission: Admission) throws -> Joined {
-        try say(.join(Join(session: admission.session, token: admission.token)))
-        return try hear("session.joined") { if case .joined(let joined) = $0 { joined } else { nil } }
+    func join(_ admission: Admission) throws -> SessionNotice.Joined {
+        try say(.session(.join(.init(session: admission.session, token: admission.token))))
+        return try hear("session.joined") { if case .session(.joined(let joined)) = $0 { joined } else { nil } }
     }
 
     // MARK: Going

@@ -28,7 +28,7 @@ extension Person {
     }
 
     @discardableResult
-    func appear(_ appearance: Appearance = Appearance()) throws -> OwnPresence {
+    func appear(_ appearance: Appearance = Appearance()) throws -> PresenceNotice.Own {
         guard case .presence(.own(let own)) = try ask(.presence(.appear(appearance))) else {
             throw TimedOut("not present: \(errors)")
         }
@@ -43,23 +43,23 @@ extension Person {
     // MARK: Nearby
 
     static func move(_ place: GlobePlace) -> ClientMessage {
-        .nearby(.move(Move(latitude: place.latitude, longitude: place.longitude)))
+        .nearby(.move(NearbyVerb.Move(latitude: place.latitude, longitude: place.longitude)))
     }
 
     /// Goes there; the error, if it is refused.
     func move(_ place: GlobePlace) throws -> WireError? { try hearAnswer(to: say(Self.move(place))) }
 
-    func watch(_ watch: Watch = Watch(unit: .miles, radius: 200)) throws -> NearbyList {
+    func watch(_ watch: NearbyVerb.Watch = NearbyVerb.Watch(unit: .miles, radius: 200)) throws -> NearbyNotice.List {
         try hearList(say(.nearby(.watch(watch))))
     }
 
-    func hearList(_ seq: UInt64) throws -> NearbyList {
+    func hearList(_ seq: UInt64) throws -> NearbyNotice.List {
         let answer = try hearReply(to: seq)
         guard case .nearby(.list(let list)) = answer else { throw TimedOut("no list: \(answer)") }
         return list
     }
 
-    func hearChanged() throws -> NearbyChanged {
+    func hearChanged() throws -> NearbyNotice.Changed {
         try hear("nearby.changed") { if case .nearby(.changed(let changed)) = $0 { changed } else { nil } }
     }
 
@@ -69,7 +69,7 @@ extension Person {
     // MARK: Others
 
     func isOnline(_ id: PersonID) throws -> Bool {
-        guard case .presence(.person(let found)) = try ask(.presence(.find(OfPerson(person: id)))) else {
+        guard case .presence(.person(let found)) = try ask(.presence(.find(.init(person: id)))) else {
             throw TimedOut("nobody is found: \(errors)")
         }
         return found.person.online
@@ -78,7 +78,7 @@ extension Person {
     /// What is heard of somebody who is looked for and called, without what differs from call to call.
     func learn(of id: PersonID) throws -> [String] {
         forget()
-        _ = try ask(.presence(.find(OfPerson(person: id))))
+        _ = try ask(.presence(.find(.init(person: id))))
         _ = try hearEnd(place(id))
         _ = try log()
         return heard.map { message in
@@ -94,7 +94,7 @@ extension Person {
     // MARK: Calls
 
     /// Whatever was heard of calls so far.
-    var callNews: [CallNews] { heard.compactMap { if case .call(let news) = $0 { news } else { nil } } }
+    var callNews: [CallNotice] { heard.compactMap { if case .call(let news) = $0 { news } else { nil } } }
 
     /// The calls that rang here so far, each once.
     var rung: [CallID] {
@@ -104,12 +104,12 @@ extension Person {
     }
 
     /// The calls that this device was let into so far.
-    var entered: [CallAccepted] {
+    var entered: [CallNotice.Accepted] {
         callNews.compactMap { if case .accepted(let accepted) = $0 { accepted } else { nil } }
     }
 
     func place(_ person: PersonID, video: Bool = true) throws -> CallID {
-        let answer = try ask(.call(.start(StartCall(person: person, video: video))))
+        let answer = try ask(.call(.start(.init(person: person, video: video))))
         guard case .call(.placed(let placed)) = answer else { throw TimedOut("not placed: \(answer)") }
         return placed.call
     }
@@ -121,17 +121,17 @@ extension Person {
     }
 
     /// How that call ended for this device, if it was told.
-    func end(of call: CallID) -> CallEnded? {
+    func end(of call: CallID) -> CallNotice.Ended? {
         for case .ended(let ended) in callNews where ended.call == call { return ended }
         return nil
     }
 
-    func hearEnd(_ call: CallID) throws -> CallEnded {
+    func hearEnd(_ call: CallID) throws -> CallNotice.Ended {
         if let end = end(of: call) { return end }
         return try hear("end") { if case .call(.ended(let ended)) = $0, ended.call == call { ended } else { nil } }
     }
 
-    func hearAccepted(_ call: CallID) throws -> CallAccepted {
+    func hearAccepted(_ call: CallID) throws -> CallNotice.Accepted {
         if let accepted = entered.first(where: { $0.call == call }) { return accepted }
         return try hear("call.accepted") {
             if case .call(.accepted(let accepted)) = $0, accepted.call == call { accepted } else { nil }
@@ -139,7 +139,7 @@ extension Person {
     }
 
     func log() throws -> [LoggedCall] {
-        let answer = try ask(.call(.log(CallLogPage())))
+        let answer = try ask(.call(.log(.init())))
         guard case .call(.log(let log)) = answer else { throw TimedOut("no log: \(answer)") }
         return log.calls
     }

@@ -57,10 +57,10 @@ final class UndisturbedPair: Sendable {
         try ann.greet()
         let bob = try Person.connect(on: connect(server))
         try bob.greet()
-        try ann.say(.start(Start()))
-        try bob.say(.start(Start()))
+        try ann.say(.roulette(.start(.init())))
+        try bob.say(.roulette(.start(.init())))
         let matches = try [ann, bob].map { person in
-            try person.hear("match") { if case .matched(let matched) = $0 { matched } else { nil } }
+            try person.hear("match") { if case .roulette(.matched(let matched)) = $0 { matched } else { nil } }
         }
         guard matches[0].match == matches[1].match else { throw TimedOut("the pair met somebody else") }
         let joined = try zip([ann, bob], matches).map { try $0.join($1.publish) }
@@ -132,9 +132,9 @@ final class UndisturbedPair: Sendable {
                 case .ok(let answer) where answer.re == unanswered:
                     unanswered = nil
                     answered.add()
-                case .signal(let signal) where signal.from == partner:
+                case .session(.signal(let signal)) where signal.from == partner:
                     if try hear(signal.data, &side) { partnerIsDone = true }
-                case .ack, .connectionCreated: break
+                case .ack, .session(.connectionCreated): break
                 default: throw TimedOut("the pair was disturbed by \(message)")
                 }
             }
@@ -144,7 +144,7 @@ final class UndisturbedPair: Sendable {
         private func say(_ text: String) throws -> UInt64 {
             let now = "\(Self.nanoseconds)"
             return try person.say(
-                .signal(Signal(session: session, type: "chat", data: "\(text) \(now)", to: partner))
+                .session(.signal(.init(session: session, type: "chat", data: "\(text) \(now)", to: partner)))
             )
         }
 

@@ -146,15 +146,15 @@ actor SocketClient {
     }
 
     /// Presses Start and waits for a match.
-    func meet(_ start: Start = Start()) async throws -> Matched {
-        try await say(.start(start))
-        return try await hear("match") { if case .matched(let matched) = $0 { matched } else { nil } }
+    func meet(_ start: RouletteVerb.Start = RouletteVerb.Start()) async throws -> RouletteNotice.Matched {
+        try await say(.roulette(.start(start)))
+        return try await hear("match") { if case .roulette(.matched(let matched)) = $0 { matched } else { nil } }
     }
 
     /// Joins the session that a match named.
-    func join(_ admission: Admission) async throws -> Joined {
-        try await say(.join(Join(session: admission.session, token: admission.token)))
-        return try await hear("session.joined") { if case .joined(let joined) = $0 { joined } else { nil } }
+    func join(_ admission: Admission) async throws -> SessionNotice.Joined {
+        try await say(.session(.join(.init(session: admission.session, token: admission.token))))
+        return try await hear("session.joined") { if case .session(.joined(let joined)) = $0 { joined } else { nil } }
     }
 }
 

@@ -1,0 +1,94 @@
+/// The packets of the present source that were dropped on purpose, and which of them began a picture. Later packets are
+/// numbered as if these had never existed. It remembers the last 512 numbers, as many as `PacketHistory`.
+struct DroppedPackets: Sendable {
+    /// How far back, in packets of the source.
+    static let window: Int64 = 512
+
+    /// A bit for each of the last numbers, by its low bits.
+    private var packets = SIMD8<UInt64>()
+    /// Set for the first packet of each picture.
+    private var pictures = SIMD8<UInt64>()
+    /// The last packet that was dropped; far below all numbers before there was one.
+    private(set) var last = Int64.min
+
+    mutating func insert(_ sequence: Int64, startsPicture: Bool) {
+        if last == .min || sequence - last >= Self.window {
+            (packets, pictures) = (.zero, .zero)
+        } else {
+            for number in last + 1..<max(sequence, last + 1) { set(number, false, false) }
+        }
+        set(sequence, true, startsPicture)
+        last = sequence
+    }
+
+    private mutating func set(_ number: Int64, _ isDropped: Bool, _ startsPicture: Bool) {
+        let (word, bit) = (Self.word(number), UInt64(1) << UInt64(number & 63))
+        packets[word] = isDropped ? packets[word] | bit : packets[word] & ~bit
+        pictures[word] = startsPicture ? pictures[word] | bit : pictures[word] & ~bit
+    }
+
+    private static func word(_ number: Int64) -> Int { Int(number >> 6) & 7 }
+
+    /// Whether it is known what became of this packet.
+    func remembers(_ sequence: Int64) -> Bool { sequence > last || last - sequence < Self.window }
+
+    func contains(_ sequence: Int64) -> Bool {
+        sequence <= last && last - sequence < Self.window
+            && packets[Self.word(sequence)] >> UInt64(sequence & 63) & 1 == 1
+    }
+
+    /// How many packets and pictures after this packet were dropped.
+    func counts(after sequence: Int64) -> (packets: Int64, pictures: Int64) {
+        var (packets, pictures): (Int64, Int64) = (0, 0)
+        guard sequence < last, last - sequence < Self.window else { return (0, 0) }
+        forEachRun { position, length in
+            let wanted = min(Int64(length), position - sequence)
+            guard wanted > 0 else { return true }
+            packets += Int64(Self.top(self.packets, position, Int(wanted)).nonzeroBitCount)
+            pictures += Int64(Self.top(self.pictures, position, Int(wanted)).nonzeroBitCount)
+            return false
+        }
+        return (packets, pictures)
+    }
+
+    /// The packet that was not dropped and has `count` others that were not dropped between itself and `last`; nil if it is
+    /// too old.
+    func kept(_ count: Int64) -> Int64? {
+        var (left, found): (Int64, Int64?) = (count, nil)
+        forEachRun { position, length in
+            let bits = Self.top(packets, position, length)
+            let kept = Int64(length - bits.nonzeroBitCount)
+            if left >= kept {
+                left -= kept
+                return false
+            }
+            for index in 0..<length where bits >> UInt64(63 - index) & 1 == 0 {
+                if left == 0 {
+                    found = position - Int64(index)
+                    break
+                }
+                left -= 1
+            }
+            return true
+        }
+        return found
+    }
+
+    /// Goes back from `last` in runs that lie in one word each.
+    private func forEachRun(_ body: (_ position: Int64, _ length: Int) -> Bool) {
+        guard last > .min else { return }
+        var (position, left) = (last, Int(Self.window))
+        while left > 0 {
+            let length = min(Int(position & 63) + 1, left)
+            if body(position, length) { return }
+            position -= Int64(length)
+            left -= length
+        }
+    }
+
+    /// The bits of `length` numbers from `position` down, the first of them the highest.
+    private static func top(_ bits: SIMD8<UInt64>, _ position: Int64, _ length: Int) -> UInt64 {
+        let aligned = bits[word(position)] << UInt64(63 - position & 63)
+        return length == 64 ? aligned : aligned & ~(UInt64.max >> UInt64(length))
+    }
+}

@@ -1,0 +1,32 @@
+import RTC
+
+/// Which of a track's encodings arrive.
+extension IncomingTrack {
+    /// An encoding is dead when another of the same picture went on for this long without it: a line that is down, or
+    /// a picture that stands still, kills none.
+    static let lifetime = MediaInterval.milliseconds(500)
+
+    private var newestPacketAt: MediaTime? {
+        var newest: MediaTime?
+        for encoding in encodings {
+            if let at = encoding.lastPacketAt { newest = newest.map { max($0, at) } ?? at }
+        }
+        return newest
+    }
+
+    private func isAlive(_ encoding: IncomingEncoding, _ newest: MediaTime?) -> Bool {
+        guard let newest, let at = encoding.lastPacketAt else { return false }
+        return newest - at <= Self.lifetime
+    }
+
+    func updateLiveness() {
+        let newest = newestPacketAt
+        for encoding in encodings { layers[encoding.index].isAlive = isAlive(encoding, newest) }
+    }
+
+    var hasFallenSilent: Bool {
+        guard encodings.count > 1 else { return false }
+        let newest = newestPacketAt
+        return encodings.contains { layers[$0.index].isAlive && !isAlive($0, newest) }
+    }
+}

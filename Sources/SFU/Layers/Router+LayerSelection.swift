@@ -1,0 +1,65 @@
+import RTC
+
+/// Who gets which of a publisher's encodings, and which of them anybody wants.
+///
+/// The choice is made when something changes: a wish, a size, which encodings live. Another encoding takes over at
+/// its next keyframe; until then the former goes on, so that no picture stands still.
+extension Router {
+    /// Decides for all who watch a track. Allocates nothing.
+    func select(_ track: IncomingTrack) {
+        track.needsSelection = false
+        track.updateLiveness()
+        for encoding in track.encodings { encoding.isWatched = false }
+        track.announcement.wanted = 0
+        for subscriber in track.subscribers { select(for: subscriber, of: track) }
+    }
+
+    private func select(for subscriber: OutgoingTrack, of track: IncomingTrack) {
+        let current = subscriber.target?.index
+        let preference = subscriber.preference
+        let ideal = Layer.best(of: track.layers, for: preference, current: current, livingOnly: false)
+        let living = Layer.best(of: track.layers, for: preference, current: current, livingOnly: true)
+        guard let ideal else { return }
+        let index = living ?? current ?? ideal
+        guard track.encodings.indices.contains(index) else { return }
+        let target = track.encodings[index]
+        if subscriber.target !== target || subscriber.encoding == nil {
+            subscriber.target = target
+            if track.kind == .video, subscriber.encoding !== target {
+                target.keyframes.want()
+                urgent.append(track.peer)
+            }
+        }
+        subscriber.temporalFilter.wanted = track.layers[index].rates.temporalLayer(
+            for: preference.frameRate, current: subscriber.temporalFilter.wanted
+        )
+        target.isWatched = true
+        subscriber.encoding?.isWatched = true
+        track.announcement.wanted |= 1 << UInt8(ideal) | 1 << UInt8(index)
+        if let encoding = subscriber.encoding { track.announcement.wanted |= 1 << UInt8(encoding.index) }
+    }
+
+    /// What time does to encodings.
+    func attendLayers(of peer: Peer, now: MediaTime) {
+        for track in peer.incoming where track.kind == .video {
+            for index in track.layers.indices where track.layers[index].rates.measure(now: now) {
+                track.needsSelection = true
+            }
+            if track.hasFallenSilent { track.needsSelection = true }
+            if track.needsSelection { select(track) }
+            if track.encodings.count > 1 { announce(track, now: now) }
+        }
+    }
+
+    private func announce(_ track: IncomingTrack, now: MediaTime) {
+        guard let publication = track.publication,
+            let wanted = track.announcement.next(for: publication.stream, now: now)
+        else { return }
+        let rids = track.encodings.filter { wanted >> UInt8($0.index) & 1 == 1 }.compactMap(\.rid)
+        events.append(
+            .layersWanted(
+                stream: publication.stream, session: publication.session, client: publication.client, rids: rids
+            )
+        )
+    }
+}

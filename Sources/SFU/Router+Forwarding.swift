@@ -1,0 +1,286 @@
+import RTC
+
+/// The way of a media packet: from a publisher's stream into those of the subscribers. Nothing is allocated here for a
+/// packet.
+extension Router {
+    func receiveMedia(_ bytes: UnsafeRawBufferPointer, from peer: Peer, now: MediaTime) {
+        guard peer.side == .send, let packet = RTPPacket(bytes) else {
+            counters.malformed &+= 1
+            return
+        }
+        counters.packetsIn &+= 1
+        noteArrival(packet, bytes, peer, now: now)
+        guard let source = peer.identify(packet, in: bytes) else {
+            counters.packetsDropped &+= 1
+            return
+        }
+        if source.isRepair {
+            recover(packet, bytes, for: source.encoding, now: now)
+        } else {
+            accept(packet, bytes, of: source.encoding, isRecovered: false, now: now)
+        }
+    }
+
+    /// For the publisher's bandwidth estimation: all its packets count, whatever they carry.
+    private func noteArrival(_ packet: RTPPacket, _ bytes: UnsafeRawBufferPointer, _ peer: Peer, now: MediaTime) {
+        guard peer.transportSequenceID != 0, let range = packet.headerExtension(peer.transportSequenceID, in: bytes),
+            range.count >= 2
+        else { return }
+        peer.arrivals?.receive(bytes.bigEndian16(at: range.lowerBound), at: now)
+    }
+
+    private func accept(
+        _ packet: RTPPacket, _ bytes: UnsafeRawBufferPointer, of encoding: IncomingEncoding, isRecovered: Bool,
+        now: MediaTime
+    ) {
+        let track = encoding.track
+        guard let codec = track.codecIndex(packet.payloadType) else {
+            counters.packetsDropped &+= 1
+            return
+        }
+        guard let sequence = number(packet, of: encoding, isRecovered: isRecovered, now: now) else { return }
+        // A repeat may be of long ago, and says nothing of now.
+        if !isRecovered {
+            encoding.lastPacketAt = now
+            if !track.layers[encoding.index].isAlive { track.needsSelection = true }
+        }
+        if track.kind == .video { encoding.missing.receive(sequence, at: now) }
+        var pending = PendingPacket(
+            bytes: bytes, packet: packet, sequence: sequence, codec: codec, startsKeyframe: false
+        )
+        inspect(&pending, track.codecs[codec].kind)
+        // Browsers repeat to measure the line: nobody begins with that.
+        if isRecovered { pending.startsKeyframe = false }
+        if pending.startsKeyframe { keyframeBegins(pending, of: encoding, now: now) }
+        if track.passesOn != 0 {
+            packet.forEachHeaderExtension(in: bytes) { id, _ in
+                if track.passes(id) { pending.hasExtensions = true }
+            }
+        }
+        if packet.marker, !isRecovered { track.layers[encoding.index].rates.count(pending.temporalLayer) }
+        if track.audioLevelID != 0 { recordAudioLevel(packet, bytes, track, now: now) }
+        if track.needsSelection { select(track) }
+        guard encoding.isWatched else { return encoding.missing.forgetAll(before: sequence) }
+        encoding.keep(bytes, packet, sequence: sequence, now: now)
+        if encoding.pending.isEmpty { touched.append(encoding) }
+        encoding.pending.append(pending)
+    }
+
+    private func keyframeBegins(_ pending: PendingPacket, of encoding: IncomingEncoding, now: MediaTime) {
+        let track = encoding.track
+        encoding.keyframes.arrived(now: now)
+        // What was lost before it nobody needs any more.
+        encoding.missing.forget(before: pending.sequence)
+        let payload = UnsafeRawBufferPointer(rebasing: pending.bytes[pending.packet.payloadRange])
+        guard let size = track.codecs[pending.codec].kind.payloadFormat?.pictureSize(payload),
+            track.layers[encoding.index].size != size
+        else { return }
+        track.layers[encoding.index].size = size
+        track.needsSelection = true
+    }
+
+    /// Its place in a count that does not wrap. A repeat is not counted as received, and nil if it is of what never
+    /// came.
+    private func number(
+        _ packet: RTPPacket, of encoding: IncomingEncoding, isRecovered: Bool, now: MediaTime
+    ) -> Int64? {
+        if isRecovered {
+            guard let number = encoding.statistics?.nearest(packet.sequenceNumber),
+                number <= encoding.statistics?.unwrapper.highest ?? 0
+            else { return nil }
+            return number
+        }
+        return encoding.statistics?.receive(
+            sequenceNumber: packet.sequenceNumber, timestamp: packet.timestamp, at: now
+        )
+    }
+
+    /// What forwarding has to know of the payload: where a decoder can begin, and the numbers it counts by.
+    private func inspect(_ pending: inout PendingPacket, _ codec: Codec.Kind) {
+        let payload = UnsafeRawBufferPointer(rebasing: pending.bytes[pending.packet.payloadRange])
+        if case .vp8 = codec {
+            guard let descriptor = VP8Descriptor(payload) else { return }
+            pending.startsKeyframe = descriptor.isKeyframeStart
+            pending.picture = descriptor.pictureID
+            pending.temporalLayer = descriptor.temporalLayer ?? PendingPacket.noLayer
+            pending.isLayerSync = descriptor.isLayerSync
+            pending.startsPicture = descriptor.isFrameStart
+            pending.layerZero = descriptor.temporalLayerZeroIndex
+            if pending.picture != nil || pending.layerZero != nil { pending.descriptor = descriptor }
+        } else if case .h264 = codec {
+            // An IDR slice alone is of no use to a decoder that has not seen its parameter sets.
+            pending.startsKeyframe = H264Payload(payload)?.hasSequenceParameterSet ?? false
+        } else {
+            pending.startsKeyframe = codec.payloadFormat?.isKeyframeStart(payload) ?? false
+        }
+    }
+
+    /// A repeat (RFC 4588 §4): the packet it repeats, as if it had just come.
+    private func recover(
+        _ packet: RTPPacket, _ bytes: UnsafeRawBufferPointer, for encoding: IncomingEncoding, now: MediaTime
+    ) {
+        let range = packet.payloadRange
+        // Without a payload it only measures the line.
+        guard range.count > 2, encoding.ssrc != 0, let payloadType = encoding.track.repaired(packet.payloadType) else {
+            return
+        }
+        let original = bytes.bigEndian16(at: range.lowerBound)
+        // In place: the header moves up by the two bytes that named the original, and gets its names.
+        let memory = UnsafeMutableRawBufferPointer(mutating: bytes)
+        memory.moveHeader(length: packet.headerLength, by: 2)
+        let shifted = UnsafeMutableRawBufferPointer(rebasing: memory[2..<range.upperBound])
+        shifted[0] &= 0b1101_1111
+        shifted[1] = shifted[1] & 0x80 | payloadType
+        shifted.storeBytes(of: original.bigEndian, toByteOffset: 2, as: UInt16.self)
+        shifted.storeBytes(of: encoding.ssrc.bigEndian, toByteOffset: 8, as: UInt32.self)
+        guard let repaired = RTPPacket(UnsafeRawBufferPointer(shifted)) else { return }
+        counters.packetsRecovered &+= 1
+        accept(repaired, UnsafeRawBufferPointer(shifted), of: encoding, isRecovered: true, now: now)
+    }
+
+    /// Sends on what has arrived since the last time.
+    public func flush(now: MediaTime) {
+        for encoding in touched {
+            let track = encoding.track
+            warm(track.subscribers)
+            for subscriber in track.subscribers
+            where subscriber.encoding === encoding || subscriber.target === encoding {
+                encoding.pending.withUnsafeBufferPointer { forward($0, from: encoding, to: subscriber, now: now) }
+            }
+            encoding.pending.removeAll(keepingCapacity: true)
+        }
+        touched.removeAll(keepingCapacity: true)
+        guard !urgent.isEmpty else { return }
+        for peer in urgent { askForKeyframes(peer, now: now) }
+        urgent.removeAll(keepingCapacity: true)
+    }
+
+    /// Reads for all subscribers what forwarding needs of each. Between two packets of a stream others have used the caches:
+    /// read one after the other, each of these places is waited for; read like this, with nothing else to do, the
+    /// processor fetches those of many subscribers at once.
+    private func warm(_ subscribers: [OutgoingTrack]) {
+        subscribers.withUnsafeBufferPointer { all in
+            var sum: UInt64 = 0
+            for index in all.indices { sum &+= all[index].warm() }
+            for index in all.indices { sum &+= all[index].transport.warm(all[index].ssrc) }
+            warmth &+= sum
+        }
+    }
+
+    /// All that has arrived, so that what is the same for each packet of a subscriber is looked up once.
+    private func forward(
+        _ burst: UnsafeBufferPointer<PendingPacket>, from encoding: IncomingEncoding, to subscriber: OutgoingTrack,
+        now: MediaTime
+    ) {
+        guard !subscriber.isPaused else { return }
+        let transport = subscriber.transport
+        guard let path = transport.selectedPath, let sender = transport.mediaSender else {
+            if subscriber.encoding != nil { subscriber.pauseForwarding() }
+            return
+        }
+        for index in burst.indices {
+            forward(burst[index], from: encoding, to: subscriber, over: sender, on: path, now: now)
+        }
+    }
+
+    private func forward(
+        _ pending: PendingPacket, from encoding: IncomingEncoding, to subscriber: OutgoingTrack,
+        over sender: SRTPSender, on path: Path, now: MediaTime
+    ) {
+        guard pending.codec < subscriber.codecMap.count else { return }
+        let codec = subscriber.codecMap[pending.codec]
+        guard codec.isDecodable else { return subscriber.refuse() }
+        if subscriber.encoding === encoding, subscriber.rewriting.isOutOfReach(pending.sequence) {
+            subscriber.pauseForwarding()
+        }
+        if subscriber.encoding !== encoding {
+            guard begins(subscriber, with: encoding, pending, now: now) else { return }
+            subscriber.rewriting.begin(
+                sequence: pending.sequence, timestamp: pending.packet.timestamp, picture: pending.picture,
+                layerZero: pending.layerZero, clockRate: codec.clockRate, now: now
+            )
+        }
+        if subscriber.temporalFilter.drops(pending),
+            subscriber.rewriting.drop(sequence: pending.sequence, picture: pending.picture)
+        {
+            return
+        }
+        guard
+            let numbers = subscriber.rewriting.numbers(
+                sequence: pending.sequence, timestamp: pending.packet.timestamp, picture: pending.picture,
+                layerZero: pending.layerZero, now: now
+            )
+        else { return }
+        guard let length = write(pending, as: codec, numbers, to: subscriber, over: sender) else {
+            counters.packetsDropped &+= 1
+            return
+        }
+        sink.send(length, on: path)
+        counters.packetsForwarded &+= 1
+        subscriber.packets &+= 1
+        subscriber.octets &+= UInt32(truncatingIfNeeded: pending.packet.payloadRange.count)
+        subscriber.budget.earned(length)
+    }
+
+    /// Whether this packet is one that the subscriber can begin with; then it follows this encoding from now on.
+    private func begins(
+        _ subscriber: OutgoingTrack, with encoding: IncomingEncoding, _ pending: PendingPacket, now: MediaTime
+    ) -> Bool {
+        guard subscriber.target === encoding else { return false }
+        guard encoding.track.kind == .audio || pending.startsKeyframe else {
+            encoding.keyframes.want()
+            return false
+        }
+        subscriber.follow(encoding)
+        return true
+    }
+
+    private func write(
+        _ pending: PendingPacket, as codec: MappedCodec, _ numbers: Rewriting.Numbers, to subscriber: OutgoingTrack,
+        over sender: SRTPSender
+    ) -> Int? {
+        let memory = sink.prepare(pending.bytes.count + Self.mostGrowth)
+        var header = RTPHeaderWriter(
+            into: memory, payloadType: codec.payloadType, marker: pending.packet.marker,
+            sequenceNumber: UInt16(truncatingIfNeeded: numbers.sequence), timestamp: numbers.timestamp,
+            ssrc: subscriber.ssrc, twoByteExtensions: pending.packet.extensionProfile & 0xfff0 == 0x1000
+        )
+        if pending.hasExtensions { copyExtensions(of: pending.packet, pending.bytes, to: &header, subscriber) }
+        let headerLength = header.finish()
+        guard headerLength > 0 else { return nil }
+        pending.renumber(numbers)
+        var payload = pending.payload
+        if codec.isUnwrapped {
+            guard let plain = RedundantAudio.primary(payload) else { return nil }
+            payload = plain
+        }
+        return sender.protect(
+            memory, headerLength: headerLength, prefix: UnsafeRawBufferPointer(start: nil, count: 0), payload: payload
+        )
+    }
+
+    /// Our header may have longer extensions than the publisher's, a repeat names its original, and encryption adds its
+    /// tag.
+    static let mostGrowth = 128
+
+    func copyExtensions(
+        of packet: RTPPacket, _ bytes: UnsafeRawBufferPointer, to header: inout RTPHeaderWriter,
+        _ subscriber: OutgoingTrack
+    ) {
+        guard !packet.extensionRange.isEmpty else { return }
+        packet.forEachHeaderExtension(in: bytes) { id, range in
+            let ours = subscriber.extensionMap[Int(id)]
+            guard ours != 0 else { return }
+            header.addExtension(id: ours, bytes: UnsafeRawBufferPointer(rebasing: bytes[range]))
+        }
+    }
+}
+
+extension UnsafeMutableRawBufferPointer {
+    /// Moves the first `length` bytes up.
+    func moveHeader(length: Int, by distance: Int) {
+        guard let base = baseAddress, length + distance <= count else { return }
+        // Overlapping is allowed (memmove).
+        (base + distance).copyMemory(from: base, byteCount: length)
+    }
+}

@@ -1,0 +1,213 @@
+import RTC
+
+/// Connections that clients offer and close.
+extension Router {
+    /// A client's offer for one of its two connections: a new connection, more transceivers in the one there is, or an
+    /// ICE restart (RFC 8829 §5.1 to §5.3).
+    /// - Returns: the answer's SDP.
+    public func offer(_ client: Key, _ side: Side, sdp: String, now: MediaTime) throws(SDPError) -> String {
+        let offer = try SessionDescription(parsing: sdp)
+        let present = peer(client, side)
+        let origin = "\(offer.origin.sessionID)"
+        if let present, present.originSessionID == origin, !present.isOver {
+            return try answer(offer, to: present)
+        }
+        // Nothing of a description that cannot be answered stays.
+        let peer = Peer(
+            client: client, side: side,
+            transport: PeerTransport(server: ICECredentials(using: &generator), certificate: certificate),
+            originSessionID: origin, using: &generator
+        )
+        let answer = try answer(offer, to: peer)
+        if let present { end(present) }
+        set(peer, client, side)
+        relinkAll(client, side)
+        return answer
+    }
+
+    private func answer(_ offer: SessionDescription, to peer: Peer) throws(SDPError) -> String {
+        let ufrag = offer.sections.lazy.compactMap(\.transport.ufrag).first ?? offer.transport.ufrag
+        let restarts = peer.remoteUfrag != "" && ufrag != peer.remoteUfrag
+        // Made before it is known whether the offer can be answered, and used only then.
+        let credentials = restarts ? ICECredentials(using: &generator) : peer.transport.local
+        for section in offer.sections {
+            guard let mid = section.mid, let kind = peer.incoming(mid)?.kind ?? peer.outgoing(mid)?.kind else {
+                continue
+            }
+            guard kind == section.kind else { throw SDPError(.unsupported, "A section keeps its kind of media.") }
+        }
+        peer.descriptions += 1
+        let local = LocalParameters(
+            ufrag: credentials.ufrag, pwd: credentials.password, fingerprint: certificate.fingerprint,
+            candidates: settings.candidates, sessionID: UInt64(peer.ownSSRC), version: peer.descriptions,
+            cname: peer.cname
+        )
+        let sources = plannedSources(offer, peer)
+        let negotiated = try RTC.answer(
+            to: offer, role: peer.side == .send ? .receive : .send, local: local, sources: { sources[$0] }
+        )
+        try apply(negotiated, credentials, to: peer, restarts: restarts)
+        return negotiated.answer
+    }
+
+    /// The SSRCs of the transceivers in which the client receives: those it has already, and new ones.
+    private func plannedSources(_ offer: SessionDescription, _ peer: Peer) -> [String: LocalSource] {
+        guard peer.side == .receive else { return [:] }
+        var sources: [String: LocalSource] = [:]
+        var counts: [MediaKind: Int] = [:]
+        for section in offer.sections {
+            guard let mid = section.mid else { continue }
+            // The first microphone goes with the first camera: browsers play them in step.
+            counts[section.kind, default: 0] += 1
+            let name = MediaStreamID(stream: "slot\(counts[section.kind, default: 0])", track: "track\(mid)")
+            let known = peer.outgoing(mid)
+            sources[mid] = LocalSource(
+                ssrc: known?.ssrc ?? newSSRC(), rtxSSRC: known.map(\.repairSSRC) ?? newSSRC(), msid: name
+            )
+        }
+        return sources
+    }
+
+    private func newSSRC() -> UInt32 { UInt32.random(in: 1...UInt32.max, using: &generator) }
+
+    private func apply(
+        _ negotiated: Negotiated, _ credentials: ICECredentials, to peer: Peer, restarts: Bool
+    ) throws(SDPError) {
+        let remote = negotiated.remote
+        guard let theirs = ICECredentials(ufrag: remote.ufrag, password: remote.pwd) else {
+            throw SDPError(.malformed, "The description's a=ice-ufrag or a=ice-pwd cannot be used.")
+        }
+        guard peer.remoteFingerprint == nil || peer.remoteFingerprint == remote.fingerprint else {
+            throw SDPError(.unsupported, "The fingerprint has changed. Make a new RTCPeerConnection and offer again.")
+        }
+        peer.remoteFingerprint = remote.fingerprint
+        // Restarting changes the names that checks use, not who is at the other end (RFC 8842 §3.1).
+        if restarts {
+            peer.transport.restart(local: credentials, remote: theirs)
+        } else {
+            peer.transport.setRemote(theirs, fingerprint: remote.fingerprint)
+        }
+        peer.remoteUfrag = remote.ufrag
+        if peersByUfrag[credentials.ufrag] !== peer {
+            peersByUfrag[credentials.ufrag] = peer
+            peer.ufrags.append(credentials.ufrag)
+            forgetOldUfrags(of: peer)
+        }
+        endTracks(of: peer, without: negotiated.media)
+        for media in negotiated.media where !media.isRejected {
+            switch peer.side {
+            case .send: applyIncoming(media, to: peer)
+            case .receive: applyOutgoing(media, to: peer)
+            }
+        }
+        relinkAll(peer.client, peer.side)
+    }
+
+    /// What a description has no more, or has switched off, is over (RFC 8829 §5.2.2); its mid may come again for
+    /// another.
+    private func endTracks(of peer: Peer, without media: [NegotiatedMedia]) {
+        let mids = Set(media.lazy.filter { !$0.isRejected }.map(\.mid))
+        for track in peer.incoming where !mids.contains(track.mid) {
+            end(track)
+            peer.remove(track)
+        }
+        for track in peer.outgoing where !mids.contains(track.mid) {
+            track.attach(nil)
+            peer.remove(track)
+        }
+    }
+
+    /// Nobody watches it any more, and nothing of it is sent on.
+    private func end(_ track: IncomingTrack) {
+        for subscriber in track.subscribers { subscriber.attach(nil) }
+        touched.removeAll { $0.track === track }
+    }
+
+    private func applyIncoming(_ media: NegotiatedMedia, to peer: Peer) {
+        let track: IncomingTrack
+        if let known = peer.incoming(media.mid) {
+            track = known
+        } else {
+            track = IncomingTrack(peer: peer, mid: media.mid, kind: media.kind)
+            peer.incoming.append(track)
+        }
+        track.update(media)
+        peer.midID = media.extensions[.mid] ?? peer.midID
+        peer.ridID = media.extensions[.rtpStreamID] ?? peer.ridID
+        peer.repairedRidID = media.extensions[.repairedRtpStreamID] ?? peer.repairedRidID
+        peer.transportSequenceID = media.extensions[.transportWideCC] ?? peer.transportSequenceID
+        if peer.transportSequenceID != 0, peer.arrivals == nil { peer.arrivals = TransportFeedback() }
+        for rid in media.rids { _ = track.encoding(rid: rid.id) }
+        guard media.rids.isEmpty, let source = media.remoteSources.first,
+            let encoding = track.encoding(rid: nil)
+        else { return }
+        if encoding.ssrc != source.ssrc { peer.forget(encoding) }
+        peer.learn(source.ssrc, encoding, isRepair: false)
+        if let repair = source.rtxSSRC { peer.learn(repair, encoding, isRepair: true) }
+    }
+
+    private func applyOutgoing(_ media: NegotiatedMedia, to peer: Peer) {
+        if let known = peer.outgoing(media.mid) { return known.update(media) }
+        guard let source = media.localSource else { return }
+        let track = OutgoingTrack(
+            peer: peer, mid: media.mid, kind: media.kind, ssrc: source.ssrc,
+            repairSSRC: media.codecs.contains { $0.rtxPayloadType != nil } ? source.rtxSSRC : nil,
+            rewriting: Rewriting(
+                // So that a packet from just before it has not wrapped (RFC 3711 §3.3.1).
+                sequence: UInt16.random(in: 0..<0x8000, using: &generator),
+                timestamp: UInt32.random(in: 0...UInt32.max, using: &generator)
+            ),
+            repair: UInt16.random(in: 0..<0x8000, using: &generator)
+        )
+        track.update(media)
+        track.isPaused = peer.isBehind && media.kind == .video
+        peer.add(track)
+    }
+
+    func peer(_ client: Key, _ side: Side) -> Peer? {
+        side == .send ? clients[client]?.send : clients[client]?.receive
+    }
+
+    private func set(_ peer: Peer?, _ client: Key, _ side: Side) {
+        switch side {
+        case .send: clients[client, default: Client()].send = peer
+        case .receive: clients[client, default: Client()].receive = peer
+        }
+        if let peer { peers.append(peer) }
+        forgetIfEmpty(client)
+    }
+
+    /// The old names stay good until the new ones are used (RFC 8445 §9), but not all that ever were.
+    private func forgetOldUfrags(of peer: Peer) {
+        while peer.ufrags.count > 2 {
+            let oldest = peer.ufrags.removeFirst()
+            if peersByUfrag[oldest] === peer { peersByUfrag[oldest] = nil }
+        }
+    }
+
+    /// The client, or what it connected from, wants this connection no more.
+    public func close(_ client: Key, _ side: Side) {
+        guard let peer = peer(client, side) else { return }
+        end(peer)
+        set(nil, client, side)
+    }
+
+    private func end(_ peer: Peer) {
+        peer.transport.close(sink: sink)
+        peers.removeAll { $0 === peer }
+        for ufrag in peer.ufrags where peersByUfrag[ufrag] === peer { peersByUfrag[ufrag] = nil }
+        for path in peer.paths where peersByPath[path] === peer { peersByPath[path] = nil }
+        for track in peer.incoming { end(track) }
+        for track in peer.outgoing { track.attach(nil) }
+    }
+
+    /// The client is gone, with all it published and watched.
+    public func leave(_ client: Key) {
+        guard let entry = clients[client] else { return }
+        for stream in entry.published { unpublish(stream) }
+        for stream in entry.subscribed { unsubscribe(stream, client: client) }
+        close(client, .send)
+        close(client, .receive)
+        clients[client] = nil
+    }
+}

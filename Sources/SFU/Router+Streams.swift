@@ -1,0 +1,149 @@
+import RTC
+
+/// Streams that clients publish and subscribe to.
+extension Router {
+    /// Publishes a stream, or changes what it is made of.
+    public func publish(
+        _ stream: Key, session: String, client: Key, mids: Mids, audio: Bool, video: Bool
+    ) {
+        if let known = publications[stream] {
+            guard known.client == client else { return }
+            known.mids = mids
+            (known.forwardsAudio, known.forwardsVideo) = (audio, video)
+        } else {
+            publications[stream] = Publication(
+                stream: stream, session: session, client: client, mids: mids, audio: audio, video: video
+            )
+            clients[client, default: Client()].published.insert(stream)
+        }
+        relink(publications[stream])
+    }
+
+    /// Whether a stream may be heard and seen.
+    public func update(_ stream: Key, audio: Bool, video: Bool) {
+        guard let publication = publications[stream] else { return }
+        (publication.forwardsAudio, publication.forwardsVideo) = (audio, video)
+        relink(publication)
+    }
+
+    public func unpublish(_ stream: Key) {
+        guard let publication = publications.removeValue(forKey: stream) else { return }
+        for subscription in publication.subscriptions.values {
+            detach(subscription)
+            clients[subscription.client]?.subscribed.remove(stream)
+            forgetIfEmpty(subscription.client)
+        }
+        if let peer = clients[publication.client]?.send {
+            for track in peer.incoming where track.publication === publication { track.publication = nil }
+        }
+        clients[publication.client]?.published.remove(stream)
+        speakers[publication.session]?.gone(stream)
+        forgetIfEmpty(publication.client)
+    }
+
+    /// Subscribes to a stream, or changes what of it is wanted and where.
+    /// - Parameter preference: which of the publisher's encodings to send, where it has several.
+    public func subscribe(
+        _ stream: Key, client: Key, mids: Mids, audio: Bool, video: Bool,
+        preferring preference: VideoPreference = VideoPreference()
+    ) {
+        guard let publication = publications[stream] else { return }
+        let subscription: Subscription
+        if let known = publication.subscriptions[client] {
+            subscription = known
+            if known.mids != mids { detach(known) }
+            (known.mids, known.audio, known.video) = (mids, audio, video)
+        } else {
+            subscription = Subscription(
+                publication: publication, client: client, mids: mids, audio: audio, video: video
+            )
+            publication.subscriptions[client] = subscription
+            clients[client, default: Client()].subscribed.insert(stream)
+        }
+        subscription.preference = preference
+        take(mids, for: subscription)
+        relink(subscription)
+    }
+
+    /// A transceiver carries one stream at a time: whoever had it has it no more.
+    private func take(_ mids: Mids, for subscription: Subscription) {
+        for stream in clients[subscription.client]?.subscribed ?? [] where stream != subscription.publication.stream {
+            publications[stream]?.subscriptions[subscription.client]?.release(mids)
+        }
+        for slot in clients[subscription.client]?.receive?.outgoing ?? []
+        where (slot.mid == mids.audio || slot.mid == mids.video) && slot.subscription !== subscription {
+            slot.subscription = nil
+            slot.attach(nil)
+        }
+    }
+
+    public func unsubscribe(_ stream: Key, client: Key) {
+        guard let subscription = publications[stream]?.subscriptions.removeValue(forKey: client) else { return }
+        detach(subscription)
+        clients[client]?.subscribed.remove(stream)
+        forgetIfEmpty(client)
+    }
+
+    func forgetIfEmpty(_ client: Key) {
+        if clients[client]?.isEmpty ?? false { clients[client] = nil }
+    }
+
+    // MARK: Links between transceivers
+
+    func relinkAll(_ client: Key, _ side: Side) {
+        guard let entry = clients[client] else { return }
+        switch side {
+        case .send: for stream in entry.published { relink(publications[stream]) }
+        case .receive:
+            for stream in entry.subscribed {
+                if let subscription = publications[stream]?.subscriptions[client] { relink(subscription) }
+            }
+        }
+    }
+
+    private func relink(_ publication: Publication?) {
+        guard let publication else { return }
+        if let peer = clients[publication.client]?.send {
+            for track in peer.incoming {
+                if track.mid == publication.mids.audio || track.mid == publication.mids.video {
+                    track.publication = publication
+                } else if track.publication === publication {
+                    track.publication = nil
+                }
+            }
+        }
+        for subscription in publication.subscriptions.values { relink(subscription) }
+    }
+
+    private func relink(_ subscription: Subscription) {
+        relink(subscription, .audio)
+        relink(subscription, .video)
+    }
+
+    /// Brings one transceiver in line with what is published, wanted and allowed. Doing it twice changes nothing.
+    private func relink(_ subscription: Subscription, _ kind: MediaKind) {
+        let publication = subscription.publication
+        guard let mid = subscription.mid(kind), let slot = clients[subscription.client]?.receive?.outgoing(mid),
+            slot.kind == kind
+        else { return }
+        // No other subscription of the client names it: whoever subscribed into it last has it.
+        slot.subscription = subscription
+        let source = publication.mid(kind).flatMap { clients[publication.client]?.send?.incoming($0) }
+        let isOn = publication.forwards(kind) && subscription.wants(kind) && source?.kind == kind && slot.isWanted
+        slot.attach(isOn ? source : nil)
+        slot.preference = subscription.preference
+        if isOn, let source, source.needsSelection { select(source) }
+    }
+
+    private func detach(_ subscription: Subscription) {
+        guard let peer = clients[subscription.client]?.receive else { return }
+        for slot in peer.outgoing where slot.subscription === subscription {
+            slot.subscription = nil
+            slot.attach(nil)
+        }
+    }
+}
+
+extension Router.Client {
+    var isEmpty: Bool { send == nil && receive == nil && published.isEmpty && subscribed.isEmpty }
+}

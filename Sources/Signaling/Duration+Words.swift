@@ -1,0 +1,12 @@
+import Wire
+
+extension Duration {
+    /// Rounded up to a unit that a person would use.
+    var inWords: String {
+        let seconds = Swift.max(1, (wholeMilliseconds + 999) / 1000)
+        let units: [(Int64, String)] = [(86_400, "day"), (3600, "hour"), (60, "minute"), (1, "second")]
+        let (size, unit) = units.first { seconds >= $0.0 } ?? (1, "second")
+        let count = (seconds + size - 1) / size
+        return "\(count) \(unit)\(count == 1 ? "" : "s")"
+    }
+}

@@ -1,0 +1,156 @@
+import DequeModule
+import Wire
+
+public enum DeviceCodesEvent: Equatable, Sendable {
+    /// This person wants a code for another device.
+    case make(IdentityID, ConnectionID, re: UInt64)
+    /// This device says a code.
+    case use(PresenceVerb.UseLink, device: IdentityID, ConnectionID, address: String, re: UInt64)
+    /// Whatever code this person has is void.
+    case withdraw(IdentityID)
+}
+
+/// The one-time pairing codes by which a device becomes a person's.
+///
+/// It owns which code is whose, and how often an address may guess; who may be linked to whom the two people judge.
+/// Invariant: a code names one person, a person has one code, and neither outlives the other's use or time.
+struct DeviceCodes: Machine {
+    private struct Code: Sendable {
+        var owner: IdentityID
+        var expires: Timestamp
+    }
+
+    /// Codes at one time, which take some 100 bytes each: far more than anybody types in five minutes.
+    private static let mostCodes = 100_000
+    /// Addresses whose guesses are counted apart; what comes from others beyond that is counted together.
+    private static let mostAddresses = 10_000
+
+    private var codes: [PairingCode: Code] = [:]
+    private var byOwner: [IdentityID: PairingCode] = [:]
+    /// In the order in which they expire; some that were used meanwhile stand here too.
+    private var expiring: Deque<(code: PairingCode, expires: Timestamp)> = []
+    private var guesses: [String: Budget] = [:]
+    private var othersGuesses: Budget?
+
+    init() {}
+
+    var nextTimeout: Timestamp? { expiring.first?.expires }
+
+    mutating func handle(_ event: DeviceCodesEvent, _ turn: inout Turn) {
+        switch event {
+        case .make(let owner, let client, let re):
+            make(for: owner, Request(client, re), &turn)
+        case .use(let verb, let device, let client, let address, let re):
+            let request = Request(client, re)
+            if let wait = guess(from: address, now: turn.now, turn.rules.linkGuesses) {
+                let error = WireError(
+                    .rateLimited, "Too many codes were tried; wait \(wait.inWords).", retryable: true, retryAfter: wait)
+                return turn.fail(error, request)
+            }
+            use(verb, by: device, request, &turn)
+        case .withdraw(let owner): withdraw(owner)
+        }
+    }
+
+    mutating func handleTimeout(_ turn: inout Turn) {
+        while let first = expiring.first, first.expires <= turn.now {
+            expiring.removeFirst()
+            if let code = codes[first.code], code.expires <= turn.now { withdraw(code.owner) }
+        }
+    }
+
+    // MARK: Codes
+
+    private mutating func make(for owner: IdentityID, _ request: Request, _ turn: inout Turn) {
+        withdraw(owner)
+        guard codes.count < Self.mostCodes else {
+            let error = WireError(.rateLimited, "Too many devices are being linked; wait a minute.", retryable: true)
+            return turn.fail(error, request)
+        }
+        var text = PairingCode.random(using: &turn.random)
+        while codes[text] != nil { text = PairingCode.random(using: &turn.random) }
+        let expires = turn.now + turn.rules.linkCodeLifetime
+        codes[text] = Code(owner: owner, expires: expires)
+        byOwner[owner] = text
+        expiring.append((text, expires))
+        // Those used or replaced before their time; each is looked at twice at most for everyone that was.
+        if expiring.count > 2 * codes.count + 64 {
+            expiring.removeAll { entry in codes[entry.code]?.expires != entry.expires }
+        }
+        let code = PresenceNotice.LinkCode(re: request.re, code: text.shown, expiresIn: turn.rules.linkCodeLifetime)
+        turn.send(.presence(.linkCode(code)), to: request.client)
+    }
+
+    private mutating func withdraw(_ owner: IdentityID) {
+        if let text = byOwner.removeValue(forKey: owner) { codes[text] = nil }
+    }
+
+    private mutating func use(
+        _ verb: PresenceVerb.UseLink, by device: IdentityID, _ request: Request, _ turn: inout Turn
+    ) {
+        guard let text = PairingCode(verb.code), let code = codes[text], turn.now < code.expires else {
+            let error = WireError(
+                .linkInvalid, "This code is wrong, used or too old; have the other device show a new one.")
+            return turn.fail(error, request)
+        }
+        guard code.owner != device else {
+            let error = WireError(.linkInvalid, "This is your own code: type it on the device to be added.")
+            return turn.fail(error, request)
+        }
+        withdraw(code.owner)
+        let linked = LinkedDevice(identity: device, label: verb.label ?? "", linkedAt: turn.now)
+        turn.tell(.person(code.owner, .presence(.linked(linked, request.client, re: request.re))))
+    }
+
+    // MARK: Guesses
+
+    private mutating func guess(from address: String, now: Timestamp, _ rate: Budget.Rate) -> Duration? {
+        if guesses[address] == nil, guesses.count >= Self.mostAddresses {
+            guesses = guesses.filter { !$0.value.isFull(rate, now: now) }
+        }
+        guard guesses[address] != nil || guesses.count < Self.mostAddresses else {
+            return othersGuesses.take(rate, now: now)
+        }
+        return guesses[address, default: Budget(rate, now: now)].take(rate, now: now)
+    }
+}
+
+/// Eight digits of base 32 as Crockford chose them: no letter that looks like a figure, and whatever was typed in their
+/// place is understood. 2^40 of them: ten guesses a minute find one of a thousand codes in two hundred years.
+struct PairingCode: Hashable, Sendable {
+    private static let digits = Array("0123456789ABCDEFGHJKMNPQRSTVWXYZ".utf8)
+    private static let count = 8
+
+    private var value: UInt64
+
+    static func random(using generator: inout some RandomNumberGenerator) -> PairingCode {
+        PairingCode(value: generator.next() >> UInt64(64 - 5 * count))
+    }
+
+    private init(value: UInt64) { self.value = value }
+
+    /// As somebody types it: capitals or not, with or without dashes and spaces.
+    init?(_ text: String) {
+        var (value, count): (UInt64, Int) = (0, 0)
+        for byte in text.utf8 where byte != UInt8(ascii: "-") && byte != UInt8(ascii: " ") {
+            let capital = UInt8(ascii: "a")...UInt8(ascii: "z") ~= byte ? byte - 32 : byte
+            let digit: Int?
+            switch capital {
+            case UInt8(ascii: "O"): digit = 0
+            case UInt8(ascii: "I"), UInt8(ascii: "L"): digit = 1
+            default: digit = Self.digits.firstIndex(of: capital)
+            }
+            guard let digit, count < Self.count else { return nil }
+            (value, count) = (value << 5 | UInt64(digit), count + 1)
+        }
+        guard count == Self.count else { return nil }
+        self.value = value
+    }
+
+    var shown: String {
+        let text = (0..<Self.count).map { place in
+            Self.digits[Int(value >> UInt64(5 * (Self.count - 1 - place)) & 31)]
+        }
+        return String(decoding: text.prefix(4), as: UTF8.self) + "-" + String(decoding: text.suffix(4), as: UTF8.self)
+    }
+}

@@ -1,0 +1,260 @@
+import Signaling
+import TestSupport
+import Testing
+import Wire
+
+/// Wrong states, other people's calls, storms, and people who must not meet.
+@Suite struct CallHostileTests: InCompany {
+    let company = Company()
+
+    // MARK: Whom one may call
+
+    @Test func nobodyCallsHimself() {
+        #expect(ada.call(stage.person(ada))?.errorCode == .callSelf)
+        #expect(stage.another(of: ada).call(stage.person(ada))?.errorCode == .callSelf)
+        #expect(stage.hub.callCount == 0)
+    }
+
+    @Test func nobodyIsThere() {
+        #expect(ada.call(PersonID(high: 1, low: 2))?.errorCode == .notFound)
+        #expect(ada.call(stage.person(bob))?.type == "call.placed", "a mistake does not count")
+    }
+
+    @Test func oneAppearsBeforeOneCalls() {
+        let guest = stage.arrive()
+        #expect(guest.call(stage.person(bob))?.errorCode == .notPresent)
+    }
+
+    @Test func nobodyRingsSomebodyWhoBlockedThem() throws {
+        bob.ask(.presence(.block(.init(person: stage.person(ada)))))
+        bob.take()
+        #expect(ada.call(stage.person(bob))?.type == "call.placed")
+        #expect(ada.takeCallEnds() == [.unreachable], "as if he were not there")
+        #expect(bob.takeCalls().isEmpty)
+        #expect(stage.logged(bob).isEmpty)
+        #expect(bob.call(stage.person(ada))?.errorCode == .callNotAllowed, "he would have to unblock her first")
+    }
+
+    @Test(arguments: [true, false]) func blockingEndsTheCall(_ isAccepted: Bool) throws {
+        let call = isAccepted ? try stage.talk(ada, bob).call : try stage.ring(ada, bob)
+        bob.ask(.presence(.block(.init(person: stage.person(ada)))))
+        #expect(ada.takeCallEnds() == [isAccepted ? .hungUp : .declined])
+        #expect(bob.accept(call)?.errorCode == .notFound)
+        #expect(stage.hub.callCount == 0)
+    }
+
+    @Test func aStatedChoiceOfWhoMayRing() throws {
+        bob.appear(ringable: .nobody)
+        #expect(ada.call(stage.person(bob))?.errorCode == .callNotAllowed)
+        bob.appear(ringable: .contacts)
+        #expect(ada.call(stage.person(bob))?.errorCode == .callNotAllowed)
+        #expect(stage.logged(ada).isEmpty && stage.logged(bob).isEmpty, "it never was a call")
+        bob.take()
+        let talk = try stage.talk(bob, ada)
+        for guest in [ada, bob] { guest.ask(.contact(.keep(.init(call: talk.call)))) }
+        ada.end(talk.call)
+        #expect(ada.call(stage.person(bob))?.type == "call.placed")
+        #expect(bob.takeCalls().contains { $0.incoming != nil })
+    }
+
+    @Test func whoIsBannedDoesNotRing() throws {
+        let talk = try stage.talk(ada, bob)
+        stage.handle(.banned(Ban(subject: .identity(ada.person), reason: "rude", createdAt: stage.now)))
+        #expect(ada.closeCode == .forbidden)
+        #expect(bob.takeCallEnds() == [.hungUp])
+        #expect(bob.enter(talk.callee)?.errorCode == .tokenMatchEnded)
+        bob.call(stage.person(ada))
+        #expect(bob.takeCallEnds() == [.unreachable])
+    }
+
+    @Test(arguments: [true, false]) func whoIsDeletedEndsItsCalls(isHere: Bool) throws {
+        _ = try stage.talk(ada, bob)
+        _ = try stage.ring(eve, ada)
+        if !isHere { bob.drop() }
+        ada.ask(.presence(.delete))
+        if isHere { #expect(bob.takeCallEnds() == [.hungUp]) }
+        #expect(eve.takeCallEnds() == [.declined])
+        for guest in [bob, eve] {
+            #expect(stage.logged(guest).map(\.otherName) == [""], "the call is theirs, the name is not")
+        }
+        bob.arrive()
+        bob.appear()
+        let again = bob.takeCalls().compactMap(\.ended)
+        #expect(again.map(\.person.name) == (isHere ? [] : [""]))
+        bob.take()
+        #expect(stage.hub.callCount == 0)
+        #expect(stage.archive.openCalls.isEmpty)
+        #expect(stage.logged(ada).isEmpty, "nothing is held of her any more")
+        #expect(bob.call(stage.person(ada))?.errorCode == .notFound)
+    }
+
+    // MARK: Promises
+
+    @Test func whoEndsACallIsAnsweredWhenItIsStoredThatItIsOver() throws {
+        let endings: [() throws -> (Guest, CallVerb)] = [
+            { (bob, .decline(.init(call: try stage.ring(ada, bob)))) },
+            { (ada, .cancel(.init(call: try stage.ring(ada, bob)))) },
+            { (bob, .end(.init(call: try stage.ring(ada, bob)))) },
+            { (ada, .end(.init(call: try stage.talk(ada, bob).call))) },
+        ]
+        for ending in endings {
+            let (guest, verb) = try ending()
+            guest.say(.call(verb))
+            let stored = try #require(
+                stage.effects.firstIndex { if case .persist(.callOver) = $0 { true } else { false } })
+            let sent = try #require(
+                stage.effects.firstIndex { if case .transmit = $0 { true } else { false } })
+            #expect(stored < sent, "\(verb)")
+            #expect(guest.takeTypes().filter { $0 == "ok" || $0 == "call.ended" } == ["ok", "call.ended"])
+            // So that none of them counts as one in vain too many.
+            stage.pass(.seconds(700))
+        }
+    }
+
+    // MARK: Calls of others
+
+    @Test func anotherPersonsCallIsNoCall() throws {
+        let call = try stage.ring(ada, bob)
+        let verbs: [CallVerb] = [
+            .accept(.init(call: call, video: true)), .decline(.init(call: call)), .cancel(.init(call: call)),
+            .end(.init(call: call)), .update(.init(call: call, video: false)), .rejoin(.init(call: call)),
+        ]
+        for verb in verbs { #expect(eve.ask(.call(verb))?.errorCode == .notFound, "\(verb)") }
+        #expect(eve.seen(call)?.type == "ok")
+        #expect(ada.takeCalls().isEmpty && bob.takeCalls().isEmpty)
+        #expect(bob.accept(call)?.type == "call.accepted")
+        for verb in verbs { #expect(eve.ask(.call(verb))?.errorCode == .notFound, "\(verb)") }
+    }
+
+    @Test func verbsInWrongStatesChangeNothing() throws {
+        let call = try stage.ring(ada, bob)
+        #expect(ada.accept(call)?.errorCode == .callState, "one does not answer one's own call")
+        #expect(ada.decline(call)?.errorCode == .callState)
+        #expect(ada.turn(call, video: false)?.errorCode == .callState)
+        #expect(bob.cancel(call)?.errorCode == .callState)
+        #expect(bob.turn(call, video: false)?.errorCode == .callState)
+        let mine = bob.accept(call)?.call?.accepted
+        #expect(bob.accept(call)?.errorCode == .callState)
+        #expect(bob.decline(call)?.errorCode == .callState)
+        #expect(ada.cancel(call)?.errorCode == .callState)
+        #expect(ada.call(stage.person(eve))?.errorCode == .elsewhere)
+        #expect(ada.call(stage.person(bob))?.errorCode == .elsewhere)
+        #expect(bob.enter(mine)?.type == "session.joined", "nothing was lost")
+        bob.end(call)
+        for guest in [ada, bob] {
+            #expect(guest.end(call)?.errorCode == .notFound)
+            #expect(guest.rejoin(call)?.errorCode == .notFound)
+        }
+    }
+
+    // MARK: The roulette
+
+    @Test func nobodyCallsWhileChattingOrSearching() throws {
+        ada.start()
+        #expect(ada.call(stage.person(bob))?.errorCode == .elsewhere)
+        eve.start()
+        #expect(ada.isMatched)
+        #expect(ada.call(stage.person(bob))?.errorCode == .elsewhere)
+        ada.stop()
+        #expect(ada.call(stage.person(bob))?.type == "call.placed")
+        #expect(ada.start()?.errorCode == .elsewhere)
+    }
+
+    @Test func acceptingEndsTheChat() throws {
+        bob.start()
+        eve.start()
+        bob.take()
+        eve.take()
+        let call = try stage.ring(ada, bob)
+        #expect(bob.isMatched, "it rings beside the chat")
+        bob.accept(call)
+        #expect(!bob.isMatched)
+        #expect(eve.takeEnds() == [.partnerLeft])
+        #expect(stage.hub.matchCount == 0)
+    }
+
+    @Test func acceptingEndsTheSearch() throws {
+        bob.start()
+        let call = try stage.ring(ada, bob)
+        bob.say(.call(.accept(.init(call: call, video: true))))
+        let heard = bob.take()
+        #expect(heard.first?.errorCode == .elsewhere, "the page that searched is told")
+        #expect(heard.contains { $0.call?.accepted != nil })
+        #expect(stage.hub.waitingCount == 0)
+    }
+
+    // MARK: Storms
+
+    @Test func sixCallsAMinute() throws {
+        for _ in 0..<6 {
+            let somebody = stage.present("Somebody")
+            let call = try stage.ring(ada, somebody)
+            ada.cancel(call)
+        }
+        let answer = ada.call(stage.person(bob))
+        #expect(answer?.errorCode == .rateLimited)
+        guard case .error(let refused)? = answer else { return }
+        #expect(refused.error.retryable)
+        stage.pass(refused.error.retryAfter ?? .zero)
+        #expect(ada.call(stage.person(bob))?.type == "call.placed")
+    }
+
+    @Test func threeCallsInVainAndThenAPause() throws {
+        for outcome in 0..<3 {
+            let call = try stage.ring(ada, bob)
+            if outcome == 0 {
+                bob.decline(call)
+            } else if outcome == 1 {
+                ada.cancel(call)
+            } else {
+                stage.pass(.seconds(45))
+            }
+            stage.pass(.seconds(30))
+        }
+        ada.take()
+        guard case .error(let refused)? = ada.call(stage.person(bob)) else {
+            Issue.record("the fourth call was placed")
+            return
+        }
+        #expect(refused.error.code == .rateLimited)
+        #expect(refused.error.retryAfter == .seconds(570))
+        #expect(ada.call(stage.person(eve))?.type == "call.placed", "others may be called")
+        ada.leave()
+        stage.pass(.seconds(500))
+        ada.arrive()
+        ada.appear()
+        #expect(ada.call(stage.person(bob))?.errorCode == .rateLimited, "coming anew does not help")
+        stage.pass(.seconds(70))
+        #expect(ada.call(stage.person(bob))?.type == "call.placed")
+    }
+
+    @Test func aTalkForgivesCallsInVain() throws {
+        for _ in 0..<2 {
+            let call = try stage.ring(ada, bob)
+            ada.cancel(call)
+        }
+        let talk = try stage.talk(ada, bob)
+        ada.end(talk.call)
+        for _ in 0..<3 {
+            let call = try stage.ring(ada, bob)
+            ada.cancel(call)
+            stage.pass(.seconds(15))
+        }
+    }
+
+    @Test func oneIsRungTwentyTimesAMinute() throws {
+        for count in 0..<30 {
+            let somebody = stage.present("Somebody")
+            somebody.call(stage.person(bob))
+            let news = somebody.takeCalls()
+            if let ringing = news.first?.ringing {
+                #expect(count < 20)
+                somebody.cancel(ringing.call)
+            } else {
+                #expect(count >= 20)
+                #expect(news.compactMap(\.ended).map(\.reason) == [.busy])
+            }
+        }
+        #expect(stage.logged(bob).count == 20, "the storm is not in the log either")
+    }
+}

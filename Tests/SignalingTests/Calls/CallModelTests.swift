@@ -1,0 +1,38 @@
+import Signaling
+import TestSupport
+import Testing
+import Wire
+
+/// Random events among people who call each other, with what must always hold of calls asserted after each.
+@Suite struct CallModelTests {
+    private func run(_ world: CallWorld, events: Int) {
+        print("calls: seed \(world.seed), \(events) events, \(world.identities.count) people")
+        var done = 0
+        while done < events, world.step() { done += 1 }
+        if world.fault == nil { world.empty() }
+        print("calls: \(ModelRun.text(world.figures))")
+        if let fault = world.fault {
+            Issue.record("seed \(world.seed), event \(done): \(fault)\n\(world.log.joined(separator: "\n"))")
+        }
+    }
+
+    /// Random people call far more than real ones, and what limits them is looked at elsewhere.
+    private func unlimited(_ rules: inout Rules) {
+        rules.callsPlaced = .init(perSecond: 10, burst: 1000)
+        rules.ringsReceived = .init(perSecond: 10, burst: 1000)
+        rules.callsInVain = 1000
+    }
+
+    @Test func everyRuleOfCallsHoldsAfterEveryEvent() {
+        run(CallWorld(seed: ModelRun.seed, people: 50, unlimited), events: ModelRun.events * 7 / 10)
+    }
+
+    /// So few people that calls cross, wait and find each other busy all the time.
+    @Test func everyRuleOfCallsHoldsAmongVeryFewPeople() {
+        run(CallWorld(seed: ModelRun.seed, people: 6, unlimited), events: ModelRun.events * 2 / 10)
+    }
+
+    @Test func everyRuleOfCallsHoldsWithTheLimitsOfRealPeople() {
+        run(CallWorld(seed: ModelRun.seed, people: 20), events: ModelRun.events / 10)
+    }
+}

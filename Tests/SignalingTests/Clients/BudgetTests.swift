@@ -1,0 +1,182 @@
+import Signaling
+import TestSupport
+import Testing
+import Wire
+
+@Suite struct BudgetTests {
+    private let stage = Stage {
+        $0.verbs = .init(perSecond: 10, burst: 20)
+        $0.negotiations = .init(perSecond: 50, burst: 40)
+        $0.refusals = .init(perSecond: 20, burst: 5)
+        $0.malformedPerMinute = 3
+    }
+
+    @Test func aBucketGivesItsBurstAndThenItsRate() {
+        let rate = Budget.Rate(perSecond: 10, burst: 3)
+        var now = Timestamp(milliseconds: 0)
+        var budget = Budget(rate, now: now)
+        for _ in 0..<3 { #expect(budget.take(rate, now: now) == nil) }
+        #expect(budget.take(rate, now: now) == .milliseconds(100))
+        now = now + .milliseconds(100)
+        #expect(budget.take(rate, now: now) == nil)
+        #expect(budget.take(rate, now: now) == .milliseconds(100))
+        now = now + .seconds(3600)
+        for _ in 0..<3 { #expect(budget.take(rate, now: now) == nil) }
+        #expect(budget.take(rate, now: now) != nil, "an hour of silence saves up no more than the burst")
+        #expect(budget.take(rate, now: Timestamp(milliseconds: 0)) != nil, "a clock that goes back gives nothing")
+    }
+
+    @Test func verbsOverTheBudgetAreRefusedWithAWaitAndWorkAgainAfterIt() {
+        let ada = stage.arrive()
+        for _ in 0..<20 { #expect(ada.ask(.roulette(.count))?.type == "roulette.count") }
+        guard case .error(let refusal)? = ada.ask(.roulette(.count)) else {
+            return #expect(Bool(false), "the 21st is over the budget")
+        }
+        #expect(refusal.error.code == .rateLimited)
+        #expect(refusal.error.retryable)
+        stage.pass(refusal.error.retryAfter ?? .zero)
+        #expect(ada.ask(.roulette(.count))?.type == "roulette.count")
+        #expect(ada.closeCode == nil)
+    }
+
+    @Test func whoeverGoesOnOverTheBudgetIsClosed() {
+        let ada = stage.arrive()
+        for _ in 0..<25 { ada.say(.roulette(.count)) }
+        #expect(ada.closeCode == nil)
+        ada.say(.roulette(.count))
+        #expect(ada.closeCode == .tooMany)
+        #expect(ada.refusals.map(\.code) == [.rateLimited])
+        #expect(ada.openRequests == 0)
+        #expect(stage.hub.clientCount == 0)
+    }
+
+    @Test func timeForgivesRefusals() {
+        let ada = stage.arrive()
+        for _ in 0..<20 { ada.say(.roulette(.count)) }
+        for _ in 0..<4 {
+            for _ in 0..<4 { ada.say(.roulette(.count)) }
+            stage.pass(.milliseconds(250))
+        }
+        #expect(ada.closeCode == nil)
+    }
+
+    /// One accepted verb now and then must not let a flood go on for ever.
+    @Test func anAcceptedVerbDoesNotForgiveAFlood() {
+        let ada = stage.arrive()
+        for _ in 0..<20 { ada.say(.roulette(.count)) }
+        for _ in 0..<4 where ada.closeCode == nil {
+            for _ in 0..<4 { ada.say(.roulette(.count)) }
+            stage.pass(.milliseconds(100))
+            ada.say(.roulette(.count))
+        }
+        #expect(ada.closeCode == .tooMany)
+    }
+
+    @Test func repetitionsAndAcknowledgementsAreNotFree() {
+        let ada = stage.arrive()
+        let most = stage.hub.surroundings.rules.messages.burst
+        for _ in 0...Int(most) + 1 where ada.closeCode == nil { ada.say(.ping) }
+        #expect(ada.closeCode == .tooMany)
+    }
+
+    /// Dozens of candidates trickle at once; they must not use up what a person's own presses need.
+    @Test func negotiationHasABudgetOfItsOwn() {
+        let session = stage.room()
+        let ada = stage.arrive()
+        ada.enter(session, on: stage)
+        var verb = SessionVerb.Negotiate()
+        (verb.session, verb.to, verb.candidate) = (session, ada.connection, .null)
+        for _ in 0..<40 { #expect(ada.ask(.session(.negotiate(verb)))?.errorCode != .rateLimited) }
+        #expect(ada.ask(.session(.negotiate(verb)))?.errorCode == .rateLimited)
+        #expect(ada.ask(.roulette(.count))?.type == "roulette.count")
+    }
+
+    /// Descriptions go to somebody's downlink: a large one costs more than a candidate.
+    @Test func aNegotiationCostsMoreTheLargerItIs() {
+        let session = stage.room()
+        let (ada, bob) = (stage.arrive(), stage.arrive())
+        for guest in [ada, bob] { guest.enter(session, on: stage) }
+        var verb = SessionVerb.Negotiate()
+        (verb.session, verb.to) = (session, bob.connection)
+        verb.description = SessionDescription(type: .offer, sdp: String(repeating: "x", count: 4096 * 9))
+        for _ in 0..<4 { #expect(ada.ask(.session(.negotiate(verb)))?.errorCode == .notPermitted) }
+        #expect(ada.ask(.session(.negotiate(verb)))?.errorCode == .rateLimited)
+        stage.pass(.seconds(1))
+        verb.description?.sdp = String(repeating: "x", count: Limits.description)
+        #expect(
+            ada.ask(.session(.negotiate(verb)))?.errorCode == .notPermitted, "the largest goes through a full bucket")
+    }
+
+    @Test func malformedMessagesAreAnsweredUntilThereAreTooManyInAMinute() {
+        let ada = stage.arrive()
+        let error = WireError(.malformed, "The member \"sessionId\" must be a string.")
+        for _ in 0..<3 { ada.mumble(error) }
+        #expect(ada.take().map(\.errorCode) == [.malformed, .malformed, .malformed])
+        #expect(ada.ask(.roulette(.count))?.type == "roulette.count", "the count goes on where it was")
+        ada.mumble(error)
+        #expect(ada.closeCode == .malformed)
+        #expect(ada.openRequests == 0)
+    }
+
+    @Test func malformedMessagesNowAndThenCostNothing() {
+        let ada = stage.arrive()
+        for _ in 0..<20 {
+            ada.mumble(WireError(.malformed, ""), numbered: false)
+            stage.pass(.seconds(20))
+        }
+        #expect(ada.closeCode == nil)
+    }
+
+    /// Either end may be the older one: a newer page asks for what this server does not know, and carries on without.
+    @Test func verbsThatNobodyKnowsAreNoFault() {
+        let ada = stage.arrive()
+        for _ in 0..<15 { ada.mumble(WireError(.unknownType, "")) }
+        #expect(ada.take().map(\.errorCode) == Array(repeating: .unknownType, count: 15))
+        #expect(ada.closeCode == nil)
+        for _ in 0..<30 { ada.mumble(WireError(.unknownType, "")) }
+        #expect(ada.closeCode == .tooMany, "but they cost what any verb costs")
+    }
+
+    @Test func aVerbWithoutANumberIsMalformed() {
+        let ada = stage.arrive()
+        ada.sayUnnumbered(.roulette(.next(.init())))
+        #expect(ada.take().map(\.errorCode) == [.malformed])
+    }
+
+    @Test func aSecondHelloIsMalformed() {
+        let ada = stage.arrive()
+        ada.sayUnnumbered(.hello(Hello()))
+        #expect(ada.take().map(\.errorCode) == [.malformed])
+        #expect(ada.ask(.hello(Hello()))?.errorCode == .malformed)
+        #expect(ada.closeCode == nil)
+    }
+
+    @Test func aGapInTheNumbersClosesAtOnce() {
+        let ada = stage.arrive()
+        ada.transmit(.roulette(.count), seq: 2)
+        #expect(ada.refusals.map(\.code) == [.outOfOrder])
+        #expect(ada.closeCode == .malformed)
+        #expect(stage.hub.clientCount == 0)
+    }
+
+    @Test func aPingIsAnsweredAndSaysHowFarTheServerGot() {
+        let ada = stage.arrive()
+        ada.ask(.roulette(.count))
+        ada.sayUnnumbered(.ping)
+        #expect(ada.take() == [.pong])
+    }
+
+    @Test func iceServersAreToldOnRequestWithFreshCredentials() {
+        let stage = Stage(
+            ice: ICEProvision(
+                stunServers: ["stun:example.org"], turnServers: ["turn:example.org"],
+                credentials: .timeLimited(secret: "s", lifetime: .seconds(300))))
+        let ada = stage.arrive()
+        stage.pass(.seconds(240))
+        guard case .iceServers(let answer)? = ada.ask(.iceServers) else { return #expect(Bool(false), "no answer") }
+        #expect(answer.ice.relayOnly)
+        #expect(answer.ice.expiresAt == (stage.now + .seconds(300)).milliseconds)
+        #expect(answer.ice.servers.count == 2)
+        #expect(answer.ice.servers.last?.credential != ada.welcome?.ice.servers.last?.credential)
+    }
+}

@@ -1,0 +1,159 @@
+import Signaling
+import TestSupport
+import Testing
+import Wire
+
+@Suite struct ContactTests {
+    private let stage = Stage()
+    private let ada: Guest
+    private let bob: Guest
+
+    init() {
+        ada = stage.present("Ada")
+        bob = stage.present("Bob")
+    }
+
+    private func keep(_ guest: Guest, _ meeting: MeetingReference) -> ServerMessage? {
+        guest.ask(.contact(.keep(meeting)))
+    }
+
+    private func contacts(_ guest: Guest) -> [PersonInfo] {
+        guard case .list(let list)? = guest.ask(.contact(.list))?.contact else { return [] }
+        return list.people
+    }
+
+    private func news(_ guest: Guest) -> [ContactNotice] { guest.take().compactMap(\.contact) }
+
+    /// The two have talked and are in touch now.
+    private func befriend() throws {
+        let talk = try stage.talk(ada, bob)
+        for guest in [ada, bob] { _ = keep(guest, MeetingReference(call: talk.call)) }
+        ada.end(talk.call)
+        ada.take()
+        bob.take()
+    }
+
+    @Test func bothMustSaySo() throws {
+        let talk = try stage.talk(ada, bob)
+        let meeting = MeetingReference(call: talk.call)
+        #expect(keep(ada, meeting)?.type == "ok")
+        #expect(news(bob) == [.asked(meeting)])
+        #expect(contacts(ada).isEmpty)
+        #expect(keep(ada, meeting)?.type == "ok")
+        #expect(news(bob).isEmpty, "saying it twice is not two people saying it")
+        #expect(keep(bob, meeting)?.type == "ok")
+        let (hers, his) = (stage.person(ada), stage.person(bob))
+        #expect(
+            news(ada) == [
+                .added(.init(person: PersonInfo(id: his, name: "Bob", online: true), meeting: meeting))
+            ])
+        #expect(
+            news(bob) == [
+                .added(.init(person: PersonInfo(id: hers, name: "Ada", online: true), meeting: meeting))
+            ])
+        #expect(contacts(ada).map(\.name) == ["Bob"])
+        #expect(contacts(bob).map(\.name) == ["Ada"])
+        #expect(stage.archive.record(of: ada.person).contacts.map(\.identity) == [bob.person])
+    }
+
+    @Test func anHourAfterTheCallIsNotTooLate() throws {
+        let talk = try stage.talk(ada, bob)
+        ada.end(talk.call)
+        stage.pass(.seconds(3500))
+        #expect(keep(ada, MeetingReference(call: talk.call))?.type == "ok")
+        #expect(news(bob) == [.asked(.init(call: talk.call))])
+        bob.leave()
+        stage.pass(.seconds(60))
+        bob.arrive()
+        bob.appear()
+        #expect(news(bob) == [.asked(.init(call: talk.call))], "whoever comes back is told what was asked")
+        stage.pass(.seconds(100))
+        #expect(keep(bob, MeetingReference(call: talk.call))?.errorCode == .notFound)
+    }
+
+    @Test func aCallThatNobodyTookIsNoMeeting() throws {
+        let call = try stage.ring(ada, bob)
+        #expect(keep(ada, MeetingReference(call: call))?.errorCode == .notFound)
+        bob.decline(call)
+        #expect(keep(bob, MeetingReference(call: call))?.errorCode == .notFound)
+    }
+
+    @Test func strangersOfTheRouletteMayKeepInTouch() throws {
+        let (kim, lee) = (stage.arrive(), stage.arrive())
+        kim.start(name: "Kim")
+        lee.start(name: "Lee")
+        let match = try #require(kim.match?.match)
+        for guest in [kim, lee] { guest.take() }
+        #expect(keep(kim, MeetingReference(match: match))?.type == "ok")
+        lee.next()
+        stage.pass(.seconds(30))
+        #expect(keep(lee, MeetingReference(match: match))?.type == "ok")
+        #expect(contacts(kim).map(\.name) == ["Lee"])
+        #expect(contacts(lee).map(\.name) == ["Kim"])
+        kim.stop()
+        lee.stop()
+        kim.appear()
+        #expect(kim.call(stage.person(lee))?.type == "call.placed", "they can be found from now on")
+        stage.pass(.seconds(100))
+        #expect(keep(ada, MeetingReference(match: match))?.errorCode == .notFound, "it was not her chat")
+    }
+
+    @Test func theirComingAndGoingIsTold() throws {
+        try befriend()
+        bob.drop()
+        let info = PersonInfo(id: stage.person(bob), name: "Bob", online: false)
+        #expect(news(ada) == [.changed(.init(person: info))])
+        #expect(contacts(ada) == [info])
+        bob.resume()
+        #expect(news(ada).count == 1)
+        bob.ask(.presence(.set(Appearance(visible: false))))
+        #expect(news(ada) == [.changed(.init(person: info))], "the invisible are not here")
+        bob.ask(.presence(.set(Appearance(name: "Robert", visible: true))))
+        #expect(contacts(ada).map(\.name) == ["Robert"])
+        ada.leave()
+        ada.arrive()
+        ada.appear()
+        #expect(contacts(ada).map(\.online) == [true])
+        #expect(contacts(bob).map(\.online) == [true])
+    }
+
+    @Test func eitherCanGiveItUpForBoth() throws {
+        try befriend()
+        let phone = stage.another(of: ada)
+        let removed = PersonReference(person: stage.person(bob))
+        #expect(ada.ask(.contact(.remove(removed)))?.type == "ok")
+        #expect(news(phone) == [.removed(removed)])
+        #expect(news(bob) == [.removed(.init(person: stage.person(ada)))])
+        #expect(contacts(ada).isEmpty && contacts(bob).isEmpty)
+        #expect(stage.archive.record(of: bob.person).contacts.isEmpty)
+        #expect(ada.ask(.contact(.remove(removed)))?.errorCode == .notFound)
+    }
+
+    @Test func blockingTakesThemOffBothLists() throws {
+        try befriend()
+        bob.ask(.presence(.block(.init(person: stage.person(ada)))))
+        #expect(contacts(ada).isEmpty && contacts(bob).isEmpty)
+        let call = try #require(stage.archive.logs[ada.person]?.last?.call)
+        #expect(keep(ada, MeetingReference(call: call))?.type == "ok")
+        #expect(news(bob).isEmpty, "he is not asked again")
+    }
+
+    @Test func deletedPeopleAreOnNobodysList() throws {
+        try befriend()
+        bob.ask(.presence(.delete))
+        #expect(news(ada) == [.removed(.init(person: stage.person(bob)))])
+        #expect(contacts(ada).isEmpty)
+    }
+
+    @Test func fiveHundredIsEnough() throws {
+        let many = (0..<500).map { Contact(identity: IdentityID(high: 9, low: UInt64($0)), name: "\($0)") }
+        let full = stage.arrive(record: PersonRecord(contacts: many))
+        full.appear("Full")
+        full.take()
+        let talk = try stage.talk(full, ada)
+        #expect(keep(full, MeetingReference(call: talk.call))?.errorCode == .notPermitted)
+        #expect(keep(ada, MeetingReference(call: talk.call))?.type == "ok")
+        #expect(news(full) == [.asked(.init(call: talk.call))])
+        #expect(contacts(ada).isEmpty)
+    }
+}

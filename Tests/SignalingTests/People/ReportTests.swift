@@ -1,0 +1,202 @@
+import Signaling
+import TestSupport
+import Testing
+import Wire
+
+@Suite struct ReportTests {
+    private let stage = Stage()
+
+    /// Two in a match who have both joined its session.
+    private func chat() -> (Guest, Guest, RouletteNotice.Matched) {
+        let (ada, bob, matched) = stage.pair()
+        for guest in [ada, bob] { guest.join(matched.publish.session, token: guest.match?.publish.token ?? "") }
+        for guest in [ada, bob] { guest.take() }
+        return (ada, bob, matched)
+    }
+
+    private var reports: [Report] {
+        stage.changes.compactMap { if case .report(let report) = $0 { report } else { nil } }
+    }
+
+    @Test func aReportKeepsBothIDsTimeReasonAndTheChat() {
+        let (ada, bob, matched) = chat()
+        bob.signal(matched.publish.session, "chat", "something rude")
+        stage.pass(.seconds(1))
+        ada.signal(matched.publish.session, "chat", "stop it")
+        #expect(ada.report("Was rude.")?.type == "ok")
+        let lines = [
+            ChatLine(from: bob.identity, text: "something rude", at: stage.now - .seconds(1)),
+            ChatLine(from: ada.identity, text: "stop it", at: stage.now),
+        ]
+        let expected = Report(
+            match: matched.match, by: ada.identity, against: bob.identity, reason: "Was rude.", lines: lines,
+            createdAt: stage.now
+        )
+        #expect(reports == [expected])
+        #expect(ada.isMatched, "a report does not end the chat")
+        #expect(bob.take().allSatisfy { $0.type == "session.signal" }, "nobody tells him")
+    }
+
+    @Test func theLastTwentyLinesAreKeptAndNoOtherSignals() {
+        let (ada, bob, matched) = chat()
+        for count in 0..<30 {
+            bob.signal(matched.publish.session, "chat", "\(count)")
+            bob.signal(matched.publish.session, "typing", "1")
+            stage.pass(.milliseconds(200))
+        }
+        ada.report()
+        #expect(reports.first?.lines.map(\.text) == (10..<30).map(String.init))
+    }
+
+    /// A line said to one alone is heard by the other as any line is, and must not escape the complaint.
+    @Test func aLineSaidToThePartnerAloneIsKeptToo() {
+        let (ada, bob, matched) = chat()
+        bob.signal(matched.publish.session, "chat", "between us", to: ada.connection)
+        ada.report()
+        #expect(reports.first?.lines.map(\.text) == ["between us"])
+    }
+
+    @Test func linesSaidToOneselfDoNotWashTheOthersOut() {
+        let (ada, bob, matched) = chat()
+        bob.signal(matched.publish.session, "chat", "something rude")
+        for _ in 0..<20 { bob.signal(matched.publish.session, "chat", "nothing", to: bob.connection) }
+        ada.report()
+        #expect(reports.first?.lines.map(\.text) == ["something rude"])
+    }
+
+    @Test func aChatCanBeReportedForAMinuteAfterItsEndWithItsLines() {
+        let (ada, bob, matched) = chat()
+        bob.signal(matched.publish.session, "chat", "bye, idiot")
+        bob.next()
+        ada.stop()
+        stage.pass(.seconds(59))
+        #expect(ada.report("rude")?.type == "ok")
+        #expect(reports.first?.lines.map(\.text) == ["bye, idiot"])
+        #expect(reports.first?.against == bob.identity)
+        stage.pass(.seconds(2))
+        #expect(bob.report("no, her")?.errorCode == .notMatched)
+        #expect(stage.hub.sessionCount == 0, "what was said is forgotten")
+    }
+
+    @Test func theLastChatCanBeReportedFromTheNextOneByName() {
+        let (ada, bob, first) = chat()
+        bob.stop()
+        let eve = stage.arrive()
+        eve.start()
+        #expect(ada.isMatched)
+        #expect(ada.report("the one before", first.match)?.type == "ok")
+        #expect(ada.report("this one")?.type == "ok")
+        #expect(reports.map(\.against) == [bob.identity, eve.identity])
+        #expect(ada.report("somebody else's", MatchID(high: 4, low: 4))?.errorCode == .notMatched)
+    }
+
+    @Test func aChatIsReportedOnceByEachSide() {
+        let (ada, bob, _) = chat()
+        ada.report("one")
+        #expect(ada.report("two")?.type == "ok")
+        #expect(reports.map(\.reason) == ["one"])
+        bob.report("three")
+        #expect(reports.map(\.reason) == ["one", "three"])
+        ada.next()
+        #expect(ada.report("four")?.type == "ok")
+        #expect(reports.count == 2)
+    }
+
+    @Test func quickSkippersAreReportedByNameForAMinuteToo() {
+        let ada = stage.arrive()
+        ada.start()
+        var matches: [MatchID] = []
+        for _ in 0..<3 {
+            let stranger = stage.arrive()
+            stranger.start()
+            ada.match.map { matches.append($0.match) }
+            stranger.next()
+            stranger.leave()
+        }
+        for match in matches { #expect(ada.report("rude", match)?.type == "ok") }
+        #expect(reports.map(\.match) == matches)
+    }
+
+    @Test func reportsAreSoManyAnHour() {
+        let stage = Stage { $0.reports = .init(perSecond: 1 / 360, burst: 2) }
+        let ada = stage.arrive()
+        ada.start()
+        for count in 0..<4 {
+            if count == 3 { stage.pass(.seconds(360)) }
+            let stranger = stage.arrive()
+            stranger.start()
+            #expect(ada.isMatched)
+            #expect(ada.report()?.errorCode == (count == 2 ? .rateLimited : nil))
+            stranger.leave()
+        }
+        #expect(stage.changes.count == 3)
+    }
+
+    /// One character can be made of thousands of marks.
+    @Test func aLineIsKeptShortInBytes() {
+        let (ada, bob, matched) = chat()
+        bob.signal(matched.publish.session, "chat", "e" + String(repeating: "\u{301}", count: 3000))
+        ada.report()
+        #expect(reports.first.map { ($0.lines.first?.text.utf8.count ?? 0) <= 1003 } == true)
+    }
+
+    @Test func nobodyReportsWithoutAChat() {
+        let ada = stage.arrive()
+        #expect(ada.report()?.errorCode == .notMatched)
+        ada.start()
+        #expect(ada.report()?.errorCode == .notMatched)
+        #expect(stage.changes == [])
+    }
+
+    @Test func theChatOfOneMatchIsNotInTheReportOfTheNext() {
+        let (ada, bob, first) = chat()
+        bob.signal(first.publish.session, "chat", "earlier")
+        ada.next()
+        stage.pass(.seconds(10))
+        #expect(ada.isMatched)
+        ada.report()
+        #expect(reports.first?.lines == [])
+        #expect(reports.first?.match != first.match)
+    }
+
+    // MARK: What is stored comes first
+
+    private func isPersistedBeforeAnythingIsSent(_ effects: [Effect]) -> Bool {
+        let persist = effects.firstIndex { if case .persist = $0 { true } else { false } }
+        let transmit = effects.firstIndex { if case .transmit = $0 { true } else { false } }
+        guard let persist, let transmit else { return false }
+        return persist < transmit
+    }
+
+    @Test func aReportIsStoredBeforeAnybodyIsTold() {
+        let (ada, _, _) = chat()
+        ada.say(.roulette(.report(.init(reason: "rude"))))
+        #expect(isPersistedBeforeAnythingIsSent(stage.effects))
+    }
+
+    @Test func aBlockIsStoredBeforeAnybodyIsTold() {
+        let (ada, bob, _) = chat()
+        ada.say(.roulette(.block(.init(match: nil))))
+        #expect(isPersistedBeforeAnythingIsSent(stage.effects))
+        #expect(stage.changes == [.block(owner: ada.identity, blocked: bob.identity, at: stage.now)])
+    }
+
+    @Test func aReportOfAChatThatIsForgottenIsStoredBeforeAnybodyIsTold() {
+        let stage = Stage { $0.personIdle = .seconds(600) }
+        let (ada, bob, _) = stage.pair()
+        bob.stop()
+        ada.stop()
+        stage.pass(.seconds(60))
+        #expect(stage.hub.sessionCount == 0)
+        ada.say(.roulette(.report(.init(reason: "rude"))))
+        #expect(isPersistedBeforeAnythingIsSent(stage.effects))
+        #expect(stage.changes.count == 1, "the complaint stays though the chat is forgotten")
+    }
+
+    @Test func aBlockSaidTwiceIsStoredOnce() {
+        let (ada, _, matched) = chat()
+        ada.block()
+        ada.block(matched.match)
+        #expect(stage.changes.count == 1)
+    }
+}

@@ -1,0 +1,193 @@
+import Signaling
+import TestSupport
+import Testing
+import Wire
+
+/// Random events in routed sessions, relayed ones that fall back, and matches, with the media plane's view judged after
+/// each. That every command makes sense after those before it is judged by the stage.
+@Suite struct MediaModelTests {
+    @Test func theMediaPlaneKnowsNothingOfWhoeverLeft() {
+        guard let world = ModelRun.run("media", MediaWorld.init) else { return }
+        for figure in ["publish", "unpublish", "subscribe", "unsubscribe", "leave"] {
+            #expect(world.figures[figure, default: 0] > 0, "\(figure), seed \(world.seed)")
+        }
+        world.empty()
+        #expect(world.stage.ledger.streams.isEmpty, "seed \(world.seed)")
+        #expect(world.stage.hub.sessionCount == 0, "seed \(world.seed)")
+        #expect(world.stage.hub.nextTimeout == nil, "seed \(world.seed)")
+    }
+}
+
+/// A few people who do anything at all, in a few sessions.
+private final class MediaWorld: RandomWorld {
+    let seed: UInt64
+    let stage: Stage
+    private var random: SeededGenerator
+    private var guests: [Guest] = []
+    /// Routed, routed, relayed and relayed only.
+    private var rooms: [SessionID] = []
+    private var relayedOnly: Set<SessionID> = []
+    private var matchSessions: Set<SessionID> = []
+    private var streams: [(session: SessionID, stream: StreamID, publisher: Guest)] = []
+    private(set) var figures: [String: Int] = [:]
+
+    init(seed: UInt64) {
+        self.seed = seed
+        stage = Stage(seed: seed) {
+            $0.routesMedia = true
+            $0.rouletteMediaMode = .routed
+            // What limits random people is not what is looked at here.
+            $0.verbs = .init(perSecond: 1000, burst: 1000)
+        }
+        random = SeededGenerator(seed: ~seed)
+        rooms = (0..<4).map(newRoom)
+    }
+
+    private func newRoom(_ kind: Int) -> SessionID {
+        let room = stage.room(kind < 2 ? .routed : .relayed, relayedOnly: kind == 3)
+        if kind == 3 { relayedOnly.insert(room) }
+        return room
+    }
+
+    private func chance(_ percent: Int) -> Bool { Int.random(in: 0..<100, using: &random) < percent }
+
+    func step() {
+        // Elsewhere nothing has happened yet: a session falls back but once.
+        if chance(3) {
+            let kind = Int.random(in: rooms.indices, using: &random)
+            rooms[kind] = newRoom(kind)
+        }
+        if guests.count < 6, chance(guests.count < 3 ? 80 : 5) {
+            guests.append(stage.arrive())
+        } else if let guest = guests.randomElement(using: &random) {
+            act(guest)
+        }
+        for command in stage.media { count(command) }
+        for guest in guests {
+            for case .session(.mediaModeChanged) in guest.take() { figures["fallbacks", default: 0] += 1 }
+            if guest.closeCode != nil { guest.arrive() }
+        }
+        streams.removeAll { $0.publisher.socket != nil && !$0.publisher.places.contains($0.session) }
+        if streams.count > 40 { streams.removeFirst() }
+    }
+
+    private func act(_ guest: Guest) {
+        guard guest.socket != nil else { return chance(50) ? guest.resume() : pass(1...20_000) }
+        switch Int.random(in: 0..<100, using: &random) {
+        case 0..<12: join(guest)
+        case 12..<26: publish(guest)
+        case 26..<50: subscribe(guest)
+        case 50..<56: withStream(guest) { guest.unsubscribe($0, $1) }
+        case 56..<60: withStream(guest) { guest.unpublish($0, $1) }
+        case 60..<68: withStream(guest) { update(guest, $0, $1) }
+        case 68..<70: withStream(guest) { guest.ask(.session(.forceUnpublish(.init(session: $0, stream: $1)))) }
+        case 70..<72: mute(guest)
+        case 72: disconnectSomebody(guest)
+        case 73..<76:
+            if let session = place(of: guest) { guest.ask(.session(.leave(.init(session: session)))) }
+        case 76..<79: guest.say(.media(.offer(.init(side: chance(50) ? .send : .receive, sdp: "v"))))
+        case 79..<85: _ = guest.isMatched ? guest.next() : guest.start()
+        case 85: guest.stop()
+        case 86..<88: guest.drop()
+        case 88:
+            guest.leave()
+            guests.removeAll { $0 == guest }
+        default: pass(chance(80) ? 1...3000 : 3000...40_000)
+        }
+    }
+
+    private func pass(_ range: ClosedRange<Int>) { stage.pass(.milliseconds(Int.random(in: range, using: &random))) }
+
+    private func mids() -> MediaMids {
+        MediaMids(audio: chance(60) ? "\(Int.random(in: 0...3, using: &random))" : nil, video: chance(60) ? "1" : nil)
+    }
+
+    private func place(of guest: Guest) -> SessionID? {
+        guest.places.sorted { $0.text < $1.text }.randomElement(using: &random)
+    }
+
+    private func join(_ guest: Guest) {
+        if let match = guest.match, chance(70) {
+            matchSessions.insert(match.publish.session)
+            guest.join(match.publish.session, token: match.publish.token)
+        } else if let room = rooms.randomElement(using: &random), !guest.places.contains(room) {
+            guest.enter(room, chance(30) ? .moderator : .publisher, on: stage)
+        }
+    }
+
+    private func publish(_ guest: Guest) {
+        guard let session = place(of: guest), let stream = guest.publish(session, mids: mids()) else { return }
+        streams.append((session, stream.id, guest))
+        if matchSessions.contains(session) { figures["match streams", default: 0] += 1 }
+    }
+
+    private func subscribe(_ guest: Guest) {
+        let here = streams.filter { guest.places.contains($0.session) }
+        guard let chosen = here.randomElement(using: &random) else { return }
+        guest.subscribe(chosen.session, chosen.stream, video: chance(80), mids: mids())
+        if chance(30) { guest.connected(chosen.session, chosen.publisher, chance(80)) }
+    }
+
+    /// Mostly the guest's own; somebody else's may be gone, or not for this guest to do anything with.
+    private func withStream(_ guest: Guest, _ verb: (SessionID, StreamID) -> Void) {
+        let wanted = chance(80) ? streams.filter { $0.publisher == guest } : streams
+        if let chosen = wanted.randomElement(using: &random) { verb(chosen.session, chosen.stream) }
+    }
+
+    private func update(_ guest: Guest, _ session: SessionID, _ stream: StreamID) {
+        let isAudible = Bool.random(using: &random)
+        guest.update(session, stream, audio: isAudible, mids: chance(50) ? mids() : MediaMids())
+    }
+
+    private func mute(_ guest: Guest) {
+        guard let session = place(of: guest) else { return }
+        var verb = SessionVerb.ForceMute()
+        (verb.session, verb.active) = (session, chance(60))
+        verb.stream = chance(50) ? streams.randomElement(using: &random)?.stream : nil
+        guest.ask(.session(.forceMute(verb)))
+    }
+
+    private func disconnectSomebody(_ guest: Guest) {
+        guard let session = place(of: guest), let other = guests.randomElement(using: &random) else { return }
+        guest.ask(.session(.forceDisconnect(.init(session: session, connection: other.connection))))
+    }
+
+    private func count(_ command: MediaCommand) {
+        let name =
+            switch command {
+            case .offer: "offers"
+            case .close: "closes"
+            case .leave: "leave"
+            case .publish: "publish"
+            case .update: "update"
+            case .unpublish: "unpublish"
+            case .subscribe: "subscribe"
+            case .unsubscribe: "unsubscribe"
+            }
+        figures[name, default: 0] += 1
+    }
+
+    // MARK: What must hold
+
+    func fault() -> String? {
+        let known = Dictionary(guests.map { ($0.connection, $0) }, uniquingKeysWith: { first, _ in first })
+        for (stream, routed) in stage.ledger.streams {
+            if relayedOnly.contains(routed.session) { return "a relayed-only session is routed" }
+            for client in [routed.publisher] + routed.subscribers.keys {
+                guard let guest = known[client] else { return "\(stream) is still there for somebody who left" }
+                // Whose line is down has not heard yet that he was put out.
+                if guest.socket != nil, !guest.places.contains(routed.session) {
+                    return "\(stream) is still there for somebody who is not in its session"
+                }
+            }
+        }
+        return nil
+    }
+
+    func empty() {
+        for guest in guests where guest.socket != nil { guest.leave() }
+        stage.pass(.seconds(7200))
+        // Tokens of whoever was put out are remembered until they expire.
+        stage.pass(.seconds(7200))
+    }
+}

@@ -1,0 +1,57 @@
+import Signaling
+import TestSupport
+import Testing
+import Wire
+
+/// What subscribers would like of a picture, and which of its layers a publisher is told to send.
+@Suite struct PreferenceTests: InRoutedRoom {
+    let room = RoutedRoom()
+
+    private func subscribe(_ stream: StreamID, preferring preference: VideoPreference) -> ServerMessage? {
+        bob.ask(.session(.subscribe(.init(session: session, stream: stream, mids: mids, preference: preference))))
+    }
+
+    private func told(_ stream: StreamID, preferring preference: VideoPreference) -> MediaCommand {
+        .subscribe(stream, session, by: bob.connection, mids, audio: true, video: true, preferring: preference)
+    }
+
+    @Test func aSubscribersWishGoesToTheMediaPlaneAndCanChange() throws {
+        let stream = try #require(ada.publish(session, mids: mids))
+        var small = VideoPreference()
+        (small.width, small.height) = (320, 180)
+        #expect(subscribe(stream.id, preferring: small)?.type == "ok")
+        #expect(stage.media == [told(stream.id, preferring: small)])
+        var slow = small
+        slow.frameRate = 7
+        #expect(subscribe(stream.id, preferring: slow)?.type == "ok")
+        #expect(stage.media == [told(stream.id, preferring: slow)], "one member of the wish is another wish")
+        #expect(subscribe(stream.id, preferring: VideoPreference())?.type == "ok")
+        #expect(stage.media == [told(stream.id, preferring: VideoPreference())], "no wish is the largest picture again")
+        #expect(ada.takeTypes() == ["session.subscribed"], "the publisher is told of a subscriber, not of wishes")
+    }
+
+    @Test func thePublisherAloneIsToldWhichLayersAnybodyWants() throws {
+        let stream = try #require(ada.publish(session, mids: mids))
+        bob.take()
+        stage.handle(.media(.layersWanted(stream.id, session, publisher: ada.connection, rids: ["q", "h"])))
+        stage.handle(.media(.layersWanted(stream.id, session, publisher: ada.connection, rids: [])))
+        let wanted = ada.take().compactMap { message -> SessionNotice.LayersWanted? in
+            if case .session(.layersWanted(let wanted)) = message { wanted } else { nil }
+        }
+        #expect(wanted.map(\.stream) == [stream.id, stream.id])
+        #expect(wanted.map(\.rids) == [["q", "h"], []])
+        #expect(bob.take() == [])
+    }
+
+    @Test func nobodyIsToldOfLayersOfAStreamThatIsGoneOrAnothers() throws {
+        let stream = try #require(ada.publish(session, mids: mids))
+        bob.take()
+        stage.handle(.media(.layersWanted(stream.id, session, publisher: bob.connection, rids: ["f"])))
+        #expect(bob.take() == [], "it is not his stream")
+        ada.unpublish(session, stream.id)
+        ada.take()
+        bob.take()
+        stage.handle(.media(.layersWanted(stream.id, session, publisher: ada.connection, rids: ["f"])))
+        #expect(ada.take() == [], "its end crossed the wish for its layers")
+    }
+}

@@ -1,0 +1,243 @@
+import Signaling
+import TestSupport
+import Testing
+import Wire
+
+/// Sessions whose media the server routes: what the media plane is told, and what the members are.
+@Suite struct RoutedTests: InRoutedRoom {
+    let room = RoutedRoom()
+
+    private func published(_ stream: StreamID, _ mids: MediaMids, audio: Bool = true, video: Bool = true)
+        -> MediaCommand
+    {
+        .publish(stream, session, by: ada.connection, mids, audio: audio, video: video)
+    }
+
+    private func subscribed(_ stream: StreamID, by guest: Guest, _ mids: MediaMids, video: Bool = true) -> MediaCommand
+    {
+        .subscribe(stream, session, by: guest.connection, mids, audio: true, video: video)
+    }
+
+    // MARK: Streams
+
+    @Test func aStreamIsPublishedWithItsTransceiversAndEndsOnce() throws {
+        let stream = try #require(ada.publish(session, mids: mids))
+        #expect(stage.media == [published(stream.id, mids)])
+        ada.unpublish(session, stream.id)
+        #expect(stage.media == [.unpublish(stream.id)])
+        ada.leave()
+        #expect(stage.media == [])
+    }
+
+    @Test func whatIsForwardedFollowsWhatTheStreamHas() throws {
+        let stream = try #require(ada.publish(session, mids: mids))
+        ada.update(session, stream.id, video: false)
+        #expect(stage.media == [.update(stream.id, audio: true, video: false)])
+        ada.update(session, stream.id, video: false)
+        #expect(stage.media == [], "nothing changed")
+        var size = SessionVerb.Update()
+        (size.session, size.stream, size.width) = (session, stream.id, 320)
+        ada.ask(.session(.update(size)))
+        #expect(stage.media == [], "what it looks like is no business of the media plane")
+    }
+
+    @Test func otherTransceiversAreToldAlsoWhenTheyAreCalledTheSame() throws {
+        let stream = try #require(ada.publish(session, mids: MediaMids(audio: "0")))
+        bob.take()
+        ada.update(session, stream.id, mids: MediaMids(video: "1"))
+        #expect(stage.media == [published(stream.id, mids)], "the one that was left out stays")
+        ada.update(session, stream.id, mids: mids)
+        #expect(stage.media == [published(stream.id, mids)], "of a new peer connection")
+        #expect(bob.take() == [], "it is nobody else's business")
+        ada.update(session, stream.id, audio: false, mids: MediaMids(audio: "4"))
+        #expect(stage.media == [published(stream.id, MediaMids(audio: "4", video: "1"), audio: false)])
+        #expect(bob.takeTypes() == ["session.streamChanged"])
+    }
+
+    @Test func aSubscriptionIsToldWithItsTransceiversAndEndsOnce() throws {
+        let stream = try #require(ada.publish(session, mids: mids))
+        #expect(bob.subscribe(session, stream.id, mids: mids)?.type == "ok")
+        #expect(stage.media == [subscribed(stream.id, by: bob, mids)])
+        #expect(ada.takeTypes() == ["session.subscribed"], "so that he knows whether anybody watches")
+        bob.subscribe(session, stream.id, video: false, mids: MediaMids(audio: "2"))
+        #expect(stage.media == [subscribed(stream.id, by: bob, MediaMids(audio: "2"), video: false)])
+        bob.unsubscribe(session, stream.id)
+        #expect(stage.media == [.unsubscribe(stream.id, by: bob.connection)])
+        bob.leave()
+        #expect(stage.media == [])
+    }
+
+    @Test func withoutTransceiversThereIsNoSubscriptionOnTheMediaPlane() throws {
+        let stream = try #require(ada.publish(session, mids: mids))
+        #expect(bob.subscribe(session, stream.id)?.type == "ok")
+        #expect(stage.media == [])
+        bob.subscribe(session, stream.id, mids: mids)
+        bob.subscribe(session, stream.id)
+        #expect(stage.media == [.unsubscribe(stream.id, by: bob.connection)])
+        bob.unsubscribe(session, stream.id)
+        #expect(stage.media == [])
+    }
+
+    @Test func oneMaySubscribeToOneself() throws {
+        let stream = try #require(ada.publish(session, mids: mids))
+        #expect(ada.subscribe(session, stream.id, mids: mids)?.type == "ok")
+        #expect(stage.media == [subscribed(stream.id, by: ada, mids)])
+        ada.leave()
+        #expect(stage.media == [.unpublish(stream.id)])
+    }
+
+    @Test func whoeverLeavesTakesHisStreamsAndSubscriptionsAlongAndIsGoneAfterThat() throws {
+        let (own, other) = (try #require(ada.publish(session, mids: mids)), try #require(bob.publish(session)))
+        for guest in [ada, bob] {
+            guest.say(.media(.offer(.init(side: .send, sdp: "v"))))
+            guest.subscribe(session, own.id, mids: mids)
+            guest.subscribe(session, other.id, mids: mids)
+        }
+        ada.leave()
+        #expect(
+            stage.media == [
+                .unpublish(own.id), .unsubscribe(other.id, by: ada.connection), .leave(ada.connection),
+            ])
+        #expect(stage.ledger.subscriptionCount == 1, "his own of himself")
+        bob.ask(.session(.leave(.init(session: session))))
+        #expect(stage.media == [.unpublish(other.id)], "he left the session alone")
+    }
+
+    @Test func aModeratorEndsStreamsAndConnectionsOnTheMediaPlaneToo() throws {
+        let eve = stage.arrive()
+        eve.enter(session, .moderator, on: stage)
+        let (first, second) = (
+            try #require(ada.publish(session, mids: mids)), try #require(ada.publish(session, mids: mids))
+        )
+        let other = try #require(bob.publish(session, mids: mids))
+        ada.subscribe(session, other.id, mids: mids)
+        eve.ask(.session(.forceUnpublish(.init(session: session, stream: first.id))))
+        #expect(stage.media == [.unpublish(first.id)])
+        eve.ask(.session(.forceDisconnect(.init(session: session, connection: ada.connection))))
+        #expect(stage.media == [.unpublish(second.id), .unsubscribe(other.id, by: ada.connection)])
+        #expect(ada.subscribe(session, other.id, mids: mids)?.errorCode == .notJoined)
+    }
+
+    @Test func whenAMatchEndsNothingOfItIsForwarded() throws {
+        let stage = Stage {
+            $0.routesMedia = true
+            $0.rouletteMediaMode = .routed
+        }
+        let (one, two, matched) = stage.pair()
+        for guest in [one, two] { guest.join(matched.publish.session, token: guest.match?.publish.token ?? "") }
+        let streams = [one, two].compactMap { $0.publish(matched.publish.session, mids: mids)?.id }
+        try #require(streams.count == 2)
+        one.subscribe(matched.publish.session, streams[1], mids: mids)
+        two.subscribe(matched.publish.session, streams[0], mids: mids)
+        #expect(stage.ledger.subscriptionCount == 2)
+        one.next()
+        #expect(stage.media == streams.map { .unpublish($0) })
+    }
+
+    // MARK: Muting
+
+    @Test func whoIsMutedIsSilentUntilHeUnmutesHimself() throws {
+        let eve = stage.arrive()
+        eve.enter(session, .moderator, on: stage)
+        let stream = try #require(ada.publish(session, mids: mids))
+        ada.take()
+        var mute = SessionVerb.ForceMute()
+        (mute.session, mute.stream) = (session, stream.id)
+        eve.ask(.session(.forceMute(mute)))
+        #expect(stage.media == [.update(stream.id, audio: false, video: true)])
+        #expect(ada.takeTypes() == ["session.muted", "session.streamChanged"])
+        ada.update(session, stream.id, audio: true)
+        #expect(stage.media == [.update(stream.id, audio: true, video: true)])
+    }
+
+    @Test func whenAllAreMutedSoIsWhoeverPublishesLater() throws {
+        let eve = stage.arrive()
+        eve.enter(session, .moderator, on: stage)
+        let (first, second) = (
+            try #require(ada.publish(session, mids: mids)), try #require(ada.publish(session, mids: mids))
+        )
+        var mute = SessionVerb.ForceMute()
+        (mute.session, mute.excluded) = (session, [second.id])
+        eve.ask(.session(.forceMute(mute)))
+        #expect(stage.media == [.update(first.id, audio: false, video: true)])
+        let third = try #require(ada.publish(session, mids: mids))
+        #expect(third.hasAudio == false)
+        #expect(stage.media == [published(third.id, mids, audio: false)])
+        mute.active = false
+        eve.ask(.session(.forceMute(mute)))
+        #expect(stage.media == [], "nobody is unmuted by others")
+    }
+
+    @Test func inARelayedSessionMutingIsLeftToThePublisher() throws {
+        let relayed = stage.room()
+        let eve = stage.arrive()
+        for guest in [ada, bob] { guest.enter(relayed, on: stage) }
+        eve.enter(relayed, .moderator, on: stage)
+        let stream = try #require(ada.publish(relayed, mids: mids))
+        bob.subscribe(relayed, stream.id, mids: mids)
+        bob.take()
+        var mute = SessionVerb.ForceMute()
+        (mute.session, mute.stream) = (relayed, stream.id)
+        eve.ask(.session(.forceMute(mute)))
+        #expect(bob.take() == [])
+        #expect(stage.ledger.streams.isEmpty, "the media plane knows nothing of relayed sessions")
+    }
+
+    // MARK: What is refused, and what is told
+
+    @Test func peersDoNotNegotiateWithEachOther() throws {
+        let stream = try #require(ada.publish(session, mids: mids))
+        bob.subscribe(session, stream.id, mids: mids)
+        var verb = SessionVerb.Negotiate()
+        (verb.session, verb.to, verb.candidate) = (session, ada.connection, .null)
+        #expect(bob.ask(.session(.negotiate(verb)))?.errorCode == .notPermitted)
+    }
+
+    @Test func whereNothingRoutesStreamsAreRefusedAndTheRestWorks() {
+        let stage = Stage()
+        let session = stage.room(.routed)
+        let ada = stage.arrive()
+        #expect(ada.enter(session, on: stage)?.mediaMode == .routed)
+        var verb = SessionVerb.Publish()
+        verb.session = session
+        #expect(ada.ask(.session(.publish(verb)))?.errorCode == .mediaUnavailable)
+        #expect(ada.subscribe(session, StreamID(high: 1, low: 1))?.errorCode == .mediaUnavailable)
+        #expect(ada.signal(session)?.type == "ok")
+    }
+
+    @Test func aSubscriberHearsThatHisVideoIsPausedAndThatItGoesOn() throws {
+        let stream = try #require(ada.publish(session, mids: mids))
+        bob.subscribe(session, stream.id, mids: mids)
+        bob.take()
+        for isPaused in [true, false] {
+            stage.handle(
+                .media(
+                    .videoPaused(
+                        stream.id, session, subscriber: bob.connection, paused: isPaused, reason: .slow)))
+            let changed = SessionNotice.SubscriptionChanged(
+                session: session, stream: stream.id, videoPaused: isPaused, reason: .slow)
+            #expect(bob.take() == [.subscriptionChanged(changed)])
+        }
+        bob.unsubscribe(session, stream.id)
+        stage.handle(
+            .media(.videoPaused(stream.id, session, subscriber: bob.connection, paused: true, reason: .codec)))
+        #expect(bob.take() == [], "it crossed his leaving off")
+    }
+
+    @Test func everybodyHearsWhoSpeaks() throws {
+        let stream = try #require(ada.publish(session, mids: mids))
+        ada.take()
+        bob.take()
+        for speaker in [stream.id, nil] {
+            stage.handle(.media(.speaking(session, speaker)))
+            for guest in [ada, bob] {
+                #expect(guest.take() == [.session(.speaking(.init(session: session, stream: speaker)))])
+            }
+        }
+        ada.unpublish(session, stream.id)
+        bob.take()
+        stage.handle(.media(.speaking(session, stream.id)))
+        stage.handle(.media(.speaking(stage.room(.routed), nil)))
+        #expect(bob.take() == [])
+    }
+}

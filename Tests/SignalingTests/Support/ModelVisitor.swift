@@ -1,0 +1,127 @@
+import Signaling
+import Wire
+
+/// What the model says a client must hear next. Everything that answers or concerns the roulette is in one line for each
+/// client, so that a missing, doubled or misplaced message is seen at once.
+enum Expectation: Equatable, CustomStringConvertible {
+    case ok(re: UInt64)
+    case failure(re: UInt64?, WireError.Code)
+    case joined(re: UInt64, SessionID)
+    case waiting(re: UInt64?, retryAfter: Duration?)
+    case ended(MatchID, EndReason)
+    case partner(MatchID, PartnerState)
+    case signal(String)
+
+    /// `nil` for messages that are judged otherwise: pairings, and who is in a session.
+    init?(_ message: ServerMessage) {
+        switch message {
+        case .ok(let answer): self = .ok(re: answer.re)
+        case .error(let error): self = .failure(re: error.re, error.error.code)
+        case .session(.joined(let joined)): self = .joined(re: joined.re, joined.session)
+        case .roulette(.waiting(let waiting)): self = .waiting(re: waiting.re, retryAfter: waiting.retryAfter)
+        case .roulette(.ended(let ended)): self = .ended(ended.match, ended.reason)
+        case .roulette(.partner(let partner)): self = .partner(partner.match, partner.state)
+        case .session(.signal(let signal)): self = .signal(signal.data ?? "")
+        default: return nil
+        }
+    }
+
+    var description: String {
+        switch self {
+        case .ok(let re): "ok \(re)"
+        case .failure(let re, let code): "error \(code.rawValue) \(re.map(String.init) ?? "")"
+        case .joined(let re, let session): "joined \(re) \(session.text.suffix(6))"
+        case .waiting(let re, let wait): "waiting \(re.map(String.init) ?? "") \(wait.map { "\($0)" } ?? "")"
+        case .ended(let match, let reason): "ended \(match.description.prefix(6)) \(reason)"
+        case .partner(let match, let state): "partner \(match.description.prefix(6)) \(state)"
+        case .signal(let data): "signal \(data)"
+        }
+    }
+}
+
+/// One client connection in the model's world: what it sent and heard, and what it has yet to hear.
+final class Visitor {
+    let number: Int
+    let identity: IdentityID
+    let address: String
+    var socket: SocketID?
+    var connection = ConnectionID(high: 0, low: 0)
+    var secret = ""
+    var sent: UInt64 = 0
+    var received: UInt64 = 0
+    var expected: [Expectation] = []
+    /// Who is in which session, as this client was told.
+    var views: [SessionID: Set<ConnectionID>] = [:]
+    /// Sessions that it asked to leave; the answer takes the view away.
+    var leaving: [UInt64: SessionID] = [:]
+    /// The matches that this client was in, the newest last.
+    var matches: [MatchID] = []
+    /// When the line dropped.
+    var droppedAt: Timestamp?
+
+    init(number: Int, identity: IdentityID, address: String) {
+        (self.number, self.identity, self.address) = (number, identity, address)
+    }
+
+    var isLive: Bool { socket != nil }
+}
+
+/// Where people meet in the model: by a match's token, or with tokens of a program's own.
+struct Place {
+    /// In the order of joining, each with the match of its token.
+    var members: [(visitor: Int, match: MatchID?)] = []
+}
+
+/// One pairing, running or over.
+struct Pairing {
+    let match: MatchID
+    let session: SessionID
+    let token: String
+    let people: [IdentityID]
+    let began: Timestamp
+    var ended: Timestamp?
+    var reportedBy: Set<IdentityID> = []
+
+    var isOver: Bool { ended != nil }
+
+    func partner(of identity: IdentityID) -> IdentityID { people[0] == identity ? people[1] : people[0] }
+}
+
+/// One identity as the rules describe it, in the simplest terms.
+final class Someone {
+    struct Search: Equatable {
+        var visitor: Int
+        var mode: ChatMode
+        var interests: Set<String>
+        var name: String
+    }
+
+    enum State: Equatable {
+        case idle
+        case penalised(until: Timestamp)
+        case waiting(since: Timestamp)
+        case chatting(MatchID)
+        /// Searching, with the line down.
+        case away
+    }
+
+    let identity: IdentityID
+    var visitors: Set<Int> = []
+    var state = State.idle
+    var search: Search?
+    var blocked: Set<IdentityID>
+    var ban: Ban?
+    var lastPartner: IdentityID?
+    /// The newest last.
+    var recentChats: [(match: MatchID, ended: Timestamp)] = []
+    var skips: [Timestamp] = []
+    var penaltyUntil: Timestamp?
+    var emptySince: Timestamp?
+
+    init(_ identity: IdentityID, _ record: PersonRecord) {
+        (self.identity, blocked, ban) = (identity, Set(record.blocked), record.ban)
+    }
+
+    var since: Timestamp? { if case .waiting(let since) = state { since } else { nil } }
+    var match: MatchID? { if case .chatting(let match) = state { match } else { nil } }
+}

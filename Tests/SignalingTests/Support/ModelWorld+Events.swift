@@ -1,0 +1,211 @@
+import Signaling
+import TestSupport
+import Wire
+
+/// What random people do.
+extension ModelWorld {
+    private static let interests = ["chess", "jazz", "tea", "run", "sew"]
+
+    private func chance(_ percent: Int) -> Bool { Int.random(in: 0..<100, using: &random) < percent }
+
+    private func anybody(_ isWanted: (Visitor) -> Bool = { $0.isLive }) -> Visitor? {
+        // In order: dictionaries differ from run to run, and a seed must not.
+        visitors.keys.sorted().compactMap { visitors[$0] }.filter(isWanted).randomElement(using: &random)
+    }
+
+    /// Lets some time pass and has one thing happen. Returns whether all is well.
+    func step(most: Int) -> Bool {
+        if let lately, let impatient = visitors[lately], impatient.isLive, chance(30) {
+            pass(.milliseconds(Int.random(in: 1...2000, using: &random)))
+            self.lately = chance(70) ? lately : nil
+            if fault == nil, impatient.isLive { next(impatient) }
+            return fault == nil
+        }
+        let pace = Int.random(in: 0..<100, using: &random)
+        let range = pace < 70 ? 1...300 : pace < 95 ? 300...3000 : 3000...20_000
+        pass(.milliseconds(Int.random(in: range, using: &random)))
+        guard fault == nil else { return false }
+        if visitors.count < most, chance(visitors.count < most / 2 ? 60 : 15) { enter() } else { act() }
+        if chance(1) { model.forgetOldPairings() }
+        return fault == nil
+    }
+
+    private func enter() {
+        let known = visitors.keys.sorted().compactMap { visitors[$0]?.identity } + model.people.keys.sorted()
+        let identity = chance(25) ? known.randomElement(using: &random) : nil
+        let visitor = newVisitor(
+            identity ?? .random(using: &random),
+            address: chance(50) ? "" : "192.0.2.\(Int.random(in: 0..<2, using: &random))"
+        )
+        note("\(visitor.number) arrives as \(visitor.identity.description.prefix(6))")
+        count("arrivals")
+        arrive(visitor)
+    }
+
+    private func act() {
+        guard let visitor = anybody() else { return goOrReturn() }
+        // Whoever does nothing mostly begins to; the rest is as it comes.
+        if model.person(visitor).state == .idle, chance(60) { return start(visitor) }
+        switch Int.random(in: 0..<100, using: &random) {
+        case 0..<8: start(visitor)
+        case 8..<34: next(visitor)
+        case 34..<39: stop(visitor)
+        case 39..<42: block(visitor)
+        case 42..<46: report(visitor)
+        case 46..<64: join(visitor)
+        case 64..<78: signal(visitor)
+        case 78..<80: leaveSession(visitor)
+        case 80: ban()
+        default: goOrReturn()
+        }
+    }
+
+    private func goOrReturn() {
+        if chance(55), let dropped = anybody({ !$0.isLive }) {
+            note("\(dropped.number) resumes")
+            count("resumes")
+            return resume(dropped)
+        }
+        guard let visitor = anybody() else { return }
+        let leaving = chance(25)
+        note("\(visitor.number) \(leaving ? "leaves" : "drops")")
+        count(leaving ? "leaves" : "drops")
+        lose(visitor, leaving: leaving)
+    }
+
+    // MARK: Verbs
+
+    private func start(_ visitor: Visitor) {
+        let isValid = !chance(2)
+        let few = Self.interests.shuffled(using: &random).prefix(chance(40) ? 0 : Int.random(in: 1...3, using: &random))
+            .sorted()
+        let wanted = Someone.Search(
+            visitor: visitor.number, mode: chance(25) ? .text : .video, interests: Set(few), name: "n\(visitor.number)"
+        )
+        note("\(visitor.number) starts \(wanted.mode) \(few)")
+        count("starts")
+        model.start(visitor, wanted, isValid: isValid, re: nextRequest(visitor))
+        let interests = isValid ? few : (0..<11).map { "interest \($0)" }
+        say(visitor, .roulette(.start(.init(mode: wanted.mode, interests: interests, name: wanted.name))))
+    }
+
+    private func next(_ visitor: Visitor) {
+        let match = chance(40) ? someMatch(visitor) : visitor.matches.last
+        note("\(visitor.number) says next \(match.map { "\($0)" } ?? "")")
+        count("nexts")
+        model.next(visitor, match, re: nextRequest(visitor))
+        say(visitor, .roulette(.next(.init(match: match))))
+    }
+
+    private func stop(_ visitor: Visitor) {
+        note("\(visitor.number) stops")
+        model.stop(visitor, re: nextRequest(visitor))
+        say(visitor, .roulette(.stop))
+    }
+
+    /// The present chat, an old one by name, or one that never was.
+    private func someMatch(_ visitor: Visitor) -> MatchID? {
+        switch Int.random(in: 0..<10, using: &random) {
+        case 0..<6: nil
+        case 6..<9: visitor.matches.suffix(3).randomElement(using: &random)
+        default: .random(using: &random)
+        }
+    }
+
+    private func block(_ visitor: Visitor) {
+        let match = someMatch(visitor)
+        note("\(visitor.number) blocks \(match.map { "\($0)" } ?? "")")
+        count("blocks")
+        model.block(visitor, match, re: nextRequest(visitor))
+        say(visitor, .roulette(.block(.init(match: match))))
+    }
+
+    private func report(_ visitor: Visitor) {
+        let match = someMatch(visitor)
+        note("\(visitor.number) reports \(match.map { "\($0)" } ?? "")")
+        count("reports")
+        model.report(visitor, match, re: nextRequest(visitor))
+        say(visitor, .roulette(.report(.init(reason: "r", match: match))))
+    }
+
+    private func ban() {
+        guard let identity = model.people.keys.sorted().randomElement(using: &random) else { return }
+        let ban = Ban(
+            subject: .identity(identity), reason: "", createdAt: model.now,
+            expiresAt: model.now + .seconds(Int.random(in: 0...120, using: &random))
+        )
+        note("\(identity.description.prefix(6)) is banned")
+        count("bans")
+        let out = model.ban(identity, ban)
+        expectClosed(out, .banned(ban), with: .forbidden)
+    }
+
+    // MARK: Sessions
+
+    /// With one's own present token, with anybody's present or old one, or with a program's.
+    private func join(_ visitor: Visitor) {
+        let chosen: (session: SessionID, token: String, match: MatchID?)
+        let own = model.person(visitor).match.flatMap { model.pairings[$0] }
+        if let own, chance(80) {
+            chosen = (own.session, own.token, own.match)
+        } else if chance(40), let old = tokens.suffix(chance(50) ? 6 : 300).randomElement(using: &random) {
+            chosen = old
+        } else {
+            chosen = program()
+        }
+        note(
+            "\(visitor.number) joins \(chosen.session.text.suffix(6)) of match \(chosen.match.map { "\($0)" } ?? "none")"
+        )
+        count("joins")
+        if model.join(visitor, chosen.session, match: chosen.match, re: nextRequest(visitor)) {
+            say(visitor, .session(.join(.init(session: chosen.session, token: chosen.token))))
+        } else {
+            count("dead tokens")
+            let input = message(visitor, .session(.join(.init(session: chosen.session, token: chosen.token))))
+            expectClosed([visitor], input, with: .token)
+        }
+    }
+
+    /// One of three sessions that a program made.
+    private func program() -> (session: SessionID, token: String, match: MatchID?) {
+        var fixed = SeededGenerator(seed: UInt64.random(in: 0..<3, using: &random))
+        let made = Timestamp(milliseconds: 1_700_000_000_000)
+        let session = project.makeSessionID(mediaMode: .routed, now: made, using: &fixed)
+        let token = project.makeSessionToken(
+            SessionTokenClaims(session: session, role: .publisher, lifetime: .seconds(60)), now: model.now,
+            using: &random)
+        return (session, token, nil)
+    }
+
+    private func signal(_ visitor: Visitor) {
+        guard let session = visitor.views.keys.sorted(by: { $0.text < $1.text }).randomElement(using: &random) else {
+            return
+        }
+        let data = "\(visitor.number).\(visitor.sent)"
+        note("\(visitor.number) says \(data)")
+        count("signals")
+        model.signal(visitor, session, data, re: nextRequest(visitor))
+        say(visitor, .session(.signal(.init(session: session, type: chance(70) ? "chat" : "typing", data: data))))
+    }
+
+    private func leaveSession(_ visitor: Visitor) {
+        guard let session = visitor.views.keys.sorted(by: { $0.text < $1.text }).randomElement(using: &random) else {
+            return
+        }
+        note("\(visitor.number) leaves \(session.text.suffix(6))")
+        model.leaveSession(visitor, session, re: nextRequest(visitor))
+        say(visitor, .session(.leave(.init(session: session))))
+    }
+
+    // MARK: The end
+
+    /// Everybody goes, and time passes: nothing may be left.
+    func empty() {
+        while fault == nil, let visitor = visitors.values.first(where: \.isLive) { lose(visitor, leaving: chance(50)) }
+        pass(.seconds(7200))
+        guard fault == nil else { return }
+        let left = (hub.clientCount, hub.personCount, hub.sessionCount, hub.matchCount, hub.waitingCount)
+        if left != (0, 0, 0, 0, 0) { fail("left behind: clients, people, sessions, matches, waiting: \(left)") }
+        if let timer = hub.nextTimeout { fail("a timer is left for \(timer.milliseconds)") }
+    }
+}

@@ -1,0 +1,99 @@
+import Signaling
+import TestSupport
+import Testing
+import Wire
+
+/// A token handed out by a match dies with it.
+@Suite struct MatchTokenTests {
+    private let stage = Stage()
+
+    @Test func bothJoinAndArePutOutWhenTheMatchEnds() {
+        let (ada, bob, matched) = stage.pair()
+        let session = matched.publish.session
+        for guest in [ada, bob] {
+            #expect(guest.join(session, token: guest.match?.publish.token ?? "")?.type == "session.joined")
+        }
+        ada.take()
+        bob.take()
+        ada.next()
+        #expect(ada.take().contains(.session(.left(.init(session: session, reason: .matchEnded)))))
+        #expect(bob.take().contains(.session(.left(.init(session: session, reason: .matchEnded)))))
+        #expect(ada.signal(session)?.errorCode == .notJoined)
+        #expect(stage.hub.matchCount == 0)
+    }
+
+    @Test(arguments: [
+        ClientMessage.roulette(.next(.init())), .roulette(.stop), .roulette(.block(.init(match: nil))), .bye,
+    ])
+    func howeverItEndsTheTokenIsDeadForEverybody(_ ending: ClientMessage) {
+        let (ada, bob, matched) = stage.pair()
+        let (session, token) = (matched.publish.session, matched.publish.token)
+        if ending == .bye { ada.sayUnnumbered(.bye) } else { ada.say(ending) }
+        let stranger = stage.arrive()
+        #expect(stranger.join(session, token: token) == nil)
+        #expect(stranger.refusals.map(\.code) == [.tokenMatchEnded])
+        #expect(stranger.closeCode == .token)
+        bob.take()
+        #expect(bob.join(session, token: token)?.errorCode == .tokenMatchEnded)
+        #expect(bob.closeCode == nil, "his join crossed the end; he has done nothing wrong")
+        for guest in [ada, bob] where guest.socket != nil { guest.stop() }
+        stage.pass(.seconds(3600))
+        let later = stage.arrive()
+        later.join(session, token: token)
+        #expect(later.closeCode == .token)
+        #expect(stage.hub.sessionCount == 0)
+    }
+
+    /// The partner says Next and somebody else is there at once: the join for the first match crosses the end of it and the
+    /// beginning of the second.
+    @Test func aJoinThatCrossesTheNextMatchCostsNothing() {
+        let (ada, bob, first) = stage.pair()
+        let (eve, dan) = (stage.arrive(), stage.arrive())
+        bob.next()
+        eve.start()
+        dan.start()
+        #expect(ada.isMatched)
+        #expect(ada.match?.match != first.match)
+        #expect(ada.join(first.publish.session, token: first.publish.token)?.errorCode == .tokenMatchEnded)
+        #expect(ada.closeCode == nil)
+        #expect(ada.isMatched)
+    }
+
+    /// Tokens can be passed on, and a chat of two must not become a crowd.
+    @Test func aMatchHasTwoPlacesHoweverManyHoldItsTokens() {
+        let (ada, bob, matched) = stage.pair()
+        for guest in [ada, bob] { guest.join(matched.publish.session, token: matched.publish.token) }
+        let third = stage.arrive()
+        #expect(third.join(matched.publish.session, token: matched.publish.token)?.errorCode == .sessionFull)
+        #expect(third.closeCode == nil)
+        bob.ask(.session(.leave(.init(session: matched.publish.session))))
+        #expect(bob.join(matched.publish.session, token: matched.publish.token)?.type == "session.joined")
+    }
+
+    @Test func anOldTokenDoesNotOpenTheNextMatch() throws {
+        let (ada, bob, first) = stage.pair()
+        ada.next()
+        stage.pass(.seconds(10))
+        let second = try #require(bob.match)
+        let thief = stage.arrive()
+        #expect(thief.join(second.publish.session, token: first.publish.token) == nil)
+        #expect(thief.refusals.map(\.code) == [.tokenSession])
+    }
+
+    @Test func aSessionTokenWithoutAMatchStillOpensTheSession() {
+        let (ada, _, matched) = stage.pair()
+        ada.stop()
+        #expect(stage.arrive().enter(matched.publish.session, on: stage) != nil, "whoever has the secret may")
+    }
+
+    @Test func whoIsDroppedWhenTheMatchEndsIsPutOutAllTheSame() {
+        let (ada, bob, matched) = stage.pair()
+        bob.join(matched.publish.session, token: bob.match?.publish.token ?? "")
+        bob.drop()
+        ada.next()
+        bob.take()
+        bob.resume()
+        #expect(bob.welcome?.state.sessions == [])
+        #expect(bob.take().contains(.session(.left(.init(session: matched.publish.session, reason: .matchEnded)))))
+    }
+}
