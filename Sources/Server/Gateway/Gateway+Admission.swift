@@ -21,7 +21,7 @@ extension Gateway {
         case export
     }
 
-    enum Check {
+    enum Check: CaseIterable {
         /// The address may hold one more connection.
         case room
         case origin
