@@ -29,7 +29,7 @@ struct Serve: AsyncParsableCommand {
     var helpConfig = false
 
     func run() async throws {
-        if helpConfig { return printKeys() }
+        if helpConfig { return print(ConfabConfiguration.help, terminator: "") }
         var overrides: [String: String] = [:]
         overrides["host"] = host
         overrides["port"] = port.map(String.init)
@@ -62,11 +62,5 @@ struct Serve: AsyncParsableCommand {
 
     private static func say(_ line: String) {
         FileHandle.standardError.write(Data((line + "\n").utf8))
-    }
-
-    private func printKeys() {
-        for key in ConfabConfiguration.keys {
-            print("\(key.name) (\(key.defaultText.isEmpty ? "unset" : key.defaultText)): \(key.meaning)")
-        }
     }
 }

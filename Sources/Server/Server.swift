@@ -62,12 +62,12 @@ public struct ConfabServer: Sendable {
         // thousands of messages a second. Media has loops of its own.
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         let clock = ServerClock()
-        let media = configuration.rules.routesMedia ? try startMedia(on: group.next()) : nil
+        let media = configuration.rules.routesMedia ? try startMedia() : nil
         defer { media?.plane.stop() }
         let endpoints = StoredPushDirectory(storage: storage, logger: logger)
         let pushes = try makePushes(endpoints, clock: clock)
         let gateway = try await makeGateway(on: group.next(), clock: clock, media: media?.plane, pushes)
-        media?.deliver(to: gateway)
+        media?.deliver { event in gateway.eventLoop.execute { gateway.value.runner.submit(.media(event)) } }
         endpoints.tell(gateway)
         try await restoreCalls(to: gateway)
         let lan = configuration.lan ? try LocalNetwork(configuration) : nil
@@ -113,8 +113,8 @@ public struct ConfabServer: Sendable {
     // MARK: Parts
 
     /// Opens the media's sockets, and says what does not fit.
-    private func startMedia(on eventLoop: any EventLoop) throws -> RunningMedia {
-        let media = try RunningMedia(MediaPlane.Settings(configuration), eventLoop: eventLoop)
+    private func startMedia() throws -> RunningMedia {
+        let media = try RunningMedia(MediaPlane.Settings(configuration))
         for note in media.plane.notes { logger.warning("\(note)") }
         logger.info("Media", metadata: ["port": "\(media.plane.port)", "addresses": "\(media.plane.addresses)"])
         return media

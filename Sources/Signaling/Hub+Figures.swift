@@ -17,6 +17,6 @@ extension Hub {
         return (ringing, calls.count - ringing)
     }
     public var waitingCount: Int { pool.machine.waitingCount }
-    /// For tests: people who search or chat in the roulette while in a call. There must be none.
-    public var peopleInTwoPlaces: [IdentityID] { people.ids { $0.roulette.search != nil && $0.calls.isBusy } }
+    /// People who search or chat in the roulette while in a call. There must be none, which tests check.
+    package var peopleInTwoPlaces: [IdentityID] { people.ids { $0.roulette.search != nil && $0.calls.isBusy } }
 }

@@ -10,36 +10,36 @@ public struct Turn: Sendable {
     private static let maxKeptLetters = 4096
 
     /// The present, the same for everything that one input causes.
-    public var now = Timestamp(milliseconds: 0)
-    public let rules: Rules
-    public let project: Project
+    package var now = Timestamp(milliseconds: 0)
+    let rules: Rules
+    let project: Project
     let ice: ICEProvision
     let version: String
     let vapidKey: String?
-    public var random: Randomness
+    var random: Randomness
     var figures = Figures()
 
     /// For the shell.
-    public private(set) var effects: [Effect] = []
+    private var effects: [Effect] = []
     /// For other machines.
-    public private(set) var letters: [Letter] = []
+    package private(set) var letters: [Letter] = []
     /// How many of the letters were taken out.
     private var taken = 0
 
-    public init(_ surroundings: Surroundings, generator: any RandomNumberGenerator & Sendable) {
+    package init(_ surroundings: Surroundings, generator: any RandomNumberGenerator & Sendable) {
         (rules, project) = (surroundings.rules, surroundings.project)
         (ice, version, vapidKey) = (surroundings.ice, surroundings.version, surroundings.vapidKey)
         random = Randomness(generator)
     }
 
-    public var surroundings: Surroundings {
+    var surroundings: Surroundings {
         Surroundings(rules: rules, project: project, ice: ice, version: version, vapidKey: vapidKey)
     }
 
     // MARK: Taking out
 
     /// The oldest letter that was not taken out yet.
-    public mutating func nextLetter() -> Letter? {
+    package mutating func nextLetter() -> Letter? {
         guard taken < letters.count else {
             letters.removeAll(keepingCapacity: letters.capacity <= Self.maxKeptLetters)
             taken = 0
@@ -50,7 +50,7 @@ public struct Turn: Sendable {
     }
 
     /// Everything that the shell is to do by now, in order.
-    public mutating func takeEffects() -> [Effect] {
+    mutating func takeEffects() -> [Effect] {
         defer { effects = [] }
         return effects
     }
@@ -101,12 +101,12 @@ extension Turn {
 /// It holds an existential; the turn has no type parameter. A parameter would make every machine generic, and the shell,
 /// another module, would run them unspecialized. `SystemRandomNumberGenerator` has no state and a seeded one a few words:
 /// they are stored in place, so nothing is allocated. What is left is a call of a witness for each random number.
-public struct Randomness: RandomNumberGenerator, Sendable {
+struct Randomness: RandomNumberGenerator, Sendable {
     private var source: any RandomNumberGenerator & Sendable
 
-    public init(_ source: any RandomNumberGenerator & Sendable) { self.source = source }
+    init(_ source: any RandomNumberGenerator & Sendable) { self.source = source }
 
-    public mutating func next() -> UInt64 { source.next() }
+    mutating func next() -> UInt64 { source.next() }
 }
 
 /// A request of a client connection. It is answered once.

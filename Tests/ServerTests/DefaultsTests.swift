@@ -24,13 +24,13 @@ import Testing
     /// Names of stored properties whose default is a number or made of numbers: `var grace: Duration = .seconds(5)`.
     private static func numbers(in text: String) -> [String] {
         let property =
-            /(?:var|let) (?<name>\w+)(?:: [\w.]+)? = (?:\d|\.(?:milli)?seconds\(\d|Budget\.Rate\(|Duration\.seconds\(\d)/
+            /(?:var|let) (?<name>\w+)(?:: [\w.]+\??)? = (?:\d|\.(?:milli)?seconds\(\d|Budget\.Rate\(|Duration\.seconds\(\d)/
         return text.split(separator: "\n").filter { $0.hasPrefix("    ") }.compactMap { line in
             line.firstMatch(of: property).map { String($0.output.name) }
         }
     }
 
-    @Test("no other type of the server has a default of its own")
+    @Test("no other type of the server, and no message, has a default of its own")
     func onlyHere() throws {
         // Many things have a port, and locals are called seconds.
         let ambiguous: Set = ["port", "seconds"]
@@ -40,7 +40,9 @@ import Testing
         let settings = Set(homes.flatMap { Self.numbers(in: $0.text) }).subtracting(ambiguous)
         #expect(settings.count > 60, "the pattern finds the settings")
         for (path, text) in sources where !Self.homes.contains(path) {
-            guard ["Server/", "Signaling/", "Command/"].contains(where: path.hasPrefix) else { continue }
+            guard ["Server/", "Signaling/", "Command/", "Wire/Messages/"].contains(where: path.hasPrefix) else {
+                continue
+            }
             #expect(settings.intersection(Self.numbers(in: text)).sorted() == [], "\(path) repeats a default")
         }
     }
@@ -72,10 +74,16 @@ import Testing
         return candidates.first { $0 != setting.key.defaultText && !setting.isList && setting.store([$0], &scratch) }
     }
 
-    @Test("`confab serve --help-config` has every key with its default")
+    @Test("`confab serve --help-config` has a line for each key, with its default and meaning")
     func help() {
-        for key in ConfabConfiguration.keys {
-            #expect(ConfabConfiguration.help.contains("\(key.name): \(key.defaultText)\n"))
+        let lines = ConfabConfiguration.help.split(separator: "\n")
+        #expect(lines.count == ConfabConfiguration.keys.count)
+        for (line, key) in zip(lines, ConfabConfiguration.keys) {
+            let text = key.defaultText.isEmpty ? "unset" : key.defaultText
+            #expect(line == "\(key.name) (\(text)): \(key.meaning)")
+        }
+        for start in ["port (8080): ", "publicURL (unset): "] {
+            #expect(lines.contains { $0.hasPrefix(start) })
         }
     }
 

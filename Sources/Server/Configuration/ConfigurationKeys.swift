@@ -6,12 +6,9 @@ extension ConfabConfiguration {
     /// Every key, in the order of the sample file.
     public static var keys: [ConfigurationKey] { Setting.all.map(\.key) }
 
-    /// Every key with its default, its variable and its meaning, for `confab serve --help-config`.
+    /// Every key with its default and its meaning, a line each, as `confab serve --help-config` prints them.
     public static var help: String {
-        keys.map { key in
-            "\(key.name): \(key.defaultText)\n    \(key.meaning)\n    Give \(key.accepts). \(key.environmentName)\n"
-        }
-        .joined()
+        keys.map { "\($0.name) (\($0.defaultText.isEmpty ? "unset" : $0.defaultText)): \($0.meaning)\n" }.joined()
     }
 }
 

@@ -1,3 +1,4 @@
+import NIOCore
 import NIOHTTP1
 import Signaling
 import Wire
@@ -20,7 +21,7 @@ extension Gateway {
         case export
     }
 
-    enum Check {
+    enum Check: CaseIterable {
         /// The address may hold one more connection.
         case room
         case origin
@@ -89,6 +90,18 @@ extension Gateway.Door {
             }
         return WireError(
             .rateLimited, "Too many \(what) from your network; wait a little.", retryable: true, retryAfter: wait)
+    }
+}
+
+// MARK: Addresses
+
+extension ConfabConfiguration {
+    /// The address that a request counts for: its client's, not a proxy's.
+    ///
+    /// - Parameter peer: the other end of the connection. One without an IP address (a UNIX socket) counts as 0.0.0.0.
+    func clientAddress(_ headers: HTTPHeaders, from peer: SocketAddress?) -> IPAddress {
+        let peer = peer?.ipAddress.flatMap { IPAddress($0) } ?? IPAddress(bytes: [0, 0, 0, 0])!
+        return ForwardedAddress.client(peer: peer, headers: headers, trusted: trustedProxies).address
     }
 }
 

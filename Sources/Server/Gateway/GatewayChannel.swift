@@ -112,10 +112,7 @@ extension GatewayChannel {
             let user: any WebSocketUser = gateway.socketIO.session(id) ?? UnknownSocketIOConnection()
             return WebSocketHandler(gateway: gateway, user: user, messageSize: gateway.configuration.rules.messageSize)
         }
-        let peer = channel.remoteAddress?.ipAddress.flatMap { IPAddress($0) } ?? .unknown
-        let address = ForwardedAddress.client(
-            peer: peer, headers: head.headers, trusted: gateway.configuration.trustedProxies
-        ).address
+        let address = gateway.configuration.clientAddress(head.headers, from: channel.remoteAddress)
         let socket = NativeSocket(gateway: gateway, address: address, origin: head.headers.onlyOrigin)
         return WebSocketHandler(
             gateway: gateway, user: socket, messageSize: gateway.configuration.rules.descriptionSize)
@@ -135,11 +132,6 @@ private final class UnknownSocketIOConnection: WebSocketUser {
     func violated(_ code: CloseCode, _ reason: String, on webSocket: WebSocketHandler) {}
     func closedByPeer(_ code: CloseCode, on webSocket: WebSocketHandler) {}
     func broke(_ webSocket: WebSocketHandler) {}
-}
-
-extension IPAddress {
-    /// What a peer without an address (a UNIX socket) counts as.
-    static let unknown = IPAddress(bytes: [0, 0, 0, 0])!
 }
 
 extension HTTPHeaders {

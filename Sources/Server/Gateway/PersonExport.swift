@@ -77,10 +77,7 @@ struct PersonExport: Sendable {
     private func door(
         _ headers: HTTPHeaders, _ context: Context
     ) async throws(WireError) -> (reception: Reception, storage: any Storage, now: Timestamp) {
-        let address = ForwardedAddress.client(
-            peer: context.peer?.ipAddress.flatMap { IPAddress($0) } ?? .unknown, headers: headers,
-            trusted: configuration.trustedProxies
-        ).address
+        let address = configuration.clientAddress(headers, from: context.peer)
         let gateway = gateway
         do {
             let (reception, storage, now) = try await gateway.eventLoop.submit {

@@ -1,7 +1,6 @@
 import Datagrams
 import Foundation
 import NIOConcurrencyHelpers
-import NIOCore
 import RTC
 import SFU
 import Signaling
@@ -99,24 +98,22 @@ final class MediaPlane: Sendable {
     }
 }
 
-/// A media plane whose events reach the rules, from the moment when there are rules.
+/// A media plane that starts before there is anybody to tell its events to.
 final class RunningMedia: Sendable {
-    let plane: MediaPlane
-    private let eventLoop: any EventLoop
-    private let target: NIOLockedValueBox<NIOLoopBound<Gateway>?>
+    typealias Receiver = @Sendable (MediaEvent) -> Void
 
-    init(_ settings: MediaPlane.Settings, eventLoop: any EventLoop) throws {
-        let target = NIOLockedValueBox<NIOLoopBound<Gateway>?>(nil)
-        self.target = target
-        self.eventLoop = eventLoop
-        plane = try MediaPlane(settings) { event in
-            // Nobody has asked for anything before there is a gateway.
-            guard let gateway = target.withLockedValue({ $0 }) else { return }
-            eventLoop.execute { gateway.value.runner.submit(.media(event)) }
-        }
+    let plane: MediaPlane
+    private let receiver: NIOLockedValueBox<Receiver?>
+
+    init(_ settings: MediaPlane.Settings) throws {
+        let receiver = NIOLockedValueBox<Receiver?>(nil)
+        self.receiver = receiver
+        // Nothing happens before the receiver is set: nobody has asked for anything.
+        plane = try MediaPlane(settings) { event in receiver.withLockedValue { $0 }?(event) }
     }
 
-    func deliver(to gateway: NIOLoopBound<Gateway>) { target.withLockedValue { $0 = gateway } }
+    /// - Parameter receiver: called on any thread.
+    func deliver(to receiver: @escaping Receiver) { self.receiver.withLockedValue { $0 = receiver } }
 }
 
 extension MediaPlane.Settings {

@@ -169,7 +169,7 @@ extension CallDesk {
 
     mutating func returned(_ client: ConnectionID, _ facts: Facts, _ turn: inout Turn) {
         for part in parts where part.holder == client { turn.tell(.call(part.id, .away(facts.id, false))) }
-        if facts.devices.isPresent(client) { appeared(client, facts, &turn) }
+        if facts.devices.hasAppeared(client) { appeared(client, facts, &turn) }
     }
 
     /// The device is not among `devices` any more.

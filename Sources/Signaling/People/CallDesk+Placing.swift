@@ -7,7 +7,7 @@ extension CallDesk {
     mutating func start(_ start: CallVerb.Start, _ request: Request, _ facts: Facts, _ turn: inout Turn) {
         if let error = facts.banError(turn.now) ?? obstacle(facts) { return turn.fail(error, request) }
         guard start.person != facts.persona.id else { return callsItself(request, &turn) }
-        guard facts.devices.isPresent(request.client) else {
+        guard facts.devices.hasAppeared(request.client) else {
             let error = WireError(.notPresent, "Appear first (presence.appear): the other is told who calls.")
             return turn.fail(error, request)
         }
@@ -50,7 +50,7 @@ extension CallDesk {
 
     /// Takes from what this person may place, unless it has called in vain too often.
     private mutating func tooManyCalls(to other: IdentityID, _ turn: Turn) -> WireError? {
-        if let until = vain.blocks(other, turn.now) {
+        if let until = vain.waitEnd(for: other, turn.now) {
             let wait = until - turn.now
             return WireError(
                 .rateLimited, "They did not take your calls; try again in \(wait.inWords).", retryable: true,
@@ -112,7 +112,7 @@ extension CallDesk {
         let isStorm = rungBudget.take(turn.rules.ringsReceived, now: turn.now) != nil
         // Before whether it is busy, so that somebody who is not there answers as to whom it has blocked. A storm must not
         // fill the log either.
-        guard facts.devices.hasPush || facts.devices.hasPresent else {
+        guard facts.devices.hasPush || facts.devices.isThere else {
             return .refused(facts.counterpart, .unreachable, isMissed: !isStorm)
         }
         if isStorm { return .refused(facts.counterpart, .busy, isMissed: false) }

@@ -21,8 +21,8 @@ struct ContactBook: Equatable, Sendable {
 
     func contains(_ other: IdentityID) -> Bool { contacts.contains { $0.identity == other } }
 
-    /// The names by which the person remembers them.
-    func names(_ names: [IdentityID: String]) -> [IdentityID: String] {
+    /// Adds the names by which the person remembers its contacts.
+    func addingNames(to names: [IdentityID: String]) -> [IdentityID: String] {
         var names = names
         for contact in contacts { names[contact.identity] = contact.name }
         return names

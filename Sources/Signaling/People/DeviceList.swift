@@ -10,12 +10,12 @@ struct Device: Equatable, Sendable {
     var identity: IdentityID
     var isDropped = false
     /// Whether it said `presence.appear`.
-    var isPresent = false
+    var hasAppeared = false
     /// Whether it looks at a page of people nearby.
     var isWatching = false
 
-    /// Present, and its connection is not down.
-    var isThere: Bool { isPresent && !isDropped }
+    /// Whether it has appeared and is not dropped.
+    var isThere: Bool { hasAppeared && !isDropped }
 }
 
 /// The devices of a person: which are connected, which are linked, and whether any can be woken.
@@ -45,17 +45,17 @@ struct DeviceList: Equatable, Sendable {
     /// Devices that can be rung now.
     var present: [ConnectionID] { connected.filter(\.value.isThere).keys.sorted() }
     /// Whether the person is there on some device.
-    var hasPresent: Bool { connected.values.contains(where: \.isThere) }
+    var isThere: Bool { connected.values.contains(where: \.isThere) }
     /// Whether some device has appeared, dropped or not.
-    var hasAppeared: Bool { connected.values.contains(where: \.isPresent) }
+    var hasAppeared: Bool { connected.values.contains(where: \.hasAppeared) }
 
     func isLive(_ client: ConnectionID) -> Bool { !(connected[client]?.isDropped ?? true) }
-    func isPresent(_ client: ConnectionID) -> Bool { connected[client]?.isPresent ?? false }
+    func hasAppeared(_ client: ConnectionID) -> Bool { connected[client]?.hasAppeared ?? false }
     func isWatching(_ client: ConnectionID) -> Bool { connected[client]?.isWatching ?? false }
     var watching: [ConnectionID] { connected.filter(\.value.isWatching).keys.sorted() }
 
-    func checkPresent(_ client: ConnectionID) throws(WireError) {
-        guard isPresent(client) else { throw WireError(.notPresent, "Say presence.appear first.") }
+    func checkAppeared(_ client: ConnectionID) throws(WireError) {
+        guard hasAppeared(client) else { throw WireError(.notPresent, "Say presence.appear first.") }
     }
 
     /// What a program vouches for, if one of the devices came with its token.
@@ -72,13 +72,13 @@ struct DeviceList: Equatable, Sendable {
     mutating func insert(_ device: Device, _ client: ConnectionID) { connected[client] = device }
     mutating func remove(_ client: ConnectionID) -> Device? { connected.removeValue(forKey: client) }
     mutating func setDropped(_ client: ConnectionID, _ isDropped: Bool) { connected[client]?.isDropped = isDropped }
-    mutating func setPresent(_ client: ConnectionID) { connected[client]?.isPresent = true }
+    mutating func setAppeared(_ client: ConnectionID) { connected[client]?.hasAppeared = true }
     mutating func setWatching(_ client: ConnectionID, _ watches: Bool) { connected[client]?.isWatching = watches }
 
     /// The device is not present any more. It stays connected.
     mutating func leave(_ client: ConnectionID, _ turn: inout Turn) {
         if isWatching(client) { turn.tell(.directory(.unwatch(client))) }
-        connected[client]?.isPresent = false
+        connected[client]?.hasAppeared = false
         connected[client]?.isWatching = false
     }
 
@@ -161,8 +161,8 @@ struct DeviceList: Equatable, Sendable {
         turn.tell(.person(device.identity, .presence(.becameDevice(of: facts.id))))
     }
 
-    /// Its clients come back as the other person's.
-    mutating func become(deviceOf person: IdentityID, _ facts: Facts, _ turn: inout Turn) {
+    /// This person becomes a device of the other: its clients come back as the other's.
+    mutating func handOver(to person: IdentityID, _ facts: Facts, _ turn: inout Turn) {
         turn.tell(.deviceCodes(.withdraw(facts.id)))
         turn.tell(.lookup(facts.persona.id, .void))
         codeUntil = nil
@@ -179,11 +179,11 @@ struct DeviceList: Equatable, Sendable {
         let (current, project) = (connected[request.client]?.identity, turn.project)
         var list: [DeviceInfo] = []
         func add(_ device: IdentityID, _ label: String, _ linkedAt: Timestamp?) {
-            let isPresent = connected.values.contains { $0.identity == device && $0.isThere }
+            let isThere = connected.values.contains { $0.identity == device && $0.isThere }
             list.append(
                 DeviceInfo(
                     id: device == facts.id ? facts.persona.id : project.personID(of: device), label: label,
-                    current: device == current, present: isPresent, linkedAt: linkedAt))
+                    current: device == current, present: isThere, linkedAt: linkedAt))
         }
         if !isRetired { add(facts.id, "First device", nil) }
         for device in linked { add(device.identity, device.label, device.linkedAt) }

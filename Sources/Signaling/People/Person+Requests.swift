@@ -9,7 +9,9 @@ extension Person {
         switch verb {
         case .appear(let wishes): appear(wishes, request, &turn)
         case .set(let wishes):
-            do throws(WireError) { try devices.checkPresent(request.client) } catch { return turn.fail(error, request) }
+            do throws(WireError) { try devices.checkAppeared(request.client) } catch {
+                return turn.fail(error, request)
+            }
             _ = become(wishes, request, appears: false, &turn)
         case .leave:
             devices.leave(request.client, &turn)
@@ -17,7 +19,7 @@ extension Person {
         case .find(let verb): facts.introduce(verb.person, for: .presence(.find(verb)), request, &turn)
         case .block(let verb): facts.introduce(verb.person, for: .presence(.block(verb)), request, &turn)
         case .unblock(let verb): blocks.unblock(verb.person, request, of: id, &turn)
-        case .blocked: blocks.list(contacts.names(calls.unseen.names), request, of: id, &turn)
+        case .blocked: blocks.list(contacts.addingNames(to: calls.unseen.names), request, of: id, &turn)
         case .link: devices.link(request, of: id, &turn)
         case .useLink(let verb): devices.useLink(verb, request, of: id, &turn)
         case .devices: devices.list(request, facts, &turn)
@@ -29,7 +31,7 @@ extension Person {
     mutating func handle(_ event: PersonPresenceEvent, _ turn: inout Turn) {
         switch event {
         case .linked(let device, let client, let re): devices.add(device, Request(client, re), facts, &turn)
-        case .becameDevice(let person): devices.become(deviceOf: person, facts, &turn)
+        case .becameDevice(let person): devices.handOver(to: person, facts, &turn)
         case .inherited(let others, let deviceHasPush):
             if deviceHasPush { devices.setPush(true) }
             for other in others where other != id {
@@ -72,7 +74,7 @@ extension Person {
             return false
         }
         let hasChanged = persona.become(wanted, of: id, &turn)
-        if appears { devices.setPresent(request.client) }
+        if appears { devices.setAppeared(request.client) }
         turn.send(.presence(.own(ownPresence(re: request.re))), to: request.client)
         if hasChanged { tellOtherDevices(than: request.client, &turn) }
         return true
@@ -83,7 +85,7 @@ extension Person {
     }
 
     private func tellOtherDevices(than client: ConnectionID, _ turn: inout Turn) {
-        for other in devices.clients where other != client && devices.isPresent(other) {
+        for other in devices.clients where other != client && devices.hasAppeared(other) {
             turn.send(.presence(.own(ownPresence(re: nil))), to: other)
         }
     }
@@ -102,7 +104,7 @@ extension Person {
         guard case .accept(let verb) = verb else { return calls.perform(verb, request, facts, &turn) }
         guard calls.accept(verb, request, facts, &turn) else { return }
         // One person is in one call, and not in a chat besides.
-        roulette.leave("You have taken a call; press Start when it is over.", facts, &turn)
+        roulette.interrupt("You have taken a call; press Start when it is over.", facts, &turn)
         turn.tell(.call(verb.call, .accept(id, video: verb.video)))
     }
 
@@ -173,7 +175,7 @@ extension Person {
             }
             block(other, &turn)
             turn.ok(request)
-            roulette.leave(blocked: other, nil, facts, &turn)
+            roulette.endChat(withBlocked: other, nil, facts, &turn)
         case (.call(.start(let start)), let other?):
             let attempt = CallAttempt(
                 caller: facts.counterpart, client: request.client, re: request.re, callee: other, video: start.video)

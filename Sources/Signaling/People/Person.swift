@@ -87,7 +87,7 @@ public struct Person: Machine, Equatable, Sendable {
     // MARK: Events
 
     mutating func handle(_ event: PersonEvent, _ turn: inout Turn) {
-        let wasThere = devices.hasPresent
+        let wasThere = devices.isThere
         if !isDeleted {
             let before = appearances
             act(on: event, &turn)
@@ -95,7 +95,7 @@ public struct Person: Machine, Equatable, Sendable {
         } else if case .departed(let client) = event {
             _ = devices.remove(client)
         }
-        turn.figures.present += (devices.hasPresent ? 1 : 0) - (wasThere ? 1 : 0)
+        turn.figures.present += (devices.isThere ? 1 : 0) - (wasThere ? 1 : 0)
     }
 
     private mutating func act(on event: PersonEvent, _ turn: inout Turn) {
@@ -134,7 +134,7 @@ public struct Person: Machine, Equatable, Sendable {
         case .roulette(.block(let verb)):
             guard let chat = roulette.chat(verb.match, turn) else { return roulette.notMatched(request, &turn) }
             block(chat.partner, &turn)
-            roulette.leave(blocked: chat.partner, request, facts, &turn)
+            roulette.endChat(withBlocked: chat.partner, request, facts, &turn)
         case .presence(let verb): perform(verb, request, &turn)
         case .nearby(let verb): perform(verb, request, &turn)
         case .call(let verb): perform(verb, request, &turn)

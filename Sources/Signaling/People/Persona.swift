@@ -15,7 +15,7 @@ struct Persona: Equatable, Sendable {
     var shownName: String { profile.name.isEmpty ? PersonName.pleasant(id) : profile.name }
 
     /// Whether others may know that a device of this person is connected.
-    func isSeenOnline(with devices: DeviceList) -> Bool { profile.isVisible && devices.hasPresent }
+    func isSeenOnline(with devices: DeviceList) -> Bool { profile.isVisible && devices.isThere }
 
     /// The profile with these wishes. A name that a program vouches for goes first.
     func profile(_ wishes: Appearance, vouchedName: String?) throws(WireError) -> Profile {

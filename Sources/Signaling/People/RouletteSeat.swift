@@ -99,7 +99,7 @@ struct RouletteSeat: Equatable, Sendable {
             return turn.fail(error, request)
         }
         if let search, search.client != request.client {
-            leave("You search in another tab now; press Start to search here.", facts, &turn)
+            interrupt("You search in another tab now; press Start to search here.", facts, &turn)
         }
         switch activity {
         case .chatting: turn.ok(request)
@@ -221,7 +221,7 @@ struct RouletteSeat: Equatable, Sendable {
             // It was pressed for a match that was over already: the new partner is not to suffer for it.
             turn.ok(request)
         case .chatting(_, let chat):
-            leave(chat, .next, facts.id, &turn)
+            endChat(chat, .next, facts.id, &turn)
             turn.send(.roulette(.ended(.init(match: chat.match, reason: .next))), to: request.client)
             resume(search, re: request.re, facts, &turn)
         case .penalised(_, let until):
@@ -239,7 +239,7 @@ struct RouletteSeat: Equatable, Sendable {
     }
 
     /// Something else goes first. The device that searched or chatted hears of it, if need be when it is back.
-    mutating func leave(_ why: String, _ facts: Facts, _ turn: inout Turn) {
+    mutating func interrupt(_ why: String, _ facts: Facts, _ turn: inout Turn) {
         guard let search else { return }
         if !isChatting { turn.fail(WireError(.elsewhere, why), re: nil, to: search.client) }
         stop(.stopped, tells: true, facts, &turn)
@@ -254,14 +254,14 @@ struct RouletteSeat: Equatable, Sendable {
             if tells {
                 turn.send(.roulette(.ended(.init(match: chat.match, reason: reason))), to: search.client)
             }
-            leave(chat, reason, facts.id, &turn)
+            endChat(chat, reason, facts.id, &turn)
         case .waiting, .reserved: turn.tell(.pool(.withdraw(facts.id)))
         case .idle, .penalised, .away: break
         }
         activity = .idle
     }
 
-    private mutating func leave(_ chat: Chat, _ reason: EndReason, _ id: IdentityID, _ turn: inout Turn) {
+    private mutating func endChat(_ chat: Chat, _ reason: EndReason, _ id: IdentityID, _ turn: inout Turn) {
         turn.tell(.match(chat.match, .leave(id, reason)))
         remember(chat, turn.now)
         activity = .idle
@@ -328,14 +328,14 @@ extension RouletteSeat {
     /// again.
     ///
     /// - Parameter request: the request to answer on the way.
-    mutating func leave(
-        blocked other: IdentityID, _ request: Request?, _ facts: Facts, _ turn: inout Turn
+    mutating func endChat(
+        withBlocked other: IdentityID, _ request: Request?, _ facts: Facts, _ turn: inout Turn
     ) {
         guard case .chatting(let search, let chat) = activity, chat.partner == other else {
             if let request { turn.ok(request) }
             return
         }
-        leave(chat, .blocked, facts.id, &turn)
+        endChat(chat, .blocked, facts.id, &turn)
         if let request { turn.ok(request) }
         turn.send(.roulette(.ended(.init(match: chat.match, reason: .blocked))), to: search.client)
         resume(search, re: nil, facts, &turn)
@@ -377,7 +377,7 @@ extension RouletteSeat {
         switch (request, activity) {
         case (.next, .chatting(let search, let chat)):
             // It is not told that this chat is over: it would ask for a partner once more, and lose the one just found.
-            leave(chat, .next, facts.id, &turn)
+            endChat(chat, .next, facts.id, &turn)
             resume(search, re: nil, facts, &turn)
         case (.next, .penalised), (.next, .waiting), (.next, .reserved):
             turn.send(.roulette(.waiting(.init())), to: client)
@@ -385,7 +385,7 @@ extension RouletteSeat {
             // The same as `roulette.start` without wishes.
             resume(Search(client: client, mode: .video, interests: [], name: ""), re: nil, facts, &turn)
         case (.disconnectPartners, .chatting(_, let chat)):
-            leave(chat, .next, facts.id, &turn)
+            endChat(chat, .next, facts.id, &turn)
             turn.send(.roulette(.ended(.init(match: chat.match, reason: .stopped))), to: client)
         // Said twice, or for a chat that the other has just ended: it must not end the next one as well.
         case (.disconnectPartners, _): return

@@ -17,7 +17,7 @@ struct VainCalls: Equatable, Sendable {
     var isEmpty: Bool { byPerson.isEmpty }
 
     /// - Returns: until when there may be no call to this person.
-    func blocks(_ other: IdentityID, _ now: Timestamp) -> Timestamp? {
+    func waitEnd(for other: IdentityID, _ now: Timestamp) -> Timestamp? {
         guard let until = byPerson[other]?.until, now < until else { return nil }
         return until
     }

@@ -49,7 +49,7 @@ struct Whereabouts: Equatable, Sendable {
     private mutating func move(
         _ move: NearbyVerb.Move, _ request: Request, _ facts: Facts, _ turn: Turn
     ) throws(WireError) -> Consequence? {
-        try facts.devices.checkPresent(request.client)
+        try facts.devices.checkAppeared(request.client)
         guard let cell = move.cell else {
             throw WireError(
                 .positionInvalid,
@@ -69,7 +69,7 @@ struct Whereabouts: Equatable, Sendable {
     private mutating func watch(
         _ watch: NearbyVerb.Watch, _ request: Request, _ facts: Facts, _ turn: inout Turn
     ) throws(WireError) -> Consequence? {
-        try facts.devices.checkPresent(request.client)
+        try facts.devices.checkAppeared(request.client)
         guard let cell else {
             throw WireError(
                 .positionUnknown, "Say nearby.move first: without a position nobody is near or far.", retryable: true)

@@ -48,10 +48,10 @@ public struct Welcome: Payload {
     public struct Bounds: Payload {
         public var message = Limits.message
         public var description = Limits.description
-        public var interests = 10
+        public var interests = 0
         public var signal = Limits.signalData
         /// Without a stream for this long after a match, the page says so.
-        public var streamTimeout: Duration? = .seconds(10)
+        public var streamTimeout: Duration?
         public init() {}
         public mutating func fields(_ coder: inout FieldCoder) throws(WireError) {
             try coder.integer("message", &message, in: 0...Int(Int32.max))

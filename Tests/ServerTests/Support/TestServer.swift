@@ -8,6 +8,8 @@ struct TestServer: Sendable {
     let port: Int
     let dataDirectory: String
     let project: ProjectFile
+    /// Tells the server to stop. It does so once everybody is gone, or its grace is over.
+    let stop: @Sendable () -> Void
 
     /// Runs `body` beside a server that is ready, and stops the server.
     ///
@@ -43,7 +45,9 @@ struct TestServer: Sendable {
                 var ports = ready.makeAsyncIterator()
                 guard let port = await ports.next() else { return nil }
                 defer { askToStop.yield() }
-                return try await body(TestServer(port: port, dataDirectory: directory, project: project))
+                let server = TestServer(
+                    port: port, dataDirectory: directory, project: project, stop: { askToStop.yield() })
+                return try await body(server)
             }
             var result: Result?
             do {

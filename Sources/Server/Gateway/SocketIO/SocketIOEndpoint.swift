@@ -104,10 +104,7 @@ final class SocketIOEndpoint {
     }
 
     private func handshake(_ head: HTTPRequestHead, script: Int?) {
-        let peer = peer?.ipAddress.flatMap { IPAddress($0) } ?? .unknown
-        let address = ForwardedAddress.client(
-            peer: peer, headers: head.headers, trusted: gateway.configuration.trustedProxies
-        ).address
+        let address = gateway.configuration.clientAddress(head.headers, from: peer)
         do throws(WireError) {
             let line = try gateway.socketIO.handshake(from: address)
             if let script {

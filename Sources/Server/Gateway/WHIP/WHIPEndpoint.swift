@@ -77,10 +77,7 @@ final class WHIPEndpoint {
         _ session: SessionID, _ purpose: ResourcePurpose, _ token: String, _ head: HTTPRequestHead, _ body: [UInt8]
     ) throws(WireError) {
         try require(WHIPBody.offerType, head)
-        let address = ForwardedAddress.client(
-            peer: peer?.ipAddress.flatMap { IPAddress($0) } ?? .unknown, headers: head.headers,
-            trusted: gateway.configuration.trustedProxies
-        ).address
+        let address = gateway.configuration.clientAddress(head.headers, from: peer)
         let number = number
         var isAnswered = false
         let resource = try gateway.whip.make(

@@ -1,0 +1,127 @@
+import Signaling
+import Testing
+import Wire
+
+@testable import Server
+
+/// A way by which clients come to a door, over a real connection.
+struct Entrance: Sendable, CustomTestStringConvertible {
+    /// Tries to come in, and says which error refused it.
+    typealias Knock = @Sendable () async throws -> WireError.Code?
+
+    let name: String
+    let door: Gateway.Door
+    /// Whether the origin of the page is checked on the way, by the door or by the HTTP endpoint before it.
+    let checksOrigin: Bool
+    /// Does what comes before the door, and returns the rest.
+    let approach: @Sendable (TestServer, _ origin: String?) async throws -> Knock
+
+    var testDescription: String { name }
+
+    private init(
+        _ name: String, _ door: Gateway.Door, checksOrigin: Bool = true,
+        _ approach: @escaping @Sendable (TestServer, _ origin: String?) async throws -> Knock
+    ) {
+        (self.name, self.door, self.checksOrigin, self.approach) = (name, door, checksOrigin, approach)
+    }
+
+    static let all = Gateway.Door.allCases.flatMap(entrances)
+
+    /// A new door does not compile until it has an entrance here.
+    private static func entrances(to door: Gateway.Door) -> [Entrance] {
+        switch door {
+        case .upgrade: [Entrance("a WebSocket", door, upgrade)]
+        case .hello: [Entrance("a WebSocket's hello", door, hello)]
+        case .welcome: [Entrance("a WebSocket that was open already", door, checksOrigin: false, welcome)]
+        case .handshake: [Entrance("Socket.IO", door, handshake)]
+        case .resource:
+            [
+                Entrance("WHIP", door) { server, origin in
+                    try post(server, origin, SampleOffer.obs) { $0.whip }
+                },
+                // Nobody publishes, so whoever is let in hears from the rules that there is nothing to watch.
+                Entrance("WHEP", door) { server, origin in
+                    try post(server, origin, SampleOffer.player) { $0.whep }
+                },
+            ]
+        case .export: [Entrance("the export of a person", door, export)]
+        }
+    }
+
+    // MARK: WebSocket
+
+    private static func open(_ server: TestServer, _ origin: String?) async throws -> SocketClient {
+        try await SocketClient.connect(port: server.port, headers: origin.map { [("Origin", $0)] } ?? [])
+    }
+
+    /// Says nothing: whoever is let in is told after a while that a hello was expected.
+    private static func upgrade(_ server: TestServer, _ origin: String?) -> Knock {
+        {
+            let code = try await refusal(of: open(server, origin))
+            return code == .helloTimeout ? nil : code
+        }
+    }
+
+    private static func hello(_ server: TestServer, _ origin: String?) -> Knock {
+        { try await greet(open(server, origin)) }
+    }
+
+    private static func welcome(_ server: TestServer, _ origin: String?) async throws -> Knock {
+        let client = try await open(server, origin)
+        return { try await greet(client) }
+    }
+
+    private static func greet(_ client: SocketClient) async throws -> WireError.Code? {
+        do {
+            try await client.greet()
+            try await client.close()
+            _ = try await client.hearClose()
+            return nil
+        } catch {
+            return try await refusal(of: client)
+        }
+    }
+
+    /// What a client was told before the server closed. A server that goes away says so by the close code.
+    private static func refusal(of client: SocketClient) async throws -> WireError.Code {
+        let closeCode = try await client.hearClose()
+        if closeCode == CloseCode.goingAway.rawValue { return .draining }
+        let codes = await client.heard.compactMap { if case .error(let error) = $0 { error.error.code } else { nil } }
+        return try #require(codes.last, "closed with \(closeCode)")
+    }
+
+    // MARK: HTTP
+
+    private static func originHeader(_ origin: String?) -> [String: String] { origin.map { ["Origin": $0] } ?? [:] }
+
+    private static func handshake(_ server: TestServer, _ origin: String?) throws -> Knock {
+        let place = try WHIPPlace(server)
+        return {
+            let answer = try await place.ask("GET", "/socket.io/1/?t=1", originHeader(origin))
+            // "code: sentence"
+            return answer.status == 200 ? nil : WireError.Code(rawValue: String(answer.text.prefix { $0 != ":" }))
+        }
+    }
+
+    private static func post(
+        _ server: TestServer, _ origin: String?, _ offer: String, _ path: (WHIPPlace) -> String
+    ) throws -> Knock {
+        let place = try WHIPPlace(server)
+        let url = path(place)
+        return {
+            var headers = originHeader(origin)
+            headers["Content-Type"] = "application/sdp"
+            let answer = try await place.ask("POST", url, token: place.token(), headers, offer)
+            return answer.code == "not_found" ? nil : answer.code.map(WireError.Code.init(rawValue:))
+        }
+    }
+
+    private static func export(_ server: TestServer, _ origin: String?) throws -> Knock {
+        let place = try WHIPPlace(server)
+        let secret = place.project.secret(of: IdentityID(high: 1, low: 1))
+        return {
+            let answer = try await place.ask("GET", "/v1/person", token: secret, originHeader(origin))
+            return answer.code.map(WireError.Code.init(rawValue:))
+        }
+    }
+}
