@@ -193,7 +193,7 @@ function described(error) {
 
 /**
  * Whether a partner gets no way to our address: media goes through this server, or through a TURN server.
- * @param {import('../lib/messages.js').Welcome | null} [welcome]
+ * @param {import('../lib/line/messages.js').Welcome | null} [welcome]
  */
 function hidesAddress(welcome) {
   return welcome ? welcome.media?.roulette === 'routed' || welcome.ice?.relayOnly : undefined;

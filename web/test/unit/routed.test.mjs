@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { beforeEach, describe, test } from 'node:test';
 import { ConfabError } from '../../lib/errors.js';
-import { Roulette } from '../../lib/roulette.js';
+import { Roulette } from '../../lib/roulette/roulette.js';
 import { settled } from './fake-clock.mjs';
 import { FakeElement, FakeTrack } from './fake-page.mjs';
 import { FakePeerConnection, fakeRtc } from './fake-rtc.mjs';
