@@ -3,9 +3,10 @@
 import { sdkVersion } from './line/client.js';
 import { getDevices, getUserMedia } from './media/devices.js';
 import { sortArguments } from './session/arguments.js';
+import { SessionCore } from './session/core.js';
 import { Publisher } from './session/publisher.js';
 import { exceptions, publishers, subscribers } from './session/registry.js';
-import { Session } from './session/session.js';
+import { sinkOf } from './session/subscriber.js';
 
 const logLevels = { NONE: 0, ERROR: 1, WARN: 2, INFO: 3, LOG: 4, DEBUG: 5 };
 /** Up to which level a developer sees on the console what the SDK has to say. */
@@ -51,10 +52,10 @@ export const OT = {
   /**
    * @param {string} apiKey
    * @param {string} sessionId
-   * @param {import('./session/session.js').SessionOptions} [options]
+   * @param {import('./session/core.js').SessionOptions} [options]
    */
   initSession(apiKey, sessionId, options = {}) {
-    return new Session(apiKey, sessionId, { url: OT.properties.url, ...options });
+    return new SessionCore(apiKey, sessionId, { url: OT.properties.url, ...options }).session;
   },
 
   /**
@@ -95,7 +96,7 @@ export const OT = {
 
   /** Call it in a click's handler: subscribers whose sound the browser held back may play it then. */
   async unblockAudio() {
-    subscribers.forEach((subscriber) => subscriber._unblock());
+    subscribers.forEach((subscriber) => sinkOf(subscriber).unblock());
   },
 
   /** @param {any} names @param {any} [handler] @param {unknown} [context] */

@@ -2,7 +2,7 @@
 // says nothing more and nothing of it is left running; the publisher is its owner's and lives on.
 
 import { otError } from '../errors.js';
-import { Session } from '../session/session.js';
+import { SessionCore } from '../session/core.js';
 
 /** @typedef {import('../errors.js').ConfabError} ConfabError */
 /** @typedef {import('../session/publisher.js').Publisher} Publisher */
@@ -22,7 +22,7 @@ const expected = ['token_match_ended', 'connection_restarted', 'not_joined', 'le
 
 export class CallMedia {
   #hooks;
-  #session;
+  #core;
   #publisher;
   #over = false;
   /** @type {Stream | null} what the other shows */
@@ -37,18 +37,18 @@ export class CallMedia {
    * @param {MediaHooks} hooks
    */
   constructor(client, sessionId, publisher, options, hooks) {
-    this.#session = new Session('', sessionId, { client, rtc: options.rtc, clock: options.clock });
+    this.#core = new SessionCore('', sessionId, { client, rtc: options.rtc, clock: options.clock });
     this.#publisher = publisher;
     this.#hooks = hooks;
   }
 
   get sessionId() {
-    return this.#session.sessionId;
+    return this.#core.session.sessionId;
   }
 
   /** @param {string} token */
   begin(token) {
-    const session = this.#session;
+    const { session } = this.#core;
     session.on({
       connectionCreated: ({ connection }) => {
         if (!this.#over && connection !== session.connection) this.#hooks.there();
@@ -65,8 +65,8 @@ export class CallMedia {
   end(isLost) {
     if (this.#over) return;
     this.#over = true;
-    if (isLost) this.#session._end('networkDisconnected');
-    else this.#session.disconnect();
+    if (isLost) this.#core.end('networkDisconnected');
+    else this.#core.disconnect();
     this.#publisher?.off('streamDestroyed', this.#keep);
   }
 
@@ -76,23 +76,22 @@ export class CallMedia {
     publisher.on('streamDestroyed', this.#keep);
     // A chat or a call that this one ends may not have heard of it yet.
     publisher.session?.unpublish(publisher);
-    this.#session._publications.beginEarly(publisher, (error) => { if (error) this.#failed(error, this.#hooks.trouble); });
+    this.#core.publications.beginEarly(publisher, (error) => { if (error) this.#failed(error, this.#hooks.trouble); });
   }
 
   /** @param {Stream} stream */
   #seen(stream) {
     // One picture at a time.
-    if (this.#over || (this.#stream && this.#session._roster.streams.has(this.#stream.streamId))) return;
+    if (this.#over || (this.#stream && this.#core.roster.streams.has(this.#stream.streamId))) return;
     this.#stream = stream;
     const ended = (/** @type {ConfabError | undefined} */ error) => {
       if (error && error.name !== 'OT_STREAM_DESTROYED') this.#failed(error, this.#hooks.trouble);
     };
-    this.#hooks.stream(stream, (target, options) => this.#session.subscribe(stream, target, options, ended));
+    this.#hooks.stream(stream, (target, options) => this.#core.session.subscribe(stream, target, options, ended));
   }
 
   #seeAnother() {
-    const streams = [...this.#session._roster.streams.values()];
-    const another = streams.find(({ connection }) => connection !== this.#session.connection);
+    const another = this.#core.othersStream;
     if (another) this.#seen(another);
   }
 

@@ -4,6 +4,7 @@
 import { Timers } from '../clock.js';
 import { ConfabError, isRestart } from '../errors.js';
 import { Emitter } from '../events.js';
+import { sourceOf } from '../session/publisher.js';
 import { endIsTold, lossOf, ringingGrace } from './call-ending.js';
 import { CallMedia } from './call-media.js';
 
@@ -25,13 +26,38 @@ import { CallMedia } from './call-media.js';
  * What a call needs of its `Calls`.
  * @typedef {object} CallHost
  * @property {import('../line/client.js').Client} client
- * @property {import('./people.js').People} people
+ * @property {import('./questions.js').Questions} questions
  * @property {import('./calls.js').CallsOptions} options
  * @property {import('../clock.js').Clock} clock
  * @property {(call: Call) => void} prepare it will be published soon
  * @property {(call: Call) => void} accepted there is no other call beside it now
  * @property {(call: Call) => void} over
  */
+
+/**
+ * A call as its `Calls` sees it: what the server says of it.
+ * @typedef {object} CallControl
+ * @property {() => Publisher | null} publisher what we send
+ * @property {(placed: any) => void} placed the server has it, or has it still
+ * @property {(devices: number) => void} ringing
+ * @property {(incoming: any) => void} incoming it rings here, or still does
+ * @property {(waiting: boolean) => void} waits
+ * @property {(accepted: import('../line/people-messages.js').Accepted) => void} accepted
+ * @property {(withVideo: boolean) => void} changed the other turned to a picture, or to sound only
+ * @property {(state: 'connected' | 'reconnecting') => void} partner
+ * @property {(callId: string) => void} becomes two called each other: this one goes on as the other's
+ * @property {() => void} lost our place on the server is gone, and the session with it
+ * @property {() => Promise<void>} rejoin asks the server, which has begun anew, how the call stands that we make or are in
+ * @property {(ending: Ending, isLost?: boolean) => void} end `isLost`: the server has forgotten its session already
+ */
+
+/** @type {WeakMap<Call, CallControl>} */
+const controls = new WeakMap();
+
+/** @param {Call} call @returns {CallControl} */
+export function controlOf(call) {
+  return /** @type {CallControl} */ (controls.get(call));
+}
 
 /**
  * Events: `change {call}` (whatever of it changed), `stream {stream, subscribe}` (what the other shows; `subscribe(target,
@@ -99,6 +125,7 @@ export class Call extends Emitter {
     this.withVideo = direction === 'incoming' && video;
     /** Whether we do. */
     this.sendsVideo = direction === 'outgoing' && video;
+    controls.set(this, this.#control());
     if (direction === 'outgoing') {
       this.#toldVideo = video;
       publisher?.publishVideo(video);
@@ -130,12 +157,12 @@ export class Call extends Emitter {
     this.#set({ state: 'joining' });
     this.#host.prepare(this);
     try {
-      await this.#host.people._ask('call.accept', { callId: this.id, video }, false);
+      await this.#host.questions.ask('call.accept', { callId: this.id, video }, false);
     } catch (error) {
       // What became of it is told by its end, or asked after the restart.
       if (isRestart(error) || await endIsTold(this, this.#timers, error, ['call_state', 'not_found'])) return;
-      this.#host.people._ask('call.end', { callId: this.id }).catch(() => {});
-      this._end({ outcome: 'failed', error: /** @type {ConfabError} */ (error) });
+      this.#host.questions.ask('call.end', { callId: this.id }).catch(() => {});
+      this.#end({ outcome: 'failed', error: /** @type {ConfabError} */ (error) });
       throw error;
     }
   }
@@ -174,7 +201,7 @@ export class Call extends Emitter {
     if (this.isOver) throw wrongState('This call is over.');
     const publisher = this.#publisher;
     if (publisher && on) {
-      await publisher._ready;
+      await sourceOf(publisher).ready;
       if (!publisher.getVideoSource().track) await publisher.setVideoSource(true);
       // Over, or changed once more, while the browser asked for the camera.
       if (this.isOver || publisher !== this.#publisher) return;
@@ -184,53 +211,43 @@ export class Call extends Emitter {
     await this.#tellVideo();
   }
 
-  // ---- What `Calls` calls
+  // ---- What the server says
 
-  /** @internal */
-  get _publisher() {
-    return this.#publisher;
+  /** @returns {CallControl} */
+  #control() {
+    return {
+      publisher: () => this.#publisher,
+      placed: (placed) => this.#placed(placed),
+      ringing: (devices) => {
+        if (this.state === 'placing' || this.state === 'ringing') this.#set({ state: 'ringing', devices });
+      },
+      incoming: (incoming) => this.#incoming(incoming),
+      waits: (waiting) => { if (this.state === 'incoming' && this.waiting !== waiting) this.#set({ waiting }); },
+      accepted: (accepted) => this.#accepted(accepted),
+      changed: (withVideo) => this.#set({ withVideo }),
+      partner: (partnerState) => this.#partner(partnerState),
+      becomes: (id) => this.#set({ id }),
+      lost: () => this.#lost(),
+      rejoin: () => this.#rejoin(),
+      end: (ending, isLost) => this.#end(ending, isLost),
+    };
   }
 
-  /**
-   * @internal The server has it, or has it still.
-   * @param {any} placed
-   */
-  _placed({ callId, person, video, expiresInMs }) {
+  /** @param {any} placed */
+  #placed({ callId, person, video, expiresInMs }) {
     this.#set({ id: callId, person, video, expiresAt: Date.now() + expiresInMs });
     this.#ringUntil(expiresInMs);
   }
 
-  /**
-   * @internal
-   * @param {number} devices
-   */
-  _ringing(devices) {
-    if (this.state === 'placing' || this.state === 'ringing') this.#set({ state: 'ringing', devices });
-  }
-
-  /**
-   * @internal It rings here, or still does.
-   * @param {any} incoming
-   */
-  _incoming({ person, video, waiting, expiresInMs }) {
+  /** @param {any} incoming */
+  #incoming({ person, video, waiting, expiresInMs }) {
     const withVideo = this.state === 'incoming' ? video : this.withVideo;
     this.#set({ person, video, withVideo, waiting, expiresAt: Date.now() + expiresInMs });
     this.#ringUntil(expiresInMs);
   }
 
-  /**
-   * @internal
-   * @param {boolean} waiting
-   */
-  _waits(waiting) {
-    if (this.state === 'incoming' && this.waiting !== waiting) this.#set({ waiting });
-  }
-
-  /**
-   * @internal
-   * @param {import('../line/people-messages.js').Accepted} accepted
-   */
-  _accepted({ callId, person, video, withVideo, since, sessionId, token }) {
+  /** @param {import('../line/people-messages.js').Accepted} accepted */
+  #accepted({ callId, person, video, withVideo, since, sessionId, token }) {
     this.#acceptedAt ??= this.#host.clock.now();
     this.#timers.clear('ringing');
     const state = this.state === 'active' ? 'active' : 'joining';
@@ -243,63 +260,34 @@ export class Call extends Emitter {
     this.#tellVideo().catch(() => {});
   }
 
-  /**
-   * @internal The other turned to a picture, or to sound only.
-   * @param {boolean} withVideo
-   */
-  _changed(withVideo) {
-    this.#set({ withVideo });
-  }
-
-  /**
-   * @internal
-   * @param {'connected' | 'reconnecting'} partnerState
-   */
-  _partner(partnerState) {
+  /** @param {'connected' | 'reconnecting'} partnerState */
+  #partner(partnerState) {
     if (this.partnerState !== partnerState) this.#set({ partnerState });
   }
 
-  /**
-   * @internal Two called each other: this one goes on as the other's.
-   * @param {string} callId
-   */
-  _becomes(callId) {
-    this.#set({ id: callId });
-  }
-
-  /**
-   * @internal Our place on the server is gone, and the session with it.
-   */
-  _lost() {
+  #lost() {
     this.#media?.end(true);
     this.#media = null;
     this.stream = this.subscriber = null;
-    if (this.#acceptedAt !== null) this._partner('reconnecting');
+    if (this.#acceptedAt !== null) this.#partner('reconnecting');
   }
 
-  /**
-   * @internal Asks the server, which has begun anew, how the call stands that we make or are in.
-   */
-  async _rejoin() {
+  async #rejoin() {
     try {
       const answer = await this.#host.client.request('call.rejoin', { callId: this.id });
       // It did not hear that we accepted.
       if (answer.type === 'call.incoming' && this.state === 'joining') {
-        await this.#host.people._ask('call.accept', { callId: this.id, video: this.sendsVideo }, false);
+        await this.#host.questions.ask('call.accept', { callId: this.id, video: this.sendsVideo }, false);
       }
     } catch (error) {
       // Its end, should there be one to tell, was told when we appeared; only that it was taken meanwhile is told next.
       if (isRestart(error) || await endIsTold(this, this.#timers, error, ['call_state'])) return;
-      this._end({ outcome: lossOf(error), error: /** @type {ConfabError} */ (error) });
+      this.#end({ outcome: lossOf(error), error: /** @type {ConfabError} */ (error) });
     }
   }
 
-  /**
-   * @internal
-   * @param {Ending} ending
-   * @param {boolean} [isLost] whether the server has forgotten its session already
-   */
-  _end({ outcome, durationMs, error }, isLost = false) {
+  /** @param {Ending} ending @param {boolean} [isLost] whether the server has forgotten its session already */
+  #end({ outcome, durationMs, error }, isLost = false) {
     if (this.isOver) return;
     this.#timers.clearAll();
     this.#endedAt = this.#host.clock.now();
@@ -325,15 +313,15 @@ export class Call extends Emitter {
   #ringUntil(ms) {
     if (this.isOver || this.state === 'joining' || this.state === 'active') return;
     this.#timers.set('ringing', ms + ringingGrace, () => (
-      this._end({ outcome: this.direction === 'incoming' ? 'missed' : 'unanswered' })));
+      this.#end({ outcome: this.direction === 'incoming' ? 'missed' : 'unanswered' })));
   }
 
   /** @param {string} verb @param {Outcome} outcome */
   async #finish(verb, outcome) {
     const { id } = this;
     // Whoever presses while it is being placed is told the id later: `Calls` ends it then.
-    const told = id === null ? undefined : this.#host.people._ask(verb, { callId: id });
-    this._end({ outcome });
+    const told = id === null ? undefined : this.#host.questions.ask(verb, { callId: id });
+    this.#end({ outcome });
     try {
       await told;
     } catch (error) {
@@ -354,8 +342,8 @@ export class Call extends Emitter {
       stream: (stream, subscribe) => this.#seen(stream, subscribe),
       trouble: (error) => this.emit('error', { error }),
       failed: (error) => {
-        this.#host.people._ask('call.end', { callId: this.id }).catch(() => {});
-        this._end({ outcome: 'failed', error });
+        this.#host.questions.ask('call.end', { callId: this.id }).catch(() => {});
+        this.#end({ outcome: 'failed', error });
       },
     });
     this.#media.begin(token);
@@ -380,7 +368,7 @@ export class Call extends Emitter {
   async #tellVideo() {
     if (this.#acceptedAt === null || this.isOver || this.#toldVideo === this.sendsVideo) return;
     this.#toldVideo = this.sendsVideo;
-    await this.#host.people._ask('call.update', { callId: this.id, video: this.sendsVideo });
+    await this.#host.questions.ask('call.update', { callId: this.id, video: this.sendsVideo });
   }
 
   /** @param {Partial<Call>} changes */

@@ -4,7 +4,9 @@
 import { systemClock } from '../clock.js';
 import { ConfabError, isRestart } from '../errors.js';
 import { Emitter } from '../events.js';
-import { Call } from './call.js';
+import { sourceOf } from '../session/publisher.js';
+import { Call, controlOf } from './call.js';
+import { questionsOf } from './people.js';
 
 /** @typedef {import('../line/people-messages.js').Ended} Ended */
 /** @typedef {import('../line/people-messages.js').LoggedCall} LoggedCall */
@@ -19,7 +21,7 @@ const mostRemembered = 500;
  */
 export class Calls extends Emitter {
   #client;
-  #people;
+  #questions;
   #host;
   /** @type {Map<string, Call>} by id, those that are not over */
   #calls = new Map();
@@ -40,29 +42,29 @@ export class Calls extends Emitter {
   constructor(client, people, options = {}) {
     super();
     this.#client = client;
-    this.#people = people;
+    this.#questions = questionsOf(people);
     const clock = options.clock ?? systemClock;
     /** @type {import('./call.js').CallHost} */
     this.#host = {
-      client, people, options,
-      clock,
+      client, options, clock,
+      questions: this.#questions,
       prepare: (/** @type {Call} */ call) => this.#prepare(call),
       accepted: (/** @type {Call} */ call) => this.#endOthers(call),
       over: (/** @type {Call} */ call) => this.#isOver(call),
     };
     client.on({
       connected: ({ resumed }) => { if (!resumed) this.#beginAnew(); },
-      expired: () => { for (const call of this.#calls.values()) call._lost(); },
+      expired: () => { for (const call of this.#calls.values()) controlOf(call).lost(); },
       closed: ({ code }) => {
         const outcome = code === 1000 ? 'ended' : 'connectionLost';
-        for (const call of this.all) call._end({ outcome }, true);
+        for (const call of this.all) controlOf(call).end({ outcome }, true);
       },
       'message:call.placed': (message) => this.#placed(message),
-      'message:call.ringing': ({ callId, devices }) => this.#calls.get(callId)?._ringing(devices),
+      'message:call.ringing': ({ callId, devices }) => this.#control(callId)?.ringing(devices),
       'message:call.incoming': (message) => this.#incoming(message),
       'message:call.accepted': (message) => this.#accepted(message),
-      'message:call.changed': ({ callId, video }) => this.#calls.get(callId)?._changed(video),
-      'message:call.partner': ({ callId, state }) => this.#calls.get(callId)?._partner(state),
+      'message:call.changed': ({ callId, video }) => this.#control(callId)?.changed(video),
+      'message:call.partner': ({ callId, state }) => this.#control(callId)?.partner(state),
       'message:call.ended': (message) => this.#ended(message),
     });
   }
@@ -88,26 +90,26 @@ export class Calls extends Emitter {
       const message = 'You are calling somebody already. Wait a moment.';
       const error = new ConfabError({ code: 'call_state', message, retryable: true });
       // Later: nobody can be listening to it yet.
-      queueMicrotask(() => call._end({ outcome: 'refused', error }));
+      queueMicrotask(() => controlOf(call).end({ outcome: 'refused', error }));
       return call;
     }
     this.#placing = call;
     this.#prepare(call);
     // Who is called is there already when the answer comes: `#placed` hears it first.
-    this.#people._ask('call.start', { personId, video }, false).catch((error) => call._end({ outcome: 'refused', error }))
+    this.#questions.ask('call.start', { personId, video }, false).catch((error) => controlOf(call).end({ outcome: 'refused', error }))
       .finally(() => { if (this.#placing === call) this.#placing = null; });
     return call;
   }
 
   /** @param {{before?: string, limit?: number}} page @returns {Promise<{calls: LoggedCall[], next?: string}>} newest first */
   async log({ before, limit } = {}) {
-    const { calls, next } = await this.#people._ask('call.log', { before, limit });
+    const { calls, next } = await this.#questions.ask('call.log', { before, limit });
     return next === undefined ? { calls } : { calls, next };
   }
 
   /** @param {string} [callId] by default all of them @returns {Promise<void>} */
   async forget(callId) {
-    await this.#people._ask('call.forget', { callId });
+    await this.#questions.ask('call.forget', { callId });
   }
 
   /**
@@ -116,7 +118,7 @@ export class Calls extends Emitter {
    * @returns {Promise<void>}
    */
   async seen(callId) {
-    await this.#people._ask('call.seen', { callId });
+    await this.#questions.ask('call.seen', { callId });
   }
 
   // ---- What the server says
@@ -132,7 +134,7 @@ export class Calls extends Emitter {
       if (call.isOver) return this.#endAfterAll(callId);
       this.#calls.set(callId, call);
     }
-    call._placed(message);
+    controlOf(call).placed(message);
   }
 
   /** @param {any} message */
@@ -141,13 +143,13 @@ export class Calls extends Emitter {
     const known = this.#calls.get(callId);
     if (known) {
       this.#unrung.delete(known);
-      return known._incoming(message);
+      return controlOf(known).incoming(message);
     }
     // It ended here, and the server has not heard so.
     if (this.#over.has(callId)) return this.#endAfterAll(callId);
     const call = new Call(this.#host, { direction: 'incoming', person: message.person, video: message.video, id: callId });
     this.#calls.set(callId, call);
-    call._incoming(message);
+    controlOf(call).incoming(message);
     this.emit('incoming', call);
   }
 
@@ -164,9 +166,9 @@ export class Calls extends Emitter {
     } else if (known.direction === 'outgoing') {
       // The same, the other way about.
       const theirs = this.all.filter(({ state, person: { personId } }) => state === 'incoming' && personId === person.personId);
-      for (const call of theirs) call._end({ outcome: 'merged' });
+      for (const call of theirs) controlOf(call).end({ outcome: 'merged' });
     }
-    this.#calls.get(callId)?._accepted(message);
+    this.#control(callId)?.accepted(message);
   }
 
   /** @param {Ended} ended */
@@ -177,7 +179,7 @@ export class Calls extends Emitter {
       this.#acknowledge(callId);
       const goesOn = reason === 'merged' && into !== undefined && call.direction === 'outgoing';
       if (goesOn && !this.#over.has(into)) this.#merge(call, into);
-      else call._end(details);
+      else controlOf(call).end(details);
     } else if (this.#over.has(callId)) {
       this.#acknowledge(callId);
     } else if (this.hasHandlers('ended')) {
@@ -189,12 +191,18 @@ export class Calls extends Emitter {
 
   // ----
 
+  /** @param {string} callId */
+  #control(callId) {
+    const call = this.#calls.get(callId);
+    return call && controlOf(call);
+  }
+
   /**
    * Our place is a new one. What this device makes or is in, it asks for. A call that only rang here may be another
    * device's by now, from which asking would take it: what still rings, rings anew by itself.
    */
   #beginAnew() {
-    for (const call of this.#calls.values()) if (call.state !== 'incoming') call._rejoin();
+    for (const call of this.#calls.values()) if (call.state !== 'incoming') controlOf(call).rejoin();
     const ringing = [...this.#calls.values()].filter(({ state }) => state === 'incoming');
     this.#unrung = new Set(ringing);
     if (ringing.length > 0) this.#endUnrung(this.#unrung);
@@ -206,7 +214,7 @@ export class Calls extends Emitter {
     let logged = [];
     try {
       // Asked after we appeared, it is answered after everything that rings was told.
-      logged = (await this.#people._ask('call.log', { limit: 50 }, false)).calls;
+      logged = (await this.#questions.ask('call.log', { limit: 50 }, false)).calls;
     } catch (error) {
       if (isRestart(error)) return;
     }
@@ -216,7 +224,7 @@ export class Calls extends Emitter {
       if (call.state !== 'incoming') continue;
       const { outcome, durationMs } = logged.find(({ callId }) => callId === call.id) ?? {};
       // One that goes on is in no log yet.
-      call._end({ outcome: outcome && durationMs === undefined ? outcome : 'answeredElsewhere' });
+      controlOf(call).end({ outcome: outcome && durationMs === undefined ? outcome : 'answeredElsewhere' });
     }
     unrung.clear();
   }
@@ -229,7 +237,7 @@ export class Calls extends Emitter {
   #merge(call, into) {
     const theirs = this.#calls.get(into);
     if (theirs === call) return;
-    theirs?._end({ outcome: 'merged' });
+    if (theirs) controlOf(theirs).end({ outcome: 'merged' });
     if (call.id !== null) {
       this.#calls.delete(call.id);
       this.#remember(call.id);
@@ -237,7 +245,7 @@ export class Calls extends Emitter {
     if (this.#placing === call) this.#placing = null;
     this.#over.delete(into);
     this.#calls.set(into, call);
-    call._becomes(into);
+    controlOf(call).becomes(into);
   }
 
   /**
@@ -245,8 +253,8 @@ export class Calls extends Emitter {
    * @param {Call} call
    */
   #endOthers(call) {
-    for (const other of this.all) if (other !== call && other.state !== 'incoming') other._end({ outcome: 'ended' });
-    for (const other of this.all) if (other !== call) other._waits(true);
+    for (const other of this.all) if (other !== call && other.state !== 'incoming') controlOf(other).end({ outcome: 'ended' });
+    for (const other of this.all) if (other !== call) controlOf(other).waits(true);
   }
 
   /** @param {Call} call */
@@ -254,7 +262,7 @@ export class Calls extends Emitter {
     if (call.id !== null && this.#calls.get(call.id) === call) this.#calls.delete(call.id);
     if (call.id !== null) this.#remember(call.id);
     const left = this.all;
-    if (left.length === 1) left[0]._waits(false);
+    if (left.length === 1) controlOf(left[0]).waits(false);
     if (left.length > 0 || !this.#isPrepared) return;
     // The way through the server was opened for calls, and this was the last.
     this.#isPrepared = false;
@@ -263,9 +271,10 @@ export class Calls extends Emitter {
 
   /** @param {Call} call */
   #prepare(call) {
-    if (!this.#client.welcome?.media || !call._publisher) return;
+    const publisher = controlOf(call).publisher();
+    if (!this.#client.welcome?.media || !publisher) return;
     this.#isPrepared = true;
-    this.#client.media.prepare(call._publisher);
+    this.#client.media.prepare(sourceOf(publisher));
   }
 
   /**
@@ -274,7 +283,7 @@ export class Calls extends Emitter {
    */
   #endAfterAll(callId) {
     this.#remember(callId);
-    this.#people._ask('call.end', { callId }).catch(() => {});
+    this.#questions.ask('call.end', { callId }).catch(() => {});
   }
 
   /** @param {string} callId */

@@ -1,10 +1,10 @@
 // `People`: being there for others under a name, who is within reach, and who is a contact. Its one invariant: what was said
 // last is what the server knows. Should the server have forgotten us, it is told again before anything else is asked.
 
-import { deferred } from '../deferred.js';
 import { ConfabError, isRestart } from '../errors.js';
 import { Emitter } from '../events.js';
 import { NearbyPage } from './nearby-page.js';
+import { Questions } from './questions.js';
 
 /** @typedef {import('../line/messages.js').Message} Message */
 /** @typedef {import('../line/people-messages.js').Appearance} Appearance */
@@ -16,11 +16,19 @@ import { NearbyPage } from './nearby-page.js';
 /** @typedef {{latitude: number, longitude: number, accuracy?: number}} Position */
 /** @typedef {{unit: 'mi' | 'km', radius: number, after?: string, limit?: number}} Watch */
 
+/** @type {WeakMap<People, Questions>} */
+const questions = new WeakMap();
+
+/** @param {People} people @returns {Questions} through which the SDK's other parts ask, too */
+export function questionsOf(people) {
+  return /** @type {Questions} */ (questions.get(people));
+}
+
 /**
  * Every method that asks the server returns a promise, which rejects with a `ConfabError`.
  *
- * Events: `self` (the new `self`), `positionForgotten {}` (on another device), `nearby` (a `Page`: after `watch`, with every change, and after a restart),
- * `contactAsked {matchId?, callId?}`, `contactAdded {person, matchId?, callId?}`, `contactChanged {person}`,
+ * Events: `self` (the new `self`), `positionForgotten {}` (on another device), `nearby` (a `Page`: after `watch`, with every
+ * change, and after a restart), `contactAsked {matchId?, callId?}`, `contactAdded {person, matchId?, callId?}`, `contactChanged {person}`,
  * `contactRemoved {personId}`, `unlinked {}` and `deleted {}` (the client is `closed` next; connecting begins as somebody
  * else), `error {error}` (what was said again after a restart was refused).
  */
@@ -36,8 +44,7 @@ export class People extends Emitter {
   #watch = null;
   /** @type {NearbyPage | null} */
   #page = null;
-  /** @type {ReturnType<typeof deferred> | null} from the loss of our place until we are there again: questions wait for it */
-  #gate = null;
+  #questions;
   /** @type {Promise<unknown>} what was said again last */
   #again = Promise.resolve();
   #isLinking = false;
@@ -51,10 +58,12 @@ export class People extends Emitter {
   constructor(client) {
     super();
     this.#client = client;
+    this.#questions = new Questions(client);
+    questions.set(this, this.#questions);
     client.on({
       connected: ({ resumed }) => { if (!resumed) this.#begin(); },
-      expired: () => { this.#gate ??= deferred(); },
-      closed: () => this.#open(),
+      expired: () => this.#questions.hold(),
+      closed: () => this.#questions.release(),
       'message:presence.self': (message) => this.#told(message),
       'message:presence.linked': () => this.#linked(),
       'message:presence.unlinked': () => this.#forget('unlinked'),
@@ -95,12 +104,12 @@ export class People extends Emitter {
   async leave() {
     this.#said = null;
     this.#stopWatching();
-    await this._ask('presence.leave');
+    await this.#questions.ask('presence.leave');
   }
 
   /** @param {string} personId @returns {Promise<PersonInfo>} rejects with `not_found` */
   async find(personId) {
-    return (await this._ask('presence.find', { personId })).person;
+    return (await this.#questions.ask('presence.find', { personId })).person;
   }
 
   /**
@@ -109,17 +118,17 @@ export class People extends Emitter {
    * @returns {Promise<void>}
    */
   async block(personId) {
-    await this._ask('presence.block', { personId });
+    await this.#questions.ask('presence.block', { personId });
   }
 
   /** @param {string} personId @returns {Promise<void>} */
   async unblock(personId) {
-    await this._ask('presence.unblock', { personId });
+    await this.#questions.ask('presence.unblock', { personId });
   }
 
   /** @returns {Promise<PersonInfo[]>} */
   async blocked() {
-    return (await this._ask('presence.blocked')).people;
+    return (await this.#questions.ask('presence.blocked')).people;
   }
 
   // ---- Devices
@@ -129,7 +138,7 @@ export class People extends Emitter {
    * @returns {Promise<{code: string, expiresInMs: number}>}
    */
   async makeLinkCode() {
-    const { code, expiresInMs } = await this._ask('presence.link');
+    const { code, expiresInMs } = await this.#questions.ask('presence.link');
     return { code, expiresInMs };
   }
 
@@ -142,11 +151,11 @@ export class People extends Emitter {
   async useLink(code, label) {
     this.#isLinking = true;
     try {
-      await this._ask('presence.useLink', { code, label }, false);
+      await this.#questions.ask('presence.useLink', { code, label }, false);
     } finally {
       this.#isLinking = false;
     }
-    await this.#gate?.promise;
+    await this.#questions.released();
     await this.#again;
     if (this.#client.state === 'closed') {
       const message = 'This device is linked, but the connection ended. Reload the page.';
@@ -157,12 +166,12 @@ export class People extends Emitter {
 
   /** @returns {Promise<DeviceInfo[]>} */
   async devices() {
-    return (await this._ask('presence.devices')).devices;
+    return (await this.#questions.ask('presence.devices')).devices;
   }
 
   /** @param {string} deviceId @returns {Promise<void>} */
   async unlink(deviceId) {
-    await this._ask('presence.unlink', { deviceId });
+    await this.#questions.ask('presence.unlink', { deviceId });
   }
 
   /**
@@ -172,7 +181,7 @@ export class People extends Emitter {
   async deleteEverything() {
     let isTold = false;
     this.once('deleted', () => { isTold = true; });
-    await this._ask('presence.delete', {}, false);
+    await this.#questions.ask('presence.delete', {}, false);
     if (!isTold) this.#forget('deleted');
   }
 
@@ -182,7 +191,7 @@ export class People extends Emitter {
   async move({ latitude, longitude, accuracy }) {
     const position = { latitude, longitude, accuracy };
     const turn = this.#forgotten;
-    await this._ask('nearby.move', position);
+    await this.#questions.ask('nearby.move', position);
     if (turn === this.#forgotten) this.#position = position;
   }
 
@@ -192,7 +201,7 @@ export class People extends Emitter {
    */
   async forgetPosition() {
     this.#dropPosition();
-    await this._ask('nearby.forget');
+    await this.#questions.ask('nearby.forget');
   }
 
   /**
@@ -204,7 +213,7 @@ export class People extends Emitter {
     const former = this.#watch;
     const watch = this.#watch = { unit, radius, after, limit };
     try {
-      return new NearbyPage(await this._ask('nearby.watch', watch)).value;
+      return new NearbyPage(await this.#questions.ask('nearby.watch', watch)).value;
     } catch (error) {
       if (this.#watch === watch) this.#watch = former;
       throw error;
@@ -214,7 +223,7 @@ export class People extends Emitter {
   /** @returns {Promise<void>} */
   async unwatch() {
     this.#stopWatching();
-    await this._ask('nearby.unwatch');
+    await this.#questions.ask('nearby.unwatch');
   }
 
   // ---- Contacts
@@ -225,17 +234,17 @@ export class People extends Emitter {
    * @returns {Promise<void>}
    */
   async keep({ matchId, callId }) {
-    await this._ask('contact.keep', { matchId, callId });
+    await this.#questions.ask('contact.keep', { matchId, callId });
   }
 
   /** @returns {Promise<PersonInfo[]>} */
   async contacts() {
-    return (await this._ask('contact.list')).people;
+    return (await this.#questions.ask('contact.list')).people;
   }
 
   /** @param {string} personId @returns {Promise<void>} */
   async removeContact(personId) {
-    await this._ask('contact.remove', { personId });
+    await this.#questions.ask('contact.remove', { personId });
   }
 
   // ---- Everything held
@@ -267,27 +276,9 @@ export class People extends Emitter {
 
   // ----
 
-  /**
-   * @internal Asks once the server knows us. What it may not have heard, because the line began anew, is asked again.
-   * @param {string} type
-   * @param {Record<string, unknown>} [members]
-   * @param {boolean} [again] not what must not happen twice
-   * @returns {Promise<Message>}
-   */
-  _ask(type, members = {}, again = true) {
-    const ask = () => this.#client.request(type, members);
-    // At once where nothing is in the way: whoever asks two things wants them in this order.
-    const answer = this.#gate ? this.#gate.promise.then(ask) : ask();
-    if (!again) return answer;
-    return answer.catch((error) => {
-      if (!isRestart(error)) throw error;
-      return this._ask(type, members);
-    });
-  }
-
   /** @param {string} type @param {Appearance} appearance @returns {Promise<Self>} */
   async #say(type, appearance) {
-    const answer = await this._ask(type, { ...appearance });
+    const answer = await this.#questions.ask(type, { ...appearance });
     this.#said = { ...this.#said, ...appearance };
     return ownOf(answer);
   }
@@ -325,7 +316,7 @@ export class People extends Emitter {
       if (this.#position) this.#sayAgain('nearby.move', this.#position);
       if (this.#watch) this.#sayAgain('nearby.watch', this.#watch);
     }
-    this.#open();
+    this.#questions.release();
   }
 
   /** @param {string} type @param {object} members @returns {Promise<void>} */
@@ -336,11 +327,6 @@ export class People extends Emitter {
       // Another try is on its way already, or there is nobody to try any more.
       if (!isRestart(error) && this.#client.state !== 'closed') this.emit('error', { error });
     }
-  }
-
-  #open() {
-    this.#gate?.resolve();
-    this.#gate = null;
   }
 
   /** @param {NearbyPage | null} page */

@@ -3,7 +3,7 @@
 
 import { systemClock, Timers } from '../clock.js';
 import { ConfabError, otError } from '../errors.js';
-import { Session } from '../session/session.js';
+import { SessionCore } from '../session/core.js';
 import { TypingReceiver, TypingSender } from './typing.js';
 
 /** @typedef {import('../session/publisher.js').Publisher} Publisher */
@@ -25,9 +25,9 @@ export class Match {
   #options;
   #tell;
   #timers;
-  /** @type {Session} where we publish */
+  /** @type {SessionCore} where we publish */
   #ours;
-  /** @type {Session} where we watch: usually the same */
+  /** @type {SessionCore} where we watch: usually the same */
   #theirs;
   #admissions;
   #typing;
@@ -59,22 +59,22 @@ export class Match {
     this.#timers = new Timers(clock);
     const { publish, subscribe } = this.#admissions = matched;
     const shared = { client, rtc: options.rtc, clock: options.clock };
-    const make = (/** @type {string} */ sessionId) => new Session('', sessionId, shared);
+    const make = (/** @type {string} */ sessionId) => new SessionCore('', sessionId, shared);
     this.#ours = make(publish.sessionId);
     this.#theirs = publish.sessionId === subscribe.sessionId ? this.#ours : make(subscribe.sessionId);
     this.#typing = new TypingSender((typing) => {
-      this.#theirs.signal({ type: 'typing', data: typing ? '1' : '0', retryAfterReconnect: false });
+      this.#theirs.session.signal({ type: 'typing', data: typing ? '1' : '0', retryAfterReconnect: false });
     }, clock);
     this.#partnerTyping = new TypingReceiver((typing) => this.#tell('typing', { typing }), this.#timers);
   }
 
   begin() {
-    this.#theirs.on('streamCreated', (/** @type {any} */ { stream }) => this.#watch(stream));
+    this.#theirs.session.on('streamCreated', (/** @type {any} */ { stream }) => this.#watch(stream));
     // After the default action, which takes the old picture away.
-    this.#theirs.on('streamDestroyed', () => queueMicrotask(() => this.#watchAnother()));
-    this.#theirs.on('signal:chat', (/** @type {any} */ { data, from }) => this.#heard(data, from));
-    this.#theirs.on('signal:typing', (/** @type {any} */ { data, from }) => {
-      if (from !== this.#theirs.connection) this.#partnerTyping.heard(data === '1');
+    this.#theirs.session.on('streamDestroyed', () => queueMicrotask(() => this.#watchAnother()));
+    this.#theirs.session.on('signal:chat', (/** @type {any} */ { data, from }) => this.#heard(data, from));
+    this.#theirs.session.on('signal:typing', (/** @type {any} */ { data, from }) => {
+      if (from !== this.#theirs.session.connection) this.#partnerTyping.heard(data === '1');
     });
     const patience = this.#patience;
     if (this.mode === 'video') this.#timers.set('stream', patience, () => this.#tell('noStream', { matchId: this.matchId }));
@@ -87,7 +87,7 @@ export class Match {
   /** @param {Publisher | null} publisher */
   usePublisher(publisher) {
     if (this.#publisher === publisher) return;
-    if (this.#publisher) this.#ours.unpublish(this.#publisher);
+    if (this.#publisher) this.#ours.session.unpublish(this.#publisher);
     this.#publisher = publisher;
     this.#publish();
   }
@@ -100,13 +100,13 @@ export class Match {
     }
     this.#typing.finished();
     return new Promise((resolve, reject) => {
-      this.#theirs.signal({ type: 'chat', data: text }, (error) => (error ? reject(error) : resolve()));
+      this.#theirs.session.signal({ type: 'chat', data: text }, (error) => (error ? reject(error) : resolve()));
     });
   }
 
   /** @param {boolean} typing */
   setTyping(typing) {
-    if (this.textChat && this.#theirs.isConnected()) this.#typing.set(typing);
+    if (this.textChat && this.#theirs.session.isConnected()) this.#typing.set(typing);
   }
 
   /** @param {boolean} isLost whether the server has forgotten it already: then there is nobody to take leave of */
@@ -114,22 +114,22 @@ export class Match {
     if (this.#over) return;
     this.#over = true;
     this.#timers.clearAll();
-    for (const session of new Set([this.#ours, this.#theirs])) {
-      if (isLost) session._end('networkDisconnected');
-      else session.disconnect();
+    for (const core of new Set([this.#ours, this.#theirs])) {
+      if (isLost) core.end('networkDisconnected');
+      else core.disconnect();
     }
     this.subscriber = null;
   }
 
-  /** @param {Session} session @param {string} token */
-  #join(session, token) {
+  /** @param {SessionCore} core @param {string} token */
+  #join({ session }, token) {
     session.connect(token, (error) => { if (error) this.#failed(error); });
   }
 
   #publish() {
     const publisher = this.#publisher;
     if (this.#over || !publisher || this.mode !== 'video') return;
-    this.#ours._publications.beginEarly(publisher, (error) => {
+    this.#ours.publications.beginEarly(publisher, (error) => {
       // Taken away again before the camera was ready: that is not news.
       if (error && this.#publisher === publisher) this.#failed(error);
     });
@@ -138,27 +138,26 @@ export class Match {
   /** @param {Stream} stream */
   #watch(stream) {
     // One picture at a time.
-    if (this.#over || this.#theirs.getSubscribersForStream(this.subscriber?.stream).length > 0) return;
+    if (this.#over || this.#theirs.session.getSubscribersForStream(this.subscriber?.stream).length > 0) return;
     const { subscriberTarget, subscriberOptions } = this.#options;
     const target = typeof subscriberTarget === 'function' ? subscriberTarget(stream) : subscriberTarget;
     const ended = (/** @type {ConfabError | undefined} */ error) => {
       if (error && error.name !== 'OT_STREAM_DESTROYED') this.#failed(error);
     };
-    const subscriber = this.#theirs.subscribe(stream, target, { label: 'Partner', ...subscriberOptions }, ended);
+    const subscriber = this.#theirs.session.subscribe(stream, target, { label: 'Partner', ...subscriberOptions }, ended);
     this.subscriber = subscriber;
     subscriber.once('connected', () => this.#timers.clear('stream'));
     this.#tell('subscriber', { subscriber });
   }
 
   #watchAnother() {
-    const streams = [...this.#theirs._roster.streams.values()];
-    const another = streams.find(({ connection }) => connection !== this.#theirs.connection);
+    const another = this.#theirs.othersStream;
     if (another) this.#watch(another);
   }
 
   /** @param {string | undefined} data @param {unknown} from */
   #heard(data, from) {
-    const mine = from === this.#theirs.connection;
+    const mine = from === this.#theirs.session.connection;
     if (!mine) this.#partnerTyping.heard(false);
     this.#tell('chat', { text: data ?? '', mine });
   }

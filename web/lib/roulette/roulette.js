@@ -3,6 +3,7 @@
 
 import { ConfabError, isRestart } from '../errors.js';
 import { Emitter } from '../events.js';
+import { sourceOf } from '../session/publisher.js';
 import { Match } from './match.js';
 
 /** @typedef {import('../session/publisher.js').Publisher} Publisher */
@@ -211,7 +212,8 @@ export class Roulette extends Emitter {
 
   /** Where the server carries the media, the way to it is opened before there is a partner: the first is seen sooner. */
   #prepare() {
-    if (this.#isRouted && this.#publisher && this.#search?.mode !== 'text') this.#client.media.prepare(this.#publisher);
+    if (!this.#isRouted || !this.#publisher || this.#search?.mode === 'text') return;
+    this.#client.media.prepare(sourceOf(this.#publisher));
   }
 
   get #isRouted() {

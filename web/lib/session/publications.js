@@ -2,21 +2,22 @@
 // while the server still thinks about it, is not published after all.
 
 import { otError, otFailure } from '../errors.js';
+import { sourceOf } from './publisher.js';
 import { settle } from './registry.js';
 
+/** @typedef {import('./core.js').SessionCore} SessionCore */
 /** @typedef {import('./publisher.js').Publisher} Publisher */
-/** @typedef {import('./session.js').Session} Session */
 
 export class Publications {
-  #session;
+  #core;
   /** @type {Set<Publisher>} waiting for their camera or the server's answer */
   #begun = new Set();
   /** @type {Map<string, Publisher>} by stream id */
   #running = new Map();
 
-  /** @param {Session} session */
-  constructor(session) {
-    this.#session = session;
+  /** @param {SessionCore} core */
+  constructor(core) {
+    this.#core = core;
   }
 
   /** @param {string} streamId */
@@ -36,46 +37,48 @@ export class Publications {
 
   /** @param {Publisher} publisher @param {boolean} [isEarly] */
   async begin(publisher, isEarly = false) {
-    const session = this.#session;
-    const { stillIn } = session._demand('publish', 1500, isEarly);
+    const core = this.#core;
+    const { stillIn } = core.demand('publish', 1500, isEarly);
     if (publisher.isDestroyed) throw otFailure('OT_INVALID_PARAMETER', 1500, 'This publisher was destroyed. Make another one.');
     if (publisher.session || this.#begun.has(publisher)) {
       throw otFailure('OT_INVALID_PARAMETER', 1500, 'This publisher is being published already. Unpublish it first.');
     }
     this.#begun.add(publisher);
+    const source = sourceOf(publisher);
     /** @type {import('../media/transport.js').Transport | null} */
     let transport = null;
     try {
-      await Promise.all([publisher._ready, session._opened]);
+      await Promise.all([source.ready, core.opened]);
       stillIn();
-      transport = session._transport;
+      transport = core.transport;
       // The server says so as well, with the event, once it knows the stream; until then nobody is to hear us.
-      if (session._muted) publisher.publishAudio(false);
-      const mids = transport?.mids ? await transport.mids(publisher) : {};
+      if (core.startsMuted) publisher.publishAudio(false);
+      const mids = transport?.mids ? await transport.mids(source) : {};
       stillIn();
-      const announced = publisher._announcement();
-      const { stream } = await session._request('session.publish', { ...announced, ...mids });
+      const announced = source.announcement();
+      const { stream } = await core.request('session.publish', { ...announced, ...mids });
       stillIn();
       this.#run(publisher, stream, announced);
     } finally {
       this.#begun.delete(publisher);
-      transport?.cancel?.(publisher);
+      transport?.cancel?.(source);
     }
   }
 
   /** @param {Publisher} publisher @param {any} info @param {{hasAudio: boolean, hasVideo: boolean}} announced */
   #run(publisher, info, announced) {
-    const session = this.#session;
+    const core = this.#core;
     if (!this.#begun.has(publisher)) {
-      session._request('session.unpublish', { streamId: info.streamId }).catch(() => {});
+      core.request('session.unpublish', { streamId: info.streamId }).catch(() => {});
       throw otFailure('OT_STREAM_CREATE_FAILED', 1500, 'The publisher was unpublished before its stream began.');
     }
-    const stream = session._roster.stream(info);
+    const source = sourceOf(publisher);
+    const stream = core.roster.stream(info);
     this.#running.set(stream.streamId, publisher);
-    session._transport?.publish(stream.streamId, publisher);
-    publisher._published(session, stream);
+    core.transport?.publish(stream.streamId, source);
+    source.published(core, stream);
     // Somebody may have muted themselves while the question was on its way.
-    const { hasAudio, hasVideo } = publisher._announcement();
+    const { hasAudio, hasVideo } = source.announcement();
     if (hasAudio !== announced.hasAudio || hasVideo !== announced.hasVideo) this.update(publisher, { hasAudio, hasVideo });
   }
 
@@ -87,8 +90,8 @@ export class Publications {
   end(publisher, reason) {
     this.#begun.delete(publisher);
     const { stream } = publisher;
-    if (!stream || publisher.session !== this.#session) return;
-    this.#session._request('session.unpublish', { streamId: stream.streamId }).catch(() => {});
+    if (!stream || publisher.session !== this.#core.session) return;
+    this.#core.request('session.unpublish', { streamId: stream.streamId }).catch(() => {});
     this.ended(stream.streamId, reason);
   }
 
@@ -102,22 +105,31 @@ export class Publications {
     const publisher = this.#running.get(streamId);
     if (!publisher) return false;
     this.#running.delete(streamId);
-    this.#session._transport?.unpublish(streamId);
-    this.#session._roster.removeStream(streamId);
+    this.#core.transport?.unpublish(streamId);
+    this.#core.roster.removeStream(streamId);
     // Who watched their own stream come back from the server.
-    for (const subscriber of this.#session.getSubscribersForStream(streamId)) this.#session.unsubscribe(subscriber, reason);
-    publisher._unpublished(reason);
+    for (const subscriber of this.#core.subscriptions.of(streamId)) this.#core.subscriptions.end(subscriber, reason);
+    sourceOf(publisher).unpublished(reason);
     return true;
+  }
+
+  /**
+   * A moderator wants silence from it.
+   * @param {string} streamId
+   */
+  muteForced(streamId) {
+    const publisher = this.#running.get(streamId);
+    if (publisher) sourceOf(publisher).muteForced();
   }
 
   /** @param {Publisher} publisher @param {Record<string, unknown>} changes what others are to know */
   update({ stream }, changes) {
-    if (stream) this.#session._request('session.update', { streamId: stream.streamId, ...changes }).catch(() => {});
+    if (stream) this.#core.request('session.update', { streamId: stream.streamId, ...changes }).catch(() => {});
   }
 
   /** Media travels otherwise from now on. */
   moved() {
-    for (const [streamId, publisher] of this.#running) this.#session._transport?.publish(streamId, publisher);
+    for (const [streamId, publisher] of this.#running) this.#core.transport?.publish(streamId, sourceOf(publisher));
   }
 
   /**
@@ -125,21 +137,21 @@ export class Publications {
    * @param {string} streamId
    */
   async tellAgain(streamId) {
-    const { _transport: transport } = this.#session;
+    const { transport } = this.#core;
     const publisher = this.#running.get(streamId);
     if (!publisher || !transport?.mids) return;
-    const mids = await transport.mids(publisher).catch(() => null);
-    if (mids && transport === this.#session._transport && this.#running.has(streamId)) this.update(publisher, mids);
+    const mids = await transport.mids(sourceOf(publisher)).catch(() => null);
+    if (mids && transport === this.#core.transport && this.#running.has(streamId)) this.update(publisher, mids);
   }
 
   /** @param {Publisher} publisher @param {string} kind @param {MediaStreamTrack | null} track */
   replaceTrack({ stream }, kind, track) {
-    if (stream) this.#session._transport?.replaceTrack(stream.streamId, kind, track);
+    if (stream) this.#core.transport?.replaceTrack(stream.streamId, kind, track);
   }
 
   /** @param {Publisher} publisher @returns {Promise<{connectionId: string, reports: RTCStatsReport[]}[]>} */
   async reports({ stream }) {
-    return stream ? await this.#session._transport?.senderReports(stream.streamId) ?? [] : [];
+    return stream ? await this.#core.transport?.senderReports(stream.streamId) ?? [] : [];
   }
 
   /** @param {string} reason */

@@ -12,6 +12,7 @@ import { Widget } from '../media/widget.js';
 import { publishers, settle } from './registry.js';
 
 /** @typedef {import('./roster.js').Stream} Stream */
+/** @typedef {import('./core.js').SessionCore} SessionCore */
 /** @typedef {import('./session.js').Session} Session */
 /** @typedef {import('../media/constraints.js').MediaSource} MediaSource */
 /** @typedef {import('../media/capture.js').Kind} Kind */
@@ -23,6 +24,27 @@ import { publishers, settle } from './registry.js';
  */
 /** @typedef {import('../media/constraints.js').SourceOptions & import('../media/layers.js').ScalableOptions} MediaOptions */
 /** @typedef {PublishOptions & MediaOptions & import('../media/widget.js').WidgetOptions} PublisherOptions */
+
+/**
+ * A publisher as the SDK's own parts see it: what a transport sends, and what a session asks and tells.
+ * @typedef {object} PublisherSource
+ * @property {Promise<void>} ready settles when there is something to send, or never will be
+ * @property {() => MediaStreamTrack[]} tracks
+ * @property {() => boolean} isScalable whether its picture is worth several sizes at once
+ * @property {() => Announcement} announcement what the session tells others
+ * @property {(core: SessionCore, stream: Stream) => void} published
+ * @property {(reason: string) => void} unpublished
+ * @property {() => void} muteForced a moderator wants silence; the person may speak again when they choose to
+ */
+/** @typedef {{name?: string, hasAudio: boolean, hasVideo: boolean, videoType?: string, width?: number, height?: number}} Announcement */
+
+/** @type {WeakMap<Publisher, PublisherSource>} */
+const sources = new WeakMap();
+
+/** @param {Publisher} publisher @returns {PublisherSource} always the same one */
+export function sourceOf(publisher) {
+  return /** @type {PublisherSource} */ (sources.get(publisher));
+}
 
 /** An answer that takes longer than this is a person reading the browser's question. */
 const dialogMs = 500;
@@ -36,6 +58,10 @@ export class Publisher extends Emitter {
   #sends;
   #destroyed = false;
   #stopMeter = () => {};
+  /** Settles when there is something to send, or never will be. */
+  #ready;
+  /** @type {import('./publications.js').Publications | null} those of the session */
+  #publications = null;
   /** @type {Stream | null} */
   stream = null;
   /** @type {Session | null} */
@@ -62,9 +88,9 @@ export class Publisher extends Emitter {
     this.element = this.#widget.element;
     this.id = this.#widget.id;
     publishers.add(this);
-    /** @internal Settles when there is something to send, or never will be. */
-    this._ready = this.#start();
-    settle(this._ready, callback, this, deviceError);
+    this.#ready = this.#start();
+    sources.set(this, this.#source());
+    settle(this.#ready, callback, this, deviceError);
   }
 
   // ---- What a program calls
@@ -148,20 +174,31 @@ export class Publisher extends Emitter {
     return this;
   }
 
-  // ---- What the session calls
-
-  /** @internal A transport's `Source`. */
-  tracks() {
-    return this.#capture.tracks();
+  /** @param {string} name */
+  _handlersChanged(name) {
+    if (name === 'audioLevelUpdated') this.#meter();
   }
 
-  /** @internal A transport's `Source`. */
-  isScalable() {
-    return isScalable(this.#options, this.#capture.track('video'));
+  // ---- What the session asks and tells
+
+  /** @returns {PublisherSource} */
+  #source() {
+    return {
+      ready: this.#ready,
+      tracks: () => this.#capture.tracks(),
+      isScalable: () => isScalable(this.#options, this.#capture.track('video')),
+      announcement: () => this.#announcement(),
+      published: (core, stream) => this.#published(core, stream),
+      unpublished: (reason) => this.#unpublished(reason),
+      muteForced: () => {
+        this.publishAudio(false);
+        this.dispatch(new OTEvent('muteForced'));
+      },
+    };
   }
 
-  /** @internal What the session tells others. */
-  _announcement() {
+  /** @returns {Announcement} */
+  #announcement() {
     const { width, height } = this.#capture.track('video')?.getSettings() ?? {};
     return {
       name: this.#options.name, hasAudio: this.#has('audio'), hasVideo: this.#has('video'), videoType: this.#capture.videoType,
@@ -169,37 +206,21 @@ export class Publisher extends Emitter {
     };
   }
 
-  /**
-   * @internal
-   * @param {Session} session
-   * @param {Stream} stream
-   */
-  _published(session, stream) {
+  /** @param {SessionCore} core @param {Stream} stream */
+  #published({ session, publications }, stream) {
     this.session = session;
+    this.#publications = publications;
     this.stream = stream;
     this.dispatch(new OTEvent('streamCreated', { stream }));
   }
 
-  /**
-   * @internal
-   * @param {string} reason
-   */
-  _unpublished(reason) {
+  /** @param {string} reason */
+  #unpublished(reason) {
     const { stream } = this;
     this.session = null;
+    this.#publications = null;
     this.stream = null;
     if (stream) this.dispatch(new OTEvent('streamDestroyed', { stream, reason }, true), () => this.#dispose());
-  }
-
-  /** @internal A moderator wants silence; the person may speak again when they choose to. */
-  _muteForced() {
-    this.publishAudio(false);
-    this.dispatch(new OTEvent('muteForced'));
-  }
-
-  /** @param {string} name */
-  _handlersChanged(name) {
-    if (name === 'audioLevelUpdated') this.#meter();
   }
 
   // ----
@@ -259,18 +280,18 @@ export class Publisher extends Emitter {
    */
   #tell(kind) {
     const has = this.#has(kind);
-    this.session?._publications.update(this, kind === 'audio' ? { hasAudio: has } : { hasVideo: has });
+    this.#publications?.update(this, kind === 'audio' ? { hasAudio: has } : { hasVideo: has });
   }
 
   /** @param {Kind} kind @param {MediaSource} source */
   async #replace(kind, source) {
-    await this._ready;
+    await this.#ready;
     const had = this.#has(kind);
     const track = await this.#capture.replace(kind, source).catch((error) => { throw deviceError(error); });
     this.#apply(kind);
     this.#mirror();
     if (kind === 'audio') this.#meter();
-    this.session?._publications.replaceTrack(this, kind, track);
+    this.#publications?.replaceTrack(this, kind, track);
     if (had !== this.#has(kind)) this.#tell(kind);
   }
 
@@ -285,7 +306,7 @@ export class Publisher extends Emitter {
     const old = this.stream?.videoDimensions;
     this.dispatch(new OTEvent('videoDimensionsChanged', { oldValue: old, newValue: { width, height } }));
     const isNews = old && width > 0 && (old.width !== width || old.height !== height);
-    if (isNews) this.session?._publications.update(this, { width, height });
+    if (isNews) this.#publications?.update(this, { width, height });
   }
 
   /** @param {MediaStreamTrack} track */
@@ -301,7 +322,7 @@ export class Publisher extends Emitter {
   }
 
   #reports() {
-    return this.session?._publications.reports(this) ?? Promise.resolve([]);
+    return this.#publications?.reports(this) ?? Promise.resolve([]);
   }
 
   #meter() {

@@ -21,6 +21,29 @@ import { subscribers } from './registry.js';
 /** What a subscriber needs of its session: `changed` and `receivers`. */
 /** @typedef {Pick<import('./subscriptions.js').Subscriptions, 'changed' | 'receivers'>} SubscriberHost */
 
+/**
+ * A subscriber as the SDK's own parts see it: a transport's `Sink`, and what a session asks and tells.
+ * @typedef {object} OwnSink
+ * @property {Promise<void>} connected settles with the first media, or when there will be none
+ * @property {{audio: boolean, video: boolean}} wants
+ * @property {import('../media/preference.js').Preference} preference
+ * @property {() => {audio: boolean, video: boolean}} expected what is to come, as things are
+ * @property {(isPaused: boolean, reason: string) => void} videoPaused the server sends the picture no longer, or again
+ * @property {() => void} setUpAgain the server began anew with it, and with a picture
+ * @property {(change: import('./roster.js').Change) => void} streamChanged
+ * @property {() => void} unblock the page was clicked: try to play sound again
+ * @property {(reason: string) => void} destroy
+ */
+/** @typedef {OwnSink & import('../media/transport.js').Sink} SubscriberSink */
+
+/** @type {WeakMap<Subscriber, SubscriberSink>} */
+const sinks = new WeakMap();
+
+/** @param {Subscriber} subscriber @returns {SubscriberSink} always the same one */
+export function sinkOf(subscriber) {
+  return /** @type {SubscriberSink} */ (sinks.get(subscriber));
+}
+
 export class Subscriber extends Emitter {
   #host;
   #widget;
@@ -65,14 +88,12 @@ export class Subscriber extends Emitter {
     this.setAudioVolume(options.audioVolume ?? 100);
     this.#apply();
     subscribers.add(this);
-    /**
-     * @internal Settles with the first media, or when there will be none.
-     * @type {Promise<void>}
-     */
-    this._connected = new Promise((resolve, reject) => {
+    /** @type {Promise<void>} */
+    const connected = new Promise((resolve, reject) => {
       this.#settle = (error) => (error ? reject(error) : resolve());
     });
-    this._connected.catch(() => {});
+    connected.catch(() => {});
+    sinks.set(this, this.#sink(connected));
     queueMicrotask(() => this.dispatch(new OTEvent('videoElementCreated', { element: this.#widget.video })));
   }
 
@@ -167,91 +188,6 @@ export class Subscriber extends Emitter {
     return /** @type {any} */ (merged);
   }
 
-  // ---- What the transport and the session call
-
-  /** @internal */
-  get _wants() {
-    return this.#wants;
-  }
-
-  /** @internal */
-  get _preference() {
-    return { ...this.#resolution, ...(this.#restricted ? preferredFrameRate(1) : this.#frameRate) };
-  }
-
-  /**
-   * @internal A transport's `Sink`.
-   * @param {MediaStream} media
-   */
-  mediaArrived(media) {
-    if (this.#state === 'destroyed') return;
-    this.#media = media;
-    this.#widget.show(media);
-    this.#advance();
-  }
-
-  /**
-   * @internal
-   * @param {import('../media/peer.js').PeerState} state
-   */
-  mediaChanged(state) {
-    this.#peerState = state;
-    this.#advance();
-  }
-
-  /** @internal */
-  expected() {
-    const { hasAudio, hasVideo } = this.stream;
-    return { audio: hasAudio && this.#wants.audio, video: hasVideo && this.#wants.video && this.#pause === null };
-  }
-
-  /**
-   * @internal The server sends the picture no longer, or again.
-   * @param {boolean} isPaused
-   * @param {string} reason
-   */
-  _videoPaused(isPaused, reason) {
-    if (isPaused === (this.#pause !== null)) return;
-    this.#pause = isPaused ? reason : null;
-    this.#apply();
-    if (this.stream.hasVideo && this.#wants.video) this.#tellVideo(!isPaused, reason);
-  }
-
-  /** @internal The server began anew with it, and with a picture. */
-  _setUpAgain() {
-    if (this.#pause !== null) this._videoPaused(false, this.#pause);
-  }
-
-  /**
-   * @internal What the stream has changed.
-   * @param {import('./roster.js').Change} change
-   */
-  _streamChanged({ changedProperty, newValue }) {
-    this.#apply();
-    if (changedProperty === 'hasVideo' && this.#wants.video) this.#tellVideo(newValue, 'publishVideo');
-  }
-
-  /**
-   * @internal
-   * @param {string} reason
-   */
-  _destroy(reason) {
-    if (this.#state === 'destroyed') return;
-    this.#state = 'destroyed';
-    this.#stopMeter();
-    this.#widget.destroy();
-    subscribers.delete(this);
-    this.#settle(otFailure('OT_STREAM_DESTROYED', 1604, 'The stream ended before it could be shown.'));
-    this.dispatch(new OTEvent('destroyed', { reason }));
-  }
-
-  /** @internal The page was clicked: try to play sound again. */
-  _unblock() {
-    if (!this.#blocked) return;
-    this.#block(false);
-    this.#widget.play();
-  }
-
   /** @param {string} name */
   _handlersChanged(name) {
     if (name !== 'audioLevelUpdated') return;
@@ -262,6 +198,73 @@ export class Subscriber extends Emitter {
       () => receivedLevel(this.#host.receivers(this.stream.streamId)),
       (audioLevel) => this.dispatch(new OTEvent('audioLevelUpdated', { audioLevel })),
     );
+  }
+
+  // ---- What the transport and the session ask and tell
+
+  /** @param {Promise<void>} connected @returns {SubscriberSink} */
+  #sink(connected) {
+    const wants = this.#wants;
+    const preference = () => ({ ...this.#resolution, ...(this.#restricted ? preferredFrameRate(1) : this.#frameRate) });
+    return {
+      connected,
+      wants,
+      get preference() { return preference(); },
+      mediaArrived: (media) => this.#mediaArrived(media),
+      mediaChanged: (state) => {
+        this.#peerState = state;
+        this.#advance();
+      },
+      expected: () => ({ audio: this.stream.hasAudio && wants.audio, video: this.#awaitsVideo }),
+      videoPaused: (isPaused, reason) => this.#videoPaused(isPaused, reason),
+      setUpAgain: () => { if (this.#pause !== null) this.#videoPaused(false, this.#pause); },
+      streamChanged: (change) => this.#streamChanged(change),
+      unblock: () => this.#unblock(),
+      destroy: (reason) => this.#destroy(reason),
+    };
+  }
+
+  get #awaitsVideo() {
+    return this.stream.hasVideo && this.#wants.video && this.#pause === null;
+  }
+
+  /** @param {MediaStream} media */
+  #mediaArrived(media) {
+    if (this.#state === 'destroyed') return;
+    this.#media = media;
+    this.#widget.show(media);
+    this.#advance();
+  }
+
+  /** @param {boolean} isPaused @param {string} reason */
+  #videoPaused(isPaused, reason) {
+    if (isPaused === (this.#pause !== null)) return;
+    this.#pause = isPaused ? reason : null;
+    this.#apply();
+    if (this.stream.hasVideo && this.#wants.video) this.#tellVideo(!isPaused, reason);
+  }
+
+  /** @param {import('./roster.js').Change} change */
+  #streamChanged({ changedProperty, newValue }) {
+    this.#apply();
+    if (changedProperty === 'hasVideo' && this.#wants.video) this.#tellVideo(newValue, 'publishVideo');
+  }
+
+  #unblock() {
+    if (!this.#blocked) return;
+    this.#block(false);
+    this.#widget.play();
+  }
+
+  /** @param {string} reason */
+  #destroy(reason) {
+    if (this.#state === 'destroyed') return;
+    this.#state = 'destroyed';
+    this.#stopMeter();
+    this.#widget.destroy();
+    subscribers.delete(this);
+    this.#settle(otFailure('OT_STREAM_DESTROYED', 1604, 'The stream ended before it could be shown.'));
+    this.dispatch(new OTEvent('destroyed', { reason }));
   }
 
   // ----
@@ -283,7 +286,7 @@ export class Subscriber extends Emitter {
   #apply() {
     // The element, not the track: another subscriber may show the same stream.
     this.#widget.video.muted = this.#blocked || !this.#wants.audio;
-    this.#widget.audioOnly = !(this.stream.hasVideo && this.#wants.video && this.#pause === null);
+    this.#widget.audioOnly = !this.#awaitsVideo;
   }
 
   /** @param {boolean} blocked */

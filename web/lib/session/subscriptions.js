@@ -2,21 +2,22 @@
 
 import { otFailure } from '../errors.js';
 import { together } from '../media/preference.js';
+import { sinkOf } from './subscriber.js';
 
-/** @typedef {import('./session.js').Session} Session */
+/** @typedef {import('./core.js').SessionCore} SessionCore */
 /** @typedef {import('./roster.js').Stream} Stream */
 /** @typedef {import('./subscriber.js').Subscriber} Subscriber */
 
 export class Subscriptions {
-  #session;
+  #core;
   /** @type {Set<Subscriber>} */
   #subscribers = new Set();
   /** @type {Map<string, string>} by stream id, what the server was last told */
   #told = new Map();
 
-  /** @param {Session} session */
-  constructor(session) {
-    this.#session = session;
+  /** @param {SessionCore} core */
+  constructor(core) {
+    this.#core = core;
   }
 
   /** @param {string | undefined} streamId @returns {Subscriber[]} */
@@ -24,48 +25,55 @@ export class Subscriptions {
     return [...this.#subscribers].filter(({ stream }) => stream.streamId === streamId);
   }
 
+  /** @param {string} streamId */
+  sinksOf(streamId) {
+    return this.of(streamId).map(sinkOf);
+  }
+
   /** @param {Subscriber} subscriber */
   async begin(subscriber) {
     const { streamId, connection } = subscriber.stream;
-    const session = this.#session;
+    const core = this.#core;
+    const sink = sinkOf(subscriber);
     try {
-      session._demand('subscribe', 1500);
-      if (!session._roster.streams.has(streamId)) {
+      core.demand('subscribe', 1500);
+      if (!core.roster.streams.has(streamId)) {
         throw otFailure('OT_STREAM_NOT_FOUND', 1604, 'This stream is not in the session any more.');
       }
       // The server sends it back, which tries the way there and back.
-      if (connection === session.connection && !session._transport?.slot) {
+      if (connection === core.session.connection && !core.transport?.slot) {
         throw otFailure('OT_INVALID_PARAMETER', 1011, 'This is your own stream. Show its publisher instead.');
       }
       this.#subscribers.add(subscriber);
-      session._transport?.subscribe(streamId, connection.connectionId, subscriber);
+      core.transport?.subscribe(streamId, connection.connectionId, sink);
       await this.#tell(streamId);
     } catch (error) {
       this.#subscribers.delete(subscriber);
-      session._transport?.unsubscribe(streamId, subscriber);
+      core.transport?.unsubscribe(streamId, sink);
       if (this.of(streamId).length === 0) this.#told.delete(streamId);
-      subscriber._destroy('failed');
+      sink.destroy('failed');
       throw error;
     }
-    await subscriber._connected;
+    await sink.connected;
   }
 
   /** @param {Subscriber} subscriber @param {string} reason */
   end(subscriber, reason) {
     if (!this.#subscribers.delete(subscriber)) return;
+    const sink = sinkOf(subscriber);
     const { streamId } = subscriber.stream;
-    this.#session._transport?.unsubscribe(streamId, subscriber);
+    this.#core.transport?.unsubscribe(streamId, sink);
     if (this.of(streamId).length > 0) {
       this.changed(streamId);
-    } else if (this.#told.delete(streamId) && this.#session._roster.streams.has(streamId)) {
-      this.#session._request('session.unsubscribe', { streamId }).catch(() => {});
+    } else if (this.#told.delete(streamId) && this.#core.roster.streams.has(streamId)) {
+      this.#core.request('session.unsubscribe', { streamId }).catch(() => {});
     }
-    subscriber._destroy(reason);
+    sink.destroy(reason);
   }
 
   /** @param {string} streamId @returns {RTCRtpReceiver[]} */
   receivers(streamId) {
-    return this.#session._transport?.receivers(streamId) ?? [];
+    return this.#core.transport?.receivers(streamId) ?? [];
   }
 
   /** @param {string} reason */
@@ -83,7 +91,7 @@ export class Subscriptions {
    * @param {string} streamId
    */
   changed(streamId) {
-    this.#session._transport?.expectationChanged?.(streamId);
+    this.#core.transport?.expectationChanged?.(streamId);
     if (this.#told.has(streamId)) this.#tell(streamId).catch(() => {});
   }
 
@@ -92,8 +100,9 @@ export class Subscriptions {
     this.#told.clear();
     for (const subscriber of this.#subscribers) {
       const { streamId, connection } = subscriber.stream;
-      this.#session._transport?.subscribe(streamId, connection.connectionId, subscriber);
-      subscriber._setUpAgain();
+      const sink = sinkOf(subscriber);
+      this.#core.transport?.subscribe(streamId, connection.connectionId, sink);
+      sink.setUpAgain();
     }
     for (const streamId of new Set([...this.#subscribers].map(({ stream }) => stream.streamId))) {
       this.#tell(streamId).catch(() => {});
@@ -106,25 +115,25 @@ export class Subscriptions {
    */
   tellAgain(streamId) {
     if (!this.#told.delete(streamId)) return;
-    for (const subscriber of this.of(streamId)) subscriber._setUpAgain();
+    for (const sink of this.sinksOf(streamId)) sink.setUpAgain();
     this.#tell(streamId).catch(() => {});
   }
 
   /** @param {string} streamId */
   async #tell(streamId) {
-    const { _transport: transport } = this.#session;
+    const { transport } = this.#core;
     const slot = transport?.slot ? await transport.slot(streamId) : {};
-    const subscribers = this.of(streamId);
-    const wants = subscribers.map(({ _wants }) => _wants);
+    const sinks = this.sinksOf(streamId);
+    const wants = sinks.map((sink) => sink.wants);
     // Nobody wants it any more, or whoever set it up anew meanwhile tells it.
-    if (slot === null || wants.length === 0 || transport !== this.#session._transport) return;
+    if (slot === null || wants.length === 0 || transport !== this.#core.transport) return;
     const members = {
       audio: wants.some(({ audio }) => audio), video: wants.some(({ video }) => video), ...slot,
-      ...together(subscribers.filter(({ _wants }) => _wants.video).map(({ _preference }) => _preference)),
+      ...together(sinks.filter((sink) => sink.wants.video).map(({ preference }) => preference)),
     };
     const now = JSON.stringify(members);
     if (this.#told.get(streamId) === now) return;
     this.#told.set(streamId, now);
-    await this.#session._request('session.subscribe', { streamId, ...members });
+    await this.#core.request('session.subscribe', { streamId, ...members });
   }
 }
