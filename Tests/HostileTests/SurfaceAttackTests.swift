@@ -19,11 +19,12 @@ extension Hostile {
             "/app/..%2f..%2fproject.json", "/lib/%2e%2e/%2e%2e/", "/app/%252e%252e/project.json", "/..;/project.json",
             "/app/..\\..\\project.json", "/app/..%5c..%5cproject.json", "/%c0%ae%c0%ae/project.json",
             "/app/....//project.json",
-            "/%00", "/app/index.html%00.js", "/project.json%00.html", "//etc/passwd", "//127.0.0.1/metrics",
+            "/%00", "/app/strangers/index.html%00.js", "/project.json%00.html", "//etc/passwd", "//127.0.0.1/metrics",
             "/file:///etc/passwd",
             "/etc/passwd", "/proc/self/environ", "/proc/self/fd/0", "/dev/zero", "/app", "/app/", "/lib", "/lib/",
             "/app/*",
-            "/ca.crt", "/lan", "/lan/authority.pem", "/app/lan.html/..", "http://127.0.0.1:9464/metrics", "/%", "/%zz",
+            "/ca.crt", "/lan", "/lan/authority.pem", "/app/lan/index.html/..", "http://127.0.0.1:9464/metrics", "/%",
+            "/%zz",
             "/?/../metrics/..",
         ]
 

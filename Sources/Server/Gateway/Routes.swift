@@ -28,7 +28,7 @@ struct Routes: Sendable {
                     body: .init(byteBuffer: ByteBuffer(string: lan.material.authorityPEM))
                 )
             }
-            router.get("/lan") { _, _ in files.page("app/lan.html") }
+            router.get("/lan") { _, _ in files.page("app/lan/index.html") }
         }
         router.get("/") { request, _ in files.response(to: request) }
         router.get("**") { request, _ in files.response(to: request) }

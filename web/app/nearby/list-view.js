@@ -1,7 +1,7 @@
 // The lists: who is nearby, who was found, contacts and calls.
-import { box, button, byId, enable, icon, input, setAttribute, setText, show } from '../dom.js';
-import { avatar, menu, rowButton, showRows, wordsOf } from './rows.js';
+import { box, button, byId, enable, icon, input, setAttribute, setText, show } from '../shared/dom.js';
 import { qrSvg } from './qr.js';
+import { avatar, menu, rowButton, showRows, wordsOf } from './rows.js';
 import { distances } from './state.js';
 import { duration } from './strings.js';
 

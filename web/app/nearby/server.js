@@ -1,7 +1,7 @@
 // The page's side of the server: one client with its people and calls. What they say becomes events of the machine, what the
 // machine wants becomes calls of the SDK. Nothing is decided here but how to begin again after a bad identity.
 import { Calls, Client, OT, People } from '../../lib/index.js';
-import { box } from '../dom.js';
+import { box } from '../shared/dom.js';
 
 /** @typedef {(event: import('./types.js').Event) => void} Dispatch */
 /** @typedef {{recall: () => string | undefined, remember: (secret: string | null) => void}} IdentityMemory */

@@ -1,5 +1,5 @@
 // The settings: how one is there, devices, blocked people, what is held.
-import { box, button, byId, enable, input, setAttribute, setText, show } from '../dom.js';
+import { box, button, byId, enable, input, setAttribute, setText, show } from '../shared/dom.js';
 import { qrSvg } from './qr.js';
 import { rowButton, showRows, wordsOf } from './rows.js';
 

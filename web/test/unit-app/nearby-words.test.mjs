@@ -107,7 +107,7 @@ test('times are shown as a clock shows them', () => {
 });
 
 test('every word the page asks for is in the catalogue, and nothing its security policy forbids is in it', async () => {
-  const html = await readFile(new URL('../../app/nearby.html', import.meta.url), 'utf8');
+  const html = await readFile(new URL('../../app/nearby/index.html', import.meta.url), 'utf8');
   const asked = [...html.matchAll(/data-(?:text|label|hint)="([^"]+)"/g)].map(([, path]) => path);
   assert.ok(asked.length > 30);
   for (const path of asked) assert.equal(typeof path.split('.').reduce((part, key) => part?.[key], strings), 'string', path);
@@ -116,7 +116,7 @@ test('every word the page asks for is in the catalogue, and nothing its security
 
 test('every element the scripts look for is in the page', async () => {
   const folder = new URL('../../app/nearby/', import.meta.url);
-  const html = await readFile(new URL('../../app/nearby.html', import.meta.url), 'utf8');
+  const html = await readFile(new URL('../../app/nearby/index.html', import.meta.url), 'utf8');
   for (const file of (await readdir(folder)).filter((name) => name.endsWith('.js'))) {
     const source = await readFile(new URL(file, folder), 'utf8');
     for (const [, id] of source.matchAll(/(?:box|button|input|byId)\('([\w-]+)'/g)) assert.ok(html.includes(`id="${id}"`), `${file}: #${id}`);

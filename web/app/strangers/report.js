@@ -1,8 +1,8 @@
 // The report dialog: opened and closed by the machine's question, so that it always names one certain person.
-import { box, button, byId, enable, input, setText } from './dom.js';
+import { box, button, byId, enable, input, setText } from '../shared/dom.js';
 
 /** @typedef {import('./types.js').State} State */
-/** @typedef {import('./strings.js').Strings} Strings */
+/** @typedef {import('../shared/strings.js').Strings} Strings */
 
 export class Report {
   #dialog = byId('report-dialog', HTMLDialogElement);

@@ -4,7 +4,7 @@
 // Invariant: a match is on the screen only between its `matched` and the first thing that ends it. Whatever arrives late
 // from an earlier match finds another `chat` and changes nothing.
 
-import { changeKeeping, keepingOf } from './keep.js';
+import { changeKeeping, keepingOf } from '../shared/keep.js';
 
 /** @typedef {import('./types.js').State} State */
 /** @typedef {import('./types.js').Event} Event */

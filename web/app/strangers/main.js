@@ -1,15 +1,15 @@
 // The wiring of the page: elements tell the machine what happened, the machine's effects are carried out, and every state
 // is drawn. The rules are in `state.js`.
+import { box, button, followWays } from '../shared/dom.js';
+import { deviceMemory, formMemory, identityMemory } from '../shared/memory.js';
+import { run } from '../shared/run.js';
+import { fillIn, stringsFor } from '../shared/strings.js';
 import { Chat } from './chat.js';
-import { box, button, followWays } from './dom.js';
 import { setUpForm } from './form.js';
-import { deviceMemory, formMemory, identityMemory } from './memory.js';
 import { allowedBefore, pageIsSecure, Preview } from './preview.js';
 import { Report } from './report.js';
-import { run } from './run.js';
 import { Server } from './server.js';
 import { initialState, step } from './state.js';
-import { fillIn, stringsFor } from './strings.js';
 import { View } from './view.js';
 
 /** How often the number of people is asked for, while somebody looks at it. */

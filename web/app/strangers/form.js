@@ -1,10 +1,10 @@
 // The form of the first screen: reads what is typed, keeps the chips, and shows what the machine says about it.
-import { box, byId, icon, input, setText } from './dom.js';
+import { box, byId, icon, input, setText } from '../shared/dom.js';
 import { withInterests } from './interests.js';
 import { limits } from './state.js';
 
 /** @typedef {import('./types.js').Form} Form */
-/** @typedef {import('./strings.js').Strings} Strings */
+/** @typedef {import('../shared/strings.js').Strings} Strings */
 
 /**
  * @param {Form} form what was remembered

@@ -51,7 +51,7 @@ export function identityMemory(guest) {
 export function formMemory(guest) {
   const kept = overlay(guest, keys.form);
   return {
-    /** @returns {import('./types.js').Form} */
+    /** @returns {import('../strangers/types.js').Form} */
     recall() {
       const { name, interests, mode, agreed } = kept.get();
       return {
@@ -61,7 +61,7 @@ export function formMemory(guest) {
         agreed: agreed === true,
       };
     },
-    /** @param {Partial<import('./types.js').Form>} change */
+    /** @param {Partial<import('../strangers/types.js').Form>} change */
     remember: (change) => kept.change(change),
   };
 }

@@ -1,9 +1,9 @@
 // The text chat: the log and the composer. Whatever a stranger wrote goes through `textContent` and nothing else.
-import { box, button, byId, enable, setAttribute, setText, show } from './dom.js';
+import { box, button, byId, enable, setAttribute, setText, show } from '../shared/dom.js';
 
 /** @typedef {import('./types.js').State} State */
 /** @typedef {import('./types.js').Line} Line */
-/** @typedef {import('./strings.js').Strings} Strings */
+/** @typedef {import('../shared/strings.js').Strings} Strings */
 
 /** Who stopped typing for this long is not writing any more. */
 const typingPause = 3_000;

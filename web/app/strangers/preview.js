@@ -1,8 +1,8 @@
 // Camera and microphone before and during a chat: the preview, the pickers and the level meter. Nothing leaves the
 // browser from here; the publisher it makes is handed to the roulette, which sends it.
-import { OT } from '../lib/index.js';
-import { box, byId, setText, show } from './dom.js';
-import { mediaTrouble } from './media-trouble.js';
+import { OT } from '../../lib/index.js';
+import { box, byId, setText, show } from '../shared/dom.js';
+import { mediaTrouble } from '../shared/media-trouble.js';
 
 /** Without https browsers have no camera to offer, and no word for it either. */
 export const pageIsSecure = () => window.isSecureContext && !!navigator.mediaDevices?.getUserMedia;
@@ -40,9 +40,9 @@ export class Preview {
   #pickers = { camera: byId('camera', HTMLSelectElement), microphone: byId('microphone', HTMLSelectElement) };
 
   /**
-   * @param {import('./strings.js').Strings} strings
+   * @param {import('../shared/strings.js').Strings} strings
    * @param {(event: import('./types.js').Event) => void} dispatch
-   * @param {import('./memory.js').DeviceMemory} devices those chosen last
+   * @param {import('../shared/memory.js').DeviceMemory} devices those chosen last
    */
   constructor(strings, dispatch, devices) {
     this.strings = strings;

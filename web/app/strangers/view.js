@@ -1,10 +1,10 @@
 // A state on the screen. `render` may be called as often as anything changes: it writes only what is different.
-import { box, button, enable, input, moveInto, setAttribute, setText, show, showWays, byId } from './dom.js';
-import { keepingOf, keepWords } from './keep.js';
+import { box, button, enable, input, moveInto, setAttribute, setText, show, showWays, byId } from '../shared/dom.js';
+import { keepingOf, keepWords } from '../shared/keep.js';
 import { mediaWays, noticeOf, secondsUntil, startReason, statusOf } from './status.js';
 
 /** @typedef {import('./types.js').State} State */
-/** @typedef {import('./strings.js').Strings} Strings */
+/** @typedef {import('../shared/strings.js').Strings} Strings */
 
 export class View {
   /** @param {Strings} strings */
@@ -89,7 +89,7 @@ export class View {
     const [picture, words, ways] = cover;
     setAttribute(box('preview-tile'), 'data-is', media.is);
     show(box('preview-cover'), media.is !== 'on' || !media.camera || cameraOff);
-    setAttribute(byId('preview-icon', SVGUseElement), 'href', `/app/icons.svg#${picture}`);
+    setAttribute(byId('preview-icon', SVGUseElement), 'href', `/app/shared/icons.svg#${picture}`);
     setText(box('preview-text'), words);
     showWays(box('preview-ways'), ways, this.ways);
   }

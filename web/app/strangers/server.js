@@ -1,7 +1,7 @@
 // The page's side of the server: one client and its roulette. What they say becomes events of the machine, what the
 // machine wants becomes calls. Nothing is decided here but how to begin again after a bad identity.
-import { Client, OT, People, Roulette } from '../lib/index.js';
-import { box } from './dom.js';
+import { Client, OT, People, Roulette } from '../../lib/index.js';
+import { box } from '../shared/dom.js';
 
 /** @typedef {(event: import('./types.js').Event) => void} Dispatch */
 /** @typedef {{recall: () => string | undefined, remember: (secret: string | null) => void}} IdentityMemory */
@@ -19,7 +19,7 @@ export class Server {
 
   /**
    * @param {IdentityMemory} identity
-   * @param {import('./strings.js').Strings} strings
+   * @param {import('../shared/strings.js').Strings} strings
    * @param {Dispatch} dispatch
    */
   constructor(identity, strings, dispatch) {
@@ -193,7 +193,7 @@ function described(error) {
 
 /**
  * Whether a partner gets no way to our address: media goes through this server, or through a TURN server.
- * @param {import('../lib/line/messages.js').Welcome | null} [welcome]
+ * @param {import('../../lib/line/messages.js').Welcome | null} [welcome]
  */
 function hidesAddress(welcome) {
   return welcome ? welcome.media?.roulette === 'routed' || welcome.ice?.relayOnly : undefined;

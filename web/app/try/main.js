@@ -1,8 +1,8 @@
 // `/try#session=…&token=…` joins any session: publishes if the token may, shows everybody, speaks in signals, leaves.
 // It uses nothing but the SDK's OpenTok face, and so it is an example of it as well.
-import { OT } from '../lib/index.js';
-import { box, button, byId, enable, input, setAttribute, setText, show } from './dom.js';
-import { fillIn, stringsFor } from './strings.js';
+import { OT } from '../../lib/index.js';
+import { box, button, byId, enable, input, setAttribute, setText, show } from '../shared/dom.js';
+import { fillIn, stringsFor } from '../shared/strings.js';
 
 const { language, strings } = stringsFor(navigator.languages);
 const words = strings.session;

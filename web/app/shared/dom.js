@@ -53,7 +53,7 @@ export function icon(name) {
   svg.setAttribute('class', 'icon');
   svg.setAttribute('aria-hidden', 'true');
   const use = document.createElementNS(space, 'use');
-  use.setAttribute('href', `/app/icons.svg#${name}`);
+  use.setAttribute('href', `/app/shared/icons.svg#${name}`);
   svg.append(use);
   return svg;
 }

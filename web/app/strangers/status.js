@@ -1,7 +1,7 @@
 // A state in words: what the status line says, what stands in the way and how to go on. Pure, like the machine itself.
 
 /** @typedef {import('./types.js').State} State */
-/** @typedef {import('./strings.js').Strings} Strings */
+/** @typedef {import('../shared/strings.js').Strings} Strings */
 /** @typedef {'calm' | 'busy' | 'good' | 'warn' | 'bad'} Tone */
 /** @typedef {{text: string, tone: Tone}} Status */
 /** @typedef {'retryLink' | 'reload' | 'start' | 'openMedia' | 'openVoice' | 'useText' | 'report' | 'dismiss' | 'unblock'} Way */
