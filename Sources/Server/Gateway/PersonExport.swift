@@ -23,6 +23,12 @@ struct PersonExport: Sendable {
             coreContext = CoreRequestContextStorage(source: source)
             peer = source.channel.remoteAddress
         }
+
+        /// The client's address, past the proxies that the configuration trusts.
+        func address(_ headers: HTTPHeaders, _ configuration: ConfabConfiguration) -> IPAddress {
+            let peer = peer?.ipAddress.flatMap { IPAddress($0) } ?? .unknown
+            return ForwardedAddress.client(peer: peer, headers: headers, trusted: configuration.trustedProxies).address
+        }
     }
 
     let gateway: NIOLoopBound<Gateway>
@@ -77,10 +83,7 @@ struct PersonExport: Sendable {
     private func door(
         _ headers: HTTPHeaders, _ context: Context
     ) async throws(WireError) -> (reception: Reception, storage: any Storage, now: Timestamp) {
-        let address = ForwardedAddress.client(
-            peer: context.peer?.ipAddress.flatMap { IPAddress($0) } ?? .unknown, headers: headers,
-            trusted: configuration.trustedProxies
-        ).address
+        let address = context.address(headers, configuration)
         let gateway = gateway
         do {
             let (reception, storage, now) = try await gateway.eventLoop.submit {

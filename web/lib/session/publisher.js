@@ -26,15 +26,17 @@ import { publishers, settle } from './registry.js';
 /** @typedef {PublishOptions & MediaOptions & import('../media/widget.js').WidgetOptions} PublisherOptions */
 
 /**
- * A publisher as the SDK's own parts see it: what a transport sends, and what a session asks and tells.
- * @typedef {object} PublisherSource
+ * What a session asks of a publisher, and tells it.
+ * @typedef {object} OwnSource
  * @property {Promise<void>} ready settles when there is something to send, or never will be
- * @property {() => MediaStreamTrack[]} tracks
- * @property {() => boolean} isScalable whether its picture is worth several sizes at once
  * @property {() => Announcement} announcement what the session tells others
  * @property {(core: SessionCore, stream: Stream) => void} published
  * @property {(reason: string) => void} unpublished
  * @property {() => void} muteForced a moderator wants silence; the person may speak again when they choose to
+ */
+/**
+ * A publisher as the SDK's own parts see it.
+ * @typedef {OwnSource & import('../media/transport.js').Source} PublisherSource
  */
 /** @typedef {{name?: string, hasAudio: boolean, hasVideo: boolean, videoType?: string, width?: number, height?: number}} Announcement */
 

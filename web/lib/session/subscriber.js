@@ -22,7 +22,7 @@ import { subscribers } from './registry.js';
 /** @typedef {Pick<import('./subscriptions.js').Subscriptions, 'changed' | 'receivers'>} SubscriberHost */
 
 /**
- * A subscriber as the SDK's own parts see it: a transport's `Sink`, and what a session asks and tells.
+ * What a session asks of a subscriber, and tells it.
  * @typedef {object} OwnSink
  * @property {Promise<void>} connected settles with the first media, or when there will be none
  * @property {{audio: boolean, video: boolean}} wants
@@ -34,7 +34,10 @@ import { subscribers } from './registry.js';
  * @property {() => void} unblock the page was clicked: try to play sound again
  * @property {(reason: string) => void} destroy
  */
-/** @typedef {OwnSink & import('../media/transport.js').Sink} SubscriberSink */
+/**
+ * A subscriber as the SDK's own parts see it.
+ * @typedef {OwnSink & import('../media/transport.js').Sink} SubscriberSink
+ */
 
 /** @type {WeakMap<Subscriber, SubscriberSink>} */
 const sinks = new WeakMap();
