@@ -84,7 +84,8 @@ extension Hostile {
             try await ServerProcess.run(isNarrowed ? ["CONFAB_ALLOWED_ORIGINS": Self.allowed] : [:]) { server in
                 var tally = Tally()
                 for path in [
-                    "/", "/try", "/health", "/v1/socket", "/lib/client.js", "/app/app.js", "/none", "/metrics",
+                    "/", "/try", "/health", "/v1/socket", "/v1/qr", "/lib/index.js", "/lib/line/client.js", "/none",
+                    "/metrics",
                 ] {
                     for method in ["GET", "HEAD", "POST", "OPTIONS", "PUT", "DELETE"] {
                         for origin in ["https://evil.example", Self.allowed, "null"] {

@@ -19,12 +19,15 @@ extension Hostile {
             "/app/..%2f..%2fproject.json", "/lib/%2e%2e/%2e%2e/", "/app/%252e%252e/project.json", "/..;/project.json",
             "/app/..\\..\\project.json", "/app/..%5c..%5cproject.json", "/%c0%ae%c0%ae/project.json",
             "/app/....//project.json",
-            "/%00", "/app/index.html%00.js", "/project.json%00.html", "//etc/passwd", "//127.0.0.1/metrics",
+            "/%00", "/app/strangers/index.html%00.js", "/project.json%00.html", "//etc/passwd", "//127.0.0.1/metrics",
             "/file:///etc/passwd",
             "/etc/passwd", "/proc/self/environ", "/proc/self/fd/0", "/dev/zero", "/app", "/app/", "/lib", "/lib/",
             "/app/*",
-            "/ca.crt", "/lan", "/lan/authority.pem", "/app/lan.html/..", "http://127.0.0.1:9464/metrics", "/%", "/%zz",
+            "/ca.crt", "/lan", "/lan/authority.pem", "/app/lan/index.html/..", "http://127.0.0.1:9464/metrics", "/%",
+            "/%zz",
             "/?/../metrics/..",
+            // They want a body.
+            "/v1/qr", "/v1/qr?text=a&text=b", "/v1/qr/..",
         ]
 
         /// Exceptions to "nothing is there", with their reason: the query is no path, so this is the first page.
@@ -53,6 +56,40 @@ extension Hostile {
                     #expect(answer.status == 404, "\(name)")
                 }
                 #expect(try RawSocket(port: server.port).ask("/").status == 200)
+                return AttackOutcome(sent: "\(tally.total) requests", cameBack: tally.text)
+            }
+        }
+
+        @Test("a QR code is drawn of a short text and of nothing else, and shows nothing of it as text")
+        func drawings() async throws {
+            try await Attack(number: 24, name: "what is no text for a QR code").run { server in
+                var tally = Tally()
+                func refuses(_ bytes: [UInt8], headers: [(String, String)] = [], with codes: Set<Int>) throws {
+                    let answer = try RawSocket(port: server.port)
+                        .ask("/v1/qr?text=a&text=b", method: "POST", headers: headers, body: bytes)
+                    tally.count("\(answer.status)")
+                    #expect(codes.contains(answer.status) && !answer.text.contains("<svg"), "\(bytes.prefix(20))")
+                }
+                try refuses([], with: [400])
+                try refuses([], headers: [("Content-Length", "0")], with: [400])
+                for bytes: [UInt8] in [[0xFF], [0xC0, 0x80], [0xED, 0xA0, 0x80], [0x61, 0xE2, 0x82]] {
+                    try refuses(bytes, with: [400])
+                }
+                for size in [214, 4096, 1 << 20, 1 << 21] {
+                    try refuses([UInt8](repeating: 0x61, count: size), with: [413])
+                }
+                // Two lengths, or a length beside chunks, could be read as two requests.
+                try refuses([0x61], headers: [("Content-Length", "213")], with: [400])
+                try refuses([0x61], headers: [("Transfer-Encoding", "chunked")], with: [400])
+                for text in ["<script>alert(1)</script>", "\"/><image href=\"//evil.example\"/>", "]]>&lt;\u{0}"] {
+                    let answer = try RawSocket(port: server.port)
+                        .ask("/v1/qr", method: "POST", body: Array(text.utf8))
+                    tally.count("\(answer.status)")
+                    #expect(answer.status == 200 && answer["Content-Type"] == "image/svg+xml", "\(text)")
+                    #expect(answer["X-Content-Type-Options"] == "nosniff", "\(text)")
+                    let code = /<svg [a-zA-Z0-9:\/."= -]*><path d="[Mhvz0-9 -]*"\/><\/svg>\n/
+                    #expect(try code.wholeMatch(in: answer.text) != nil, "\(text)")
+                }
                 return AttackOutcome(sent: "\(tally.total) requests", cameBack: tally.text)
             }
         }

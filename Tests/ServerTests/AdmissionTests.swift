@@ -14,6 +14,7 @@ import Wire
         #expect(Gateway.Door.handshake.checks == [.draining, .ban, .rate, .room])
         #expect(Gateway.Door.resource.checks == [.draining, .ban, .rate, .room])
         #expect(Gateway.Door.export.checks == [.rate])
+        #expect(Gateway.Door.drawing.checks == [.rate])
     }
 
     @Test("what a client is told at each door")
@@ -30,7 +31,7 @@ import Wire
             let error = told(door) { $0.tooOften(retryAfter: wait) }
             #expect(error == "Too many visits from your network; wait a little. 3")
         }
-        for door in [Gateway.Door.resource, .export] {
+        for door in [Gateway.Door.resource, .export, .drawing] {
             let error = told(door) { $0.tooOften(retryAfter: wait) }
             #expect(error == "Too many requests from your network; wait a little. 3")
         }

@@ -1,12 +1,21 @@
 // `OT`, with OpenTok's names. What is not here is not there: a program that asks for more fails at once and can tell.
 
-import { sortArguments } from './arguments.js';
-import { sdkVersion } from './client.js';
-import { getDevices, getUserMedia } from './devices.js';
-import * as logging from './log.js';
-import { Publisher } from './publisher.js';
-import { exceptions, publishers, subscribers } from './registry.js';
-import { Session } from './session.js';
+import { sdkVersion } from './line/client.js';
+import { getDevices, getUserMedia } from './media/devices.js';
+import { sortArguments } from './session/arguments.js';
+import { SessionCore } from './session/core.js';
+import { Publisher } from './session/publisher.js';
+import { exceptions, publishers, subscribers } from './session/registry.js';
+import { sinkOf } from './session/subscriber.js';
+
+const logLevels = { NONE: 0, ERROR: 1, WARN: 2, INFO: 3, LOG: 4, DEBUG: 5 };
+/** Up to which level a developer sees on the console what the SDK has to say. */
+let logLevel = logLevels.ERROR;
+
+/** @param {'error' | 'warn' | 'info' | 'log' | 'debug'} method @param {any[]} words */
+function say(method, words) {
+  if (logLevel >= logLevels[/** @type {'ERROR'} */ (method.toUpperCase())]) console[method]('Confab:', ...words);
+}
 
 /** @param {'getCapabilities'} ask @param {any} side @returns {string[]} */
 function codecs(ask, side) {
@@ -23,21 +32,30 @@ export const OT = {
   properties: { version: sdkVersion, url: undefined },
   publishers,
   subscribers,
-  ...logging.logLevels,
-  setLogLevel: logging.setLogLevel,
-  error: logging.error,
-  warn: logging.warn,
-  info: logging.info,
-  log: logging.log,
-  debug: logging.debug,
+  ...logLevels,
+
+  /** @param {number} wanted one of `logLevels` */
+  setLogLevel(wanted) {
+    logLevel = wanted;
+  },
+  /** @param {...any} words */
+  error: (...words) => say('error', words),
+  /** @param {...any} words */
+  warn: (...words) => say('warn', words),
+  /** @param {...any} words */
+  info: (...words) => say('info', words),
+  /** @param {...any} words */
+  log: (...words) => say('log', words),
+  /** @param {...any} words */
+  debug: (...words) => say('debug', words),
 
   /**
    * @param {string} apiKey
    * @param {string} sessionId
-   * @param {import('./session.js').SessionOptions} [options]
+   * @param {import('./session/core.js').SessionOptions} [options]
    */
   initSession(apiKey, sessionId, options = {}) {
-    return new Session(apiKey, sessionId, { url: OT.properties.url, ...options });
+    return new SessionCore(apiKey, sessionId, { url: OT.properties.url, ...options }).session;
   },
 
   /**
@@ -78,7 +96,7 @@ export const OT = {
 
   /** Call it in a click's handler: subscribers whose sound the browser held back may play it then. */
   async unblockAudio() {
-    subscribers.forEach((subscriber) => subscriber._unblock());
+    subscribers.forEach((subscriber) => sinkOf(subscriber).unblock());
   },
 
   /** @param {any} names @param {any} [handler] @param {unknown} [context] */

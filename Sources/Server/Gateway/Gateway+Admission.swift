@@ -19,6 +19,8 @@ extension Gateway {
         case resource
         /// Somebody asks for what is stored about them.
         case export
+        /// A page wants a QR code drawn.
+        case drawing
     }
 
     enum Check: CaseIterable {
@@ -53,7 +55,7 @@ extension Gateway.Door {
     var checks: [Gateway.Check] {
         switch self {
         case .upgrade: [.room, .origin, .draining, .ban]
-        case .hello, .export: [.rate]
+        case .hello, .export, .drawing: [.rate]
         case .welcome: [.draining, .ban]
         case .handshake, .resource: [.draining, .ban, .rate, .room]
         }
@@ -65,7 +67,7 @@ extension Gateway.Door {
         let sentence =
             switch self {
             case .handshake: "Too many connections; close some tabs."
-            case .resource, .export: "Too many connections from your network."
+            case .resource, .export, .drawing: "Too many connections from your network."
             case .upgrade, .hello, .welcome: "Too many connections from your network; close some tabs."
             }
         return WireError(
@@ -77,7 +79,7 @@ extension Gateway.Door {
         switch self {
         case .upgrade, .hello, .welcome: WireError(.draining, "The server is restarting.", retryable: true)
         case .handshake: WireError(.draining, "The server is restarting; try again.", retryable: true)
-        case .resource, .export:
+        case .resource, .export, .drawing:
             WireError(.draining, "The server is restarting; try again.", retryable: true, retryAfter: .seconds(5))
         }
     }
@@ -86,7 +88,7 @@ extension Gateway.Door {
         let what =
             switch self {
             case .upgrade, .hello, .welcome, .handshake: "visits"
-            case .resource, .export: "requests"
+            case .resource, .export, .drawing: "requests"
             }
         return WireError(
             .rateLimited, "Too many \(what) from your network; wait a little.", retryable: true, retryAfter: wait)

@@ -16,6 +16,8 @@ struct Routes: Sendable {
         router.get("/health") { _, _ in try await health() }
         router.get("/v1/socket") { request, _ in upgradeRequired(request) }
         router.get(PersonExport.path) { request, context in try await export.get(request, context) }
+        let drawing = QRCodeDrawing(gateway: gateway, configuration: configuration)
+        router.post(QRCodeDrawing.path) { request, context in try await drawing.post(request, context) }
         router.on(PersonExport.path, method: .options) { request, context in export.options(request, context) }
         if let lan {
             router.get("/ca.crt") { _, _ in
@@ -28,7 +30,7 @@ struct Routes: Sendable {
                     body: .init(byteBuffer: ByteBuffer(string: lan.material.authorityPEM))
                 )
             }
-            router.get("/lan") { _, _ in files.page("app/lan.html") }
+            router.get("/lan") { _, _ in files.page("app/lan/index.html") }
         }
         router.get("/") { request, _ in files.response(to: request) }
         router.get("**") { request, _ in files.response(to: request) }

@@ -47,9 +47,9 @@ struct WebFiles: Sendable {
 
     private static func name(of path: String) -> String? {
         switch path {
-        case "/": "app/index.html"
-        case "/try": "app/try.html"
-        case "/nearby": "app/nearby.html"
+        case "/": "app/strangers/index.html"
+        case "/try": "app/try/index.html"
+        case "/nearby": "app/nearby/index.html"
         // At the root, so that it may open every page.
         case "/sw.js": "app/sw.js"
         case "/favicon.ico", "/favicon.svg": "app/favicon.svg"

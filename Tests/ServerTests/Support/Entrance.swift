@@ -45,6 +45,7 @@ struct Entrance: Sendable, CustomTestStringConvertible {
                 },
             ]
         case .export: [Entrance("the export of a person", door, export)]
+        case .drawing: [Entrance("the drawing of a QR code", door, drawing)]
         }
     }
 
@@ -121,6 +122,14 @@ struct Entrance: Sendable, CustomTestStringConvertible {
         let secret = place.project.secret(of: IdentityID(high: 1, low: 1))
         return {
             let answer = try await place.ask("GET", "/v1/person", token: secret, originHeader(origin))
+            return answer.code.map(WireError.Code.init(rawValue:))
+        }
+    }
+
+    private static func drawing(_ server: TestServer, _ origin: String?) throws -> Knock {
+        let place = try WHIPPlace(server)
+        return {
+            let answer = try await place.ask("POST", "/v1/qr", originHeader(origin), "https://chat.example.org/")
             return answer.code.map(WireError.Code.init(rawValue:))
         }
     }

@@ -1,7 +1,7 @@
 // Calls, as the page's machine sees them: what rings, what is spoken in, what waits for the camera. Pure.
 //
 // Invariant: camera and microphone are open only while something wants them, a wish or a call that is not just ringing here.
-import { changeKeeping, keepingOf } from '../keep.js';
+import { changeKeeping, keepingOf } from '../shared/keep.js';
 
 /** @typedef {import('./types.js').State} State */
 /** @typedef {import('./types.js').Event} Event */

@@ -1,6 +1,6 @@
 // A call on the screen, the question when somebody calls, and the one that comes beside a call.
-import { box, button, byId, enable, setAttribute, setText, show } from '../dom.js';
-import { keepingOf, keepWords } from '../keep.js';
+import { box, button, byId, enable, setAttribute, setText, show } from '../shared/dom.js';
+import { keepingOf, keepWords } from '../shared/keep.js';
 import { companion, currentCall, incomingCall } from './call-state.js';
 import { duration } from './strings.js';
 import { initialOf, statusOf } from './words.js';

@@ -1,7 +1,7 @@
 // The lists: who is nearby, who was found, contacts and calls.
-import { box, button, byId, enable, icon, input, setAttribute, setText, show } from '../dom.js';
+import { box, button, byId, enable, icon, input, setAttribute, setText, show } from '../shared/dom.js';
+import { showQr } from './qr.js';
 import { avatar, menu, rowButton, showRows, wordsOf } from './rows.js';
-import { qrSvg } from './qr.js';
 import { distances } from './state.js';
 import { duration } from './strings.js';
 
@@ -117,7 +117,7 @@ export class ListView {
     const link = personId ? linkTo(personId) : '';
     if (box('own-link').textContent === link) return;
     setText(box('own-link'), link);
-    box('own-qr').replaceChildren(...(link ? [qrSvg(link, this.words.qr(this.words.yourLink))] : []));
+    showQr(box('own-qr'), link, this.words.qr(this.words.yourLink));
   }
 
   /** @param {State} state */

@@ -1,9 +1,9 @@
 // The wiring of the page `/nearby`: elements tell the machine what happened, the machine's effects are carried out, and every
 // state is drawn. The rules are in `state.js`.
-import { box, followWays } from '../dom.js';
-import { deviceMemory, identityMemory } from '../memory.js';
-import { run } from '../run.js';
-import { fillIn } from '../strings.js';
+import { box, followWays } from '../shared/dom.js';
+import { deviceMemory, identityMemory } from '../shared/memory.js';
+import { run } from '../shared/run.js';
+import { fillIn } from '../shared/strings.js';
 import { incomingCall, currentCall } from './call-state.js';
 import { linkTo } from './list-view.js';
 import { Media } from './media.js';

@@ -1,7 +1,7 @@
 // Camera and microphone of a call. Nothing leaves the browser from here: the publisher it makes is handed to the call.
 import { OT } from '../../lib/index.js';
-import { box } from '../dom.js';
-import { mediaTrouble } from '../media-trouble.js';
+import { box } from '../shared/dom.js';
+import { mediaTrouble } from '../shared/media-trouble.js';
 
 export class Media {
   /** @type {any} The SDK's Publisher, or null */
@@ -12,7 +12,7 @@ export class Media {
 
   /**
    * @param {string} label @param {(event: import('./types.js').Event) => void} dispatch
-   * @param {import('../memory.js').DeviceMemory} devices those chosen last
+   * @param {import('../shared/memory.js').DeviceMemory} devices those chosen last
    */
   constructor(label, dispatch, devices) {
     this.label = label;

@@ -1,5 +1,5 @@
 // What this browser remembers of the page `/nearby`, beside the name and the agreement it shares with the front page.
-import { formMemory, shelf } from '../memory.js';
+import { formMemory, shelf } from '../shared/memory.js';
 
 /** @typedef {import('./types.js').Remembered} Remembered */
 

@@ -1,6 +1,6 @@
 // Lists that change while somebody looks at them: a row stays the same element for as long as it stands for the same person or
 // call, so that neither focus nor an open menu is lost. Names are written by `textContent` and nothing else.
-import { icon, setAttribute } from '../dom.js';
+import { icon, setAttribute } from '../shared/dom.js';
 import { initialOf } from './words.js';
 
 /**

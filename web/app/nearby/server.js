@@ -1,11 +1,11 @@
 // The page's side of the server: one client with its people and calls. What they say becomes events of the machine, what the
 // machine wants becomes calls of the SDK. Nothing is decided here but how to begin again after a bad identity.
 import { Calls, Client, OT, People } from '../../lib/index.js';
-import { box } from '../dom.js';
+import { box } from '../shared/dom.js';
 
 /** @typedef {(event: import('./types.js').Event) => void} Dispatch */
 /** @typedef {{recall: () => string | undefined, remember: (secret: string | null) => void}} IdentityMemory */
-/** @typedef {import('../../lib/call.js').Call} SdkCall */
+/** @typedef {import('../../lib/people/call.js').Call} SdkCall */
 
 /** One page of the list, and of the log. */
 const rows = 50;
@@ -201,7 +201,7 @@ export class Server {
     });
   }
 
-  /** @param {import('../../lib/people.js').Position} fix @returns {Promise<void>} rejects when the server refuses it, having said so */
+  /** @param {import('../../lib/people/people.js').Position} fix @returns {Promise<void>} rejects when the server refuses it, having said so */
   async move(fix) {
     try {
       await this.people.move(fix);

@@ -1,6 +1,6 @@
 // The settings: how one is there, devices, blocked people, what is held.
-import { box, button, byId, enable, input, setAttribute, setText, show } from '../dom.js';
-import { qrSvg } from './qr.js';
+import { box, button, byId, enable, input, setAttribute, setText, show } from '../shared/dom.js';
+import { showQr } from './qr.js';
 import { rowButton, showRows, wordsOf } from './rows.js';
 
 /** @typedef {import('./types.js').State} State */
@@ -103,7 +103,7 @@ export class SettingsView {
     setText(box('code-text'), code?.code ?? '');
     setText(box('code-until'), code ? this.words.codeUntil(this.time.format(code.until)) : '');
     const link = code ? new URL(`/nearby#link=${code.code}`, location.href).href : '';
-    box('code-qr').replaceChildren(...(link ? [qrSvg(link, this.words.qr(this.words.makeCode))] : []));
+    showQr(box('code-qr'), link, this.words.qr(this.words.makeCode));
   }
 
   /** @param {import('./types.js').Question | null} question */

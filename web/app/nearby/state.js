@@ -1,6 +1,6 @@
 // The page `/nearby` as a pure machine: an event and the time go in, the next state and what is to be done come out. Calls are
 // in `call-state.js`, devices and what else is set up in `settings-state.js`; `words.js` puts a state into words.
-import { changeKeeping } from '../keep.js';
+import { changeKeeping } from '../shared/keep.js';
 import { callHandlers, passingTime } from './call-state.js';
 import { settingsHandlers } from './settings-state.js';
 

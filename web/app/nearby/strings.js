@@ -1,5 +1,5 @@
 // The words of the page `/nearby`, beside those it shares with the front page (`../strings.js`); translated in the same way.
-import { stringsFor } from '../strings.js';
+import { stringsFor } from '../shared/strings.js';
 
 /**
  * A name inside a sentence, isolated: see `../strings.js`.
@@ -279,7 +279,7 @@ const en = {
 };
 
 /** @typedef {typeof en} NearbyStrings */
-/** @typedef {import('../strings.js').Strings & {nearby: NearbyStrings}} Strings */
+/** @typedef {import('../shared/strings.js').Strings & {nearby: NearbyStrings}} Strings */
 
 /** @type {Record<string, NearbyStrings>} */
 const catalogues = { en };

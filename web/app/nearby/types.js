@@ -104,7 +104,7 @@
  * @property {boolean} cameraOff
  * @property {boolean} ringSilent the browser will not ring before somebody touches the page
  * @property {Over | null} over
- * @property {import('../keep.js').Keeping[]} keeping
+ * @property {import('../shared/keep.js').Keeping[]} keeping
  * @property {Device[] | null} devices
  * @property {{code: string, until: number} | null} code for another device
  * @property {Person[] | null} blocked

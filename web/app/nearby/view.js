@@ -1,10 +1,10 @@
 // The page `/nearby` on the screen: which screen, the line on top, and the first screen. The lists, the settings and a call have
 // views of their own. `render` may be called as often as anything changes: it writes only what is different.
-import { box, button, byId, enable, input, setAttribute, setText, show, showWays } from '../dom.js';
+import { box, button, byId, enable, input, setAttribute, setText, show, showWays } from '../shared/dom.js';
+import { incomingCall } from './call-state.js';
 import { CallView } from './call-view.js';
 import { ListView } from './list-view.js';
 import { SettingsView } from './settings-view.js';
-import { incomingCall } from './call-state.js';
 import { afterwardsOf, noticeOf, screenOf, statusOf } from './words.js';
 
 /** @typedef {import('./types.js').State} State */

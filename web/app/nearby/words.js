@@ -1,6 +1,6 @@
 // A state of the page `/nearby` in words and sounds: the status line, what stands in the way, which screen, what rings. Pure.
+import { keepingOf } from '../shared/keep.js';
 import { companion, currentCall, incomingCall } from './call-state.js';
-import { keepingOf } from '../keep.js';
 
 /** @typedef {import('./types.js').State} State */
 /** @typedef {import('./types.js').Person} Person */

@@ -138,6 +138,7 @@ test('two devices linked by a code ring together; one answers, and the other is 
   await b.click('button', 'Link another device');
   const code = await b.waitFor('there is a code', "document.getElementById('code-text').textContent");
   assert.match(code, /^[0-9A-Z]{4}-[0-9A-Z]{4}$/);
+  await b.waitFor('its picture is there', "document.querySelector('#code-qr img')?.naturalWidth > 0");
   await turnTo(second, 'settings');
   await second.fill('textbox', 'Code from your other device', code);
   await second.click('button', 'Link this device');

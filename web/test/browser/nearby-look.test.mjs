@@ -58,6 +58,7 @@ test('the list, its menu, contacts, calls, settings and questions look right', a
   await turnTo(page, 'settings');
   await page.click('button', 'Link another device');
   await page.waitFor('there is a code', "document.getElementById('code-text').textContent");
+  await page.waitFor('its picture is there', "document.querySelector('#code-qr img')?.naturalWidth > 0");
   await looksRight(t, page, 'settings');
   await page.click('button', 'Delete me everywhere');
   await page.find('dialog');

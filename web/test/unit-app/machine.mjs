@@ -1,5 +1,5 @@
 // A machine with its history, so that tests read as stories: what happened, and then what is true.
-import { initialState, step } from '../../app/state.js';
+import { initialState, step } from '../../app/strangers/state.js';
 
 export const alice = { matchId: 'm1', mode: 'video', partner: { name: 'Alice', interests: ['chess'] }, textChat: true };
 

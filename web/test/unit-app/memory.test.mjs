@@ -1,7 +1,7 @@
 // What is left behind in a browser, and by whom.
 import assert from 'node:assert/strict';
 import test, { afterEach, beforeEach } from 'node:test';
-import { deviceMemory, formMemory, identityMemory, shelf } from '../../app/memory.js';
+import { deviceMemory, formMemory, identityMemory, shelf } from '../../app/shared/memory.js';
 import { nearbyMemory } from '../../app/nearby/memory.js';
 
 let shelves;

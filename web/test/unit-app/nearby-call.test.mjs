@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { companion, currentCall, incomingCall } from '../../app/nearby/call-state.js';
-import { keepingOf } from '../../app/keep.js';
+import { keepingOf } from '../../app/shared/keep.js';
 import { screenOf, soundOf } from '../../app/nearby/words.js';
 import { ann, bob, NearbyMachine } from './nearby-machine.mjs';
 

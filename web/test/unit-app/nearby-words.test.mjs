@@ -2,7 +2,6 @@ import assert from 'node:assert/strict';
 import { readFile, readdir } from 'node:fs/promises';
 import test from 'node:test';
 import { distance, moved, noMoves } from '../../app/nearby/position.js';
-import { qrModules } from '../../app/nearby/qr.js';
 import { duration, nearbyStringsFor, unitFor } from '../../app/nearby/strings.js';
 import { afterwardsOf, noticeOf, statusOf } from '../../app/nearby/words.js';
 import { me, NearbyMachine } from './nearby-machine.mjs';
@@ -107,7 +106,7 @@ test('times are shown as a clock shows them', () => {
 });
 
 test('every word the page asks for is in the catalogue, and nothing its security policy forbids is in it', async () => {
-  const html = await readFile(new URL('../../app/nearby.html', import.meta.url), 'utf8');
+  const html = await readFile(new URL('../../app/nearby/index.html', import.meta.url), 'utf8');
   const asked = [...html.matchAll(/data-(?:text|label|hint)="([^"]+)"/g)].map(([, path]) => path);
   assert.ok(asked.length > 30);
   for (const path of asked) assert.equal(typeof path.split('.').reduce((part, key) => part?.[key], strings), 'string', path);
@@ -116,23 +115,11 @@ test('every word the page asks for is in the catalogue, and nothing its security
 
 test('every element the scripts look for is in the page', async () => {
   const folder = new URL('../../app/nearby/', import.meta.url);
-  const html = await readFile(new URL('../../app/nearby.html', import.meta.url), 'utf8');
+  const html = await readFile(new URL('../../app/nearby/index.html', import.meta.url), 'utf8');
   for (const file of (await readdir(folder)).filter((name) => name.endsWith('.js'))) {
     const source = await readFile(new URL(file, folder), 'utf8');
     for (const [, id] of source.matchAll(/(?:box|button|input|byId)\('([\w-]+)'/g)) assert.ok(html.includes(`id="${id}"`), `${file}: #${id}`);
   }
-});
-
-test('a QR code has the corners and the clock that readers look for, and its size grows with the text', () => {
-  const small = qrModules('https://confab.example/nearby#link=ABCD-EFGH');
-  // Version 3 holds 42 bytes, and this are 44.
-  assert.equal(small.length, 33);
-  const finder = ['1111111', '1000001', '1011101', '1011101', '1011101', '1000001', '1111111'];
-  const corner = (square, row, column) => square.slice(row, row + 7).map((line) => line.slice(column, column + 7).map(Number).join(''));
-  for (const [row, column] of [[0, 0], [0, small.length - 7], [small.length - 7, 0]]) assert.deepEqual(corner(small, row, column), finder);
-  for (let at = 8; at < small.length - 8; at += 1) assert.equal(small[6][at], at % 2 === 0);
-  assert.ok(qrModules('x'.repeat(213)));
-  assert.equal(qrModules('x'.repeat(214)), null);
 });
 
 test('the first fix is sent, moves under 50 m are not, and the latest of several within 10 s is', () => {

@@ -1,7 +1,7 @@
 // What carries a page's machine.
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { run } from '../../app/run.js';
+import { run } from '../../app/shared/run.js';
 
 /** A machine that counts; `until` says how long its picture holds. */
 function counter(until = () => null) {

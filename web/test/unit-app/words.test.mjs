@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import test from 'node:test';
-import { withInterests } from '../../app/interests.js';
-import { noticeOf, startReason, statusOf } from '../../app/status.js';
-import { stringsFor } from '../../app/strings.js';
+import { withInterests } from '../../app/strangers/interests.js';
+import { noticeOf, startReason, statusOf } from '../../app/strangers/status.js';
+import { stringsFor } from '../../app/shared/strings.js';
 import { alice, Machine } from './machine.mjs';
 
 const { strings } = stringsFor(['en']);
@@ -107,8 +107,8 @@ test('the names that others rely on are exactly these', () => {
 });
 
 test('every word the pages ask for is in the catalogue', async () => {
-  for (const page of ['index.html', 'try.html']) {
-    const html = await readFile(new URL(`../../app/${page}`, import.meta.url), 'utf8');
+  for (const page of ['strangers', 'try']) {
+    const html = await readFile(new URL(`../../app/${page}/index.html`, import.meta.url), 'utf8');
     const asked = [...html.matchAll(/data-(?:text|label|hint)="([^"]+)"/g)].map(([, path]) => path);
     assert.ok(asked.length > 10, page);
     for (const path of asked) assert.equal(typeof path.split('.').reduce((part, key) => part?.[key], strings), 'string', `${page}: ${path}`);
@@ -116,8 +116,8 @@ test('every word the pages ask for is in the catalogue', async () => {
 });
 
 test('the pages hold nothing that their security policy forbids', async () => {
-  for (const page of ['index.html', 'try.html']) {
-    const html = await readFile(new URL(`../../app/${page}`, import.meta.url), 'utf8');
+  for (const page of ['strangers', 'try']) {
+    const html = await readFile(new URL(`../../app/${page}/index.html`, import.meta.url), 'utf8');
     assert.doesNotMatch(html, /<style|\sstyle=|\son\w+=|<script(?![^>]*src=)|https?:/, page);
   }
 });

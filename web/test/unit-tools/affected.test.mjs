@@ -269,7 +269,7 @@ describe('In this checkout', () => {
   });
 
   test('the pages behind nginx are the same as before it', () => {
-    const tests = browser('web/app/setup.css');
+    const tests = browser('web/app/strangers/setup.css');
     assert.ok(tests.includes('roulette') && tests.includes('roulette-nginx'), tests.join());
   });
 

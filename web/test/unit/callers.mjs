@@ -1,8 +1,8 @@
 // People who call each other in a room, and what they see of it.
 import assert from 'node:assert/strict';
-import { Calls } from '../../lib/calls.js';
 import { OT } from '../../lib/ot.js';
-import { People } from '../../lib/people.js';
+import { Calls } from '../../lib/people/calls.js';
+import { People } from '../../lib/people/people.js';
 import { CallRoom } from './call-room.mjs';
 import { FakeClock, settled } from './fake-clock.mjs';
 import { FakeElement, installPage } from './fake-page.mjs';
@@ -36,7 +36,7 @@ export function device(id) {
   const people = new People(client);
   const target = element();
   const calls = new Calls(client, people, { rtc: fakeRtc, clock, subscriberTarget: target, subscriberOptions: { insertMode: 'append' } });
-  /** @type {import('../../lib/call.js').Call[]} */
+  /** @type {import('../../lib/people/call.js').Call[]} */
   const rung = [];
   /** @type {any[]} */
   const told = [];
@@ -45,7 +45,7 @@ export function device(id) {
   return { client, people, calls, target, rung, told };
 }
 
-/** @param {import('../../lib/call.js').Call} call what it went through */
+/** @param {import('../../lib/people/call.js').Call} call what it went through */
 export function watched(call) {
   /** @type {any[]} */
   const events = [];

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { beforeEach, describe, test } from 'node:test';
-import { Calls } from '../../lib/calls.js';
-import { Client } from '../../lib/client.js';
 import { ConfabError } from '../../lib/errors.js';
-import { People } from '../../lib/people.js';
+import { Client } from '../../lib/line/client.js';
+import { Calls } from '../../lib/people/calls.js';
+import { People } from '../../lib/people/people.js';
 import { CallRoom } from './call-room.mjs';
 import { begin, camera, clock, device, page, quiet, ringing, room, shown, talking, watched } from './callers.mjs';
 import { settled } from './fake-clock.mjs';

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { beforeEach, describe, test } from 'node:test';
-import { Calls } from '../../lib/calls.js';
 import { ConfabError } from '../../lib/errors.js';
 import { OT } from '../../lib/ot.js';
-import { People } from '../../lib/people.js';
+import { Calls } from '../../lib/people/calls.js';
+import { People } from '../../lib/people/people.js';
 import { begin, camera, clock, device, element, page, quiet, rejection, ringing, room, shown, talking, watched } from './callers.mjs';
 import { settled } from './fake-clock.mjs';
 import { FakePeerConnection, fakeRtc } from './fake-rtc.mjs';

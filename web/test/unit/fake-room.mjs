@@ -2,7 +2,7 @@
 // test may give every one of them its own delay, and each client still gets its own in order.
 import { ConfabError } from '../../lib/errors.js';
 import { Emitter } from '../../lib/events.js';
-import { MediaLink } from '../../lib/media-link.js';
+import { MediaLink } from '../../lib/media/media-link.js';
 import { FakeClock } from './fake-clock.mjs';
 import { FakePeerConnection, fakeRtc } from './fake-rtc.mjs';
 

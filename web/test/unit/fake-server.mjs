@@ -1,6 +1,6 @@
 // A server for one client, behind a fake `WebSocket`: it welcomes, numbers, acknowledges and resumes as protocol §1 and §3 say,
 // and answers as the test tells it to.
-import { Link } from '../../lib/link.js';
+import { Link } from '../../lib/line/link.js';
 
 const opening = 0;
 const open = 1;

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { activate, isScalable, sendEncodings } from '../../lib/layers.js';
-import { preferredFrameRate, preferredResolution, together } from '../../lib/preference.js';
+import { activate, isScalable, sendEncodings } from '../../lib/media/layers.js';
+import { preferredFrameRate, preferredResolution, together } from '../../lib/media/preference.js';
 import { FakeTrack } from './fake-page.mjs';
 
 /** A sender that notes what it was told. */

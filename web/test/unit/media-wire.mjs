@@ -1,6 +1,6 @@
 // Two relayed transports and the server between them, for tests of negotiation alone: what one sends reaches the other in order,
 // after a while that a seed decides.
-import { RelayedTransport } from '../../lib/relayed.js';
+import { RelayedTransport } from '../../lib/media/relayed.js';
 import { FakeClock, settled } from './fake-clock.mjs';
 import { FakeTrack } from './fake-page.mjs';
 import { FakePeerConnection, fakeRtc } from './fake-rtc.mjs';

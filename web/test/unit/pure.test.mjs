@@ -1,15 +1,14 @@
 // The small pure parts: constraints, descriptions, statistics, errors, loudness.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { sortArguments } from '../../lib/arguments.js';
-import { levelOf } from '../../lib/audio-level.js';
-import { audioConstraints, videoConstraints } from '../../lib/constraints.js';
-import { deviceError, getUserMedia } from '../../lib/devices.js';
 import { ConfabError, otError } from '../../lib/errors.js';
-import { IceServers } from '../../lib/ice.js';
-import { nameStreams, originOf } from '../../lib/sdp.js';
-import { iceConfiguration } from '../../lib/session-ice.js';
-import { publisherStats, subscriberStats } from '../../lib/stats.js';
+import { levelOf } from '../../lib/media/audio-level.js';
+import { audioConstraints, videoConstraints } from '../../lib/media/constraints.js';
+import { deviceError, getUserMedia } from '../../lib/media/devices.js';
+import { iceConfiguration, IceServers } from '../../lib/media/ice.js';
+import { nameStreams, originOf } from '../../lib/media/sdp.js';
+import { publisherStats, subscriberStats } from '../../lib/media/stats.js';
+import { sortArguments } from '../../lib/session/arguments.js';
 import { FakeClock } from './fake-clock.mjs';
 import { installPage } from './fake-page.mjs';
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { beforeEach, describe, test } from 'node:test';
-import { disablePush, enablePush, pushState } from '../../lib/push.js';
 import { ConfabError } from '../../lib/errors.js';
+import { disablePush, enablePush, pushState } from '../../lib/people/push.js';
 
 const key = `B${'A'.repeat(85)}M`;
 const bytes = [4, ...new Array(63).fill(0), 3];

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { beforeEach, describe, test } from 'node:test';
 import { ConfabError } from '../../lib/errors.js';
 import { OT } from '../../lib/ot.js';
-import { Roulette } from '../../lib/roulette.js';
+import { Roulette } from '../../lib/roulette/roulette.js';
 import { FakeClock, settled } from './fake-clock.mjs';
 import { FakeElement, installPage } from './fake-page.mjs';
 import { FakeRoom } from './fake-room.mjs';

@@ -20,8 +20,9 @@ class Watcher {
   streams = new Map();
 
   /** @param {Awaited<ReturnType<typeof joined>>} member */
-  constructor({ client, session }) {
+  constructor({ client, core, session }) {
     this.client = client;
+    this.core = core;
     this.session = session;
     session.on('streamCreated', (/** @type {any} */ { stream }) => this.streams.set(stream.streamId, stream));
     session.on('streamDestroyed', (/** @type {any} */ { stream }) => {
@@ -92,12 +93,12 @@ describe('Routed streams', () => {
     for (let seed = 1; seed <= seeds; seed += 1) {
       const { ann, watchers } = await play(seed);
       const live = [...room.session('2_room').streams.keys()];
-      for (const { client, session, watching, received } of watchers) {
+      for (const { client, core, watching, received } of watchers) {
         assert.deepEqual(received.filter((streamId) => live.includes(streamId)), [...watching.keys()].sort(), `seed ${seed}`);
         for (const streamId of live) room.flow(streamId);
         await clock.advance(500);
         for (const [streamId, subscriber] of watching) {
-          const receivers = session._subscriptions.receivers(streamId);
+          const receivers = core.subscriptions.receivers(streamId);
           const [slot] = [...client.slots].find(([, { streamId: id }]) => id === streamId) ?? [];
           const transceiver = client.sides.receive?.transceivers.find((/** @type {any} */ { mid }) => mid === slot);
           assert.equal(receivers[1], transceiver?.receiver, `seed ${seed}`);

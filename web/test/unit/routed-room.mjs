@@ -1,6 +1,7 @@
 // A room whose sessions are routed, the page before it, and who is in it.
 import assert from 'node:assert/strict';
 import { OT } from '../../lib/ot.js';
+import { SessionCore } from '../../lib/session/core.js';
 import { FakeClock, settled } from './fake-clock.mjs';
 import { FakeElement, installPage } from './fake-page.mjs';
 import { FakeRoom } from './fake-room.mjs';
@@ -23,13 +24,14 @@ export function begin() {
 
 /** @param {string} id */
 export async function joined(id, client = room.client(id), sessionId = '2_room') {
-  const session = OT.initSession('1', sessionId, { client, rtc: fakeRtc, clock });
+  const core = new SessionCore('1', sessionId, { client, rtc: fakeRtc, clock });
+  const { session } = core;
   /** @type {any[]} */
   const events = [];
   for (const name of ['streamCreated', 'streamDestroyed', 'mediaFault', 'activeSpeakerChanged']) session.on(name, (event) => events.push(event));
   session.connect('good');
   await settled();
-  return { client, session, events };
+  return { client, core, session, events };
 }
 
 const element = () => /** @type {any} */ (new FakeElement('div'));

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { beforeEach, describe, test } from 'node:test';
 import { ConfabError } from '../../lib/errors.js';
-import { Roulette } from '../../lib/roulette.js';
+import { Roulette } from '../../lib/roulette/roulette.js';
+import { sourceOf } from '../../lib/session/publisher.js';
 import { settled } from './fake-clock.mjs';
 import { FakeElement, FakeTrack } from './fake-page.mjs';
 import { FakePeerConnection, fakeRtc } from './fake-rtc.mjs';
@@ -237,7 +238,7 @@ describe('Transceivers', () => {
     const second = publisherOf();
     ann.session.publish(second);
     await settled();
-    const [one, other] = [stream, second.stream].map((of) => eve.session._roster.streams.get(/** @type {any} */ (of).streamId));
+    const [one, other] = [stream, second.stream].map((of) => eve.core.roster.streams.get(/** @type {any} */ (of).streamId));
     eve.session.unsubscribe(subscribe(eve.session, one).subscriber);
     subscribe(eve.session, other);
     subscribe(eve.session, one);
@@ -265,7 +266,7 @@ describe('Transceivers', () => {
     const ann = await joined('a');
     const publisher = publisherOf();
     ann.session.publish(publisher);
-    await publisher._ready;
+    await sourceOf(publisher).ready;
     ann.session.unpublish(publisher);
     await settled();
     assert.equal(room.session('2_room').streams.size, 0);

@@ -1,0 +1,98 @@
+import HTTPTypes
+import Hummingbird
+import NIOCore
+import NIOHTTP1
+import NIOHTTPTypesHTTP1
+import Signaling
+import Wire
+
+/// `POST /v1/qr`: draws the text in the request's body as a QR code, for the pages.
+///
+/// The text is a link that may hold a device code. A proxy logs addresses, not bodies, so it is not in the address.
+struct QRCodeDrawing: Sendable {
+    static let path: RouterPath = "/v1/qr"
+    /// In bytes of UTF-8: what the largest code holds.
+    static let maxTextSize = QRCode.capacity(version: QRCode.largestVersion, .medium)
+
+    let gateway: NIOLoopBound<Gateway>
+    let configuration: ConfabConfiguration
+
+    func post(_ request: Request, _ context: PersonExport.Context) async throws -> Response {
+        var answer: WHIPAnswer
+        do throws(WireError) {
+            let headers = HTTPHeaders(request.headers)
+            guard configuration.allows(headers) else { throw .forbiddenOrigin }
+            try await admit(configuration.clientAddress(headers, from: context.peer))
+            let drawing = try drawing(of: try await text(in: request))
+            answer = WHIPAnswer(status: 200, contentType: "image/svg+xml", body: Array(drawing.utf8))
+        } catch {
+            answer = WHIPAnswer(error)
+        }
+        answer.headers.add(name: "Cache-Control", value: "no-store")
+        answer.headers.add(name: "X-Content-Type-Options", value: "nosniff")
+        if let type = answer.contentType { answer.headers.add(name: "Content-Type", value: type) }
+        return Response(
+            status: HTTPResponse.Status(code: answer.status), headers: HTTPFields(answer.headers, splitCookie: false),
+            body: .init(byteBuffer: ByteBuffer(bytes: answer.body))
+        )
+    }
+
+    private func admit(_ address: IPAddress) async throws(WireError) {
+        let gateway = gateway
+        do {
+            try await gateway.eventLoop.submit { try gateway.value.admit(address, at: .drawing) }.get()
+        } catch let error as WireError {
+            throw error
+        } catch {
+            throw WireError(.internalError, "The server is stopping.", retryable: true)
+        }
+    }
+
+    private func text(in request: Request) async throws(WireError) -> String {
+        let body: ByteBuffer
+        do {
+            body = try await request.body.collect(upTo: Self.maxTextSize)
+        } catch is NIOTooManyBytesError {
+            throw tooLong
+        } catch {
+            throw WireError(.malformed, "The request's body broke off.")
+        }
+        let text = String(decoding: body.readableBytesView, as: UTF8.self)
+        guard !text.isEmpty, text.utf8.elementsEqual(body.readableBytesView) else {
+            throw WireError(.malformed, "Send the text to draw as UTF-8 in the request's body.")
+        }
+        return text
+    }
+
+    private func drawing(of text: String) throws(WireError) -> String {
+        do { return try QRCode(text).svg } catch { throw tooLong }
+    }
+
+    private var tooLong: WireError {
+        WireError(.messageTooLarge, QRCode.TooLongError(capacity: Self.maxTextSize).description)
+    }
+}
+
+extension QRCode {
+    /// The code as an SVG image, with its quiet zone: one path with a piece for each run of dark modules.
+    var svg: String {
+        var path = ""
+        for row in 0..<size {
+            var column = 0
+            while column < size {
+                let start = column
+                // Past the last column it is light.
+                while self[row: row, column: column] { column += 1 }
+                let length = column - start
+                if length > 0 { path += "M\(start) \(row)h\(length)v1h-\(length)z" }
+                column += 1
+            }
+        }
+        let (corner, side) = (-Self.quietZone, size + 2 * Self.quietZone)
+        return """
+            <svg xmlns="http://www.w3.org/2000/svg" viewBox="\(corner) \(corner) \(side) \(side)" \
+            shape-rendering="crispEdges"><path d="\(path)"/></svg>
+
+            """
+    }
+}

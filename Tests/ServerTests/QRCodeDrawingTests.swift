@@ -1,0 +1,73 @@
+import Signaling
+import TestSupport
+import Testing
+
+@testable import Server
+
+@Suite("POST /v1/qr", .ownThreads, .timeLimit(.minutes(2)))
+struct QRCodeDrawingTests {
+    private let path = "/v1/qr"
+    private let link = "https://confab.example/nearby#link=ABCD-EFGH"
+
+    @Test("the drawing has the code's dark modules, and room around them")
+    func drawing() throws {
+        let code = try QRCode(link)
+        let svg = code.svg
+        #expect(svg.contains("viewBox=\"-4 -4 \(code.size + 8) \(code.size + 8)\""))
+        var drawn = Set<[Int]>()
+        for run in svg.matches(of: /M(\d+) (\d+)h(\d+)v1h-(\d+)z/) {
+            let (column, row) = (try #require(Int(run.1)), try #require(Int(run.2)))
+            let length = try #require(Int(run.3))
+            #expect(run.3 == run.4)
+            for step in 0..<length { #expect(drawn.insert([row, column + step]).inserted) }
+        }
+        for row in 0..<code.size {
+            for column in 0..<code.size {
+                #expect(drawn.contains([row, column]) == code[row: row, column: column], "\(row), \(column)")
+            }
+        }
+    }
+
+    @Test("a text is drawn, and what is no text or too long is refused with a code")
+    func answers() async throws {
+        try await TestServer.run { server in
+            let place = try WHIPPlace(server)
+            let answer = try await place.ask("POST", path, [:], link)
+            #expect(answer.status == 200)
+            #expect(answer["Content-Type"] == "image/svg+xml")
+            #expect(answer["Cache-Control"] == "no-store")
+            #expect(answer["Access-Control-Allow-Origin"] == nil)
+            #expect(try answer.text == QRCode(link).svg)
+            #expect(try await place.ask("POST", path, [:], String(repeating: "x", count: 213)).status == 200)
+            let long = try await place.ask("POST", path, [:], String(repeating: "x", count: 214))
+            #expect((long.status, long.code) == (413, "message_too_large"))
+            let none = try await place.ask("POST", path)
+            #expect((none.status, none.code) == (400, "malformed"))
+            #expect(try await place.ask("GET", path + "?text=x").status == 404)
+        }
+    }
+
+    @Test("pages of other origins may ask as the configuration says")
+    func origins() async throws {
+        try await TestServer.run({ $0.allowedOrigins = ["https://chat.example"] }) { server in
+            let place = try WHIPPlace(server)
+            let own = try await place.ask("POST", path, ["Origin": "https://chat.example"], link)
+            #expect(own.status == 200)
+            let other = try await place.ask("POST", path, ["Origin": "https://other.example"], link)
+            #expect((other.status, other.code) == (403, "forbidden_origin"))
+        }
+    }
+
+    @Test("an address asks so often, and then waits")
+    func rate() async throws {
+        try await TestServer.run({ $0.limits.hellos = Budget.Rate(perSecond: 1, burst: 2) }) { server in
+            let place = try WHIPPlace(server)
+            var answers: [WHIPPlace.Answer] = []
+            for _ in 0..<20 where answers.last?.status != 429 {
+                answers.append(try await place.ask("POST", path, [:], link))
+            }
+            #expect(answers.last?.code == "rate_limited")
+            #expect(answers.last?["Retry-After"] != nil)
+        }
+    }
+}

@@ -1,0 +1,90 @@
+// Small words for elements. Setters write only what changed: a live region speaks again whenever its text is set.
+
+/**
+ * @template {Element} T
+ * @param {string} id
+ * @param {new () => T} kind
+ * @returns {T}
+ */
+export function byId(id, kind) {
+  const element = document.getElementById(id);
+  if (!(element instanceof kind)) throw new Error(`the page has no ${kind.name} #${id}`);
+  return element;
+}
+
+/** @param {string} id */
+export const box = (id) => byId(id, HTMLElement);
+/** @param {string} id */
+export const button = (id) => byId(id, HTMLButtonElement);
+/** @param {string} id */
+export const input = (id) => byId(id, HTMLInputElement);
+
+/** @param {Element} element @param {string} text */
+export function setText(element, text) {
+  if (element.textContent !== text) element.textContent = text;
+}
+
+/** @param {Element} element @param {string} name @param {string | null} value null removes it */
+export function setAttribute(element, name, value) {
+  if (element.getAttribute(name) === value) return;
+  if (value === null) element.removeAttribute(name);
+  else element.setAttribute(name, value);
+}
+
+/** @param {HTMLElement} element @param {boolean} shown */
+export function show(element, shown) {
+  if (element.hidden === shown) element.hidden = !shown;
+}
+
+/** @param {HTMLButtonElement | HTMLTextAreaElement} element @param {boolean} enabled */
+export function enable(element, enabled) {
+  if (element.disabled === enabled) element.disabled = !enabled;
+}
+
+/** @param {HTMLElement} element @param {HTMLElement} parent moved in one step, so that a playing video goes on playing */
+export function moveInto(element, parent) {
+  if (element.parentElement !== parent) parent.append(element);
+}
+
+/** @param {string} name one of the symbols in icons.svg */
+export function icon(name) {
+  const space = 'http://www.w3.org/2000/svg';
+  const svg = document.createElementNS(space, 'svg');
+  svg.setAttribute('class', 'icon');
+  svg.setAttribute('aria-hidden', 'true');
+  const use = document.createElementNS(space, 'use');
+  use.setAttribute('href', `/app/shared/icons.svg#${name}`);
+  svg.append(use);
+  return svg;
+}
+
+/**
+ * A row of buttons that lead on from a trouble; rebuilt only when the ways change, so that focus stays.
+ * @param {HTMLElement} row
+ * @param {string[]} ways
+ * @param {Record<string, string>} names
+ */
+export function showWays(row, ways, names) {
+  const key = ways.join(' ');
+  if (row.dataset.ways === key) return;
+  row.dataset.ways = key;
+  row.replaceChildren(...ways.map((way, index) => {
+    const element = document.createElement('button');
+    element.type = 'button';
+    element.className = index === 0 && way !== 'dismiss' ? 'button strong small' : 'button small';
+    element.dataset.way = way;
+    element.textContent = names[way];
+    return element;
+  }));
+}
+
+/**
+ * What the buttons of such rows do.
+ * @param {Record<string, () => void>} ways
+ */
+export function followWays(ways) {
+  document.addEventListener('click', ({ target }) => {
+    const way = target instanceof HTMLElement ? target.dataset.way : undefined;
+    if (way) ways[way]();
+  });
+}

@@ -1,0 +1,124 @@
+// What this browser remembers between visits. Storage may be blocked or full: then the page works and forgets.
+
+/** @param {() => Storage} choose reading `window.localStorage` can itself throw */
+function memoryIn(choose) {
+  return {
+    /** @param {string} key @returns {string | null} */
+    get(key) {
+      try {
+        return choose().getItem(key);
+      } catch {
+        return null;
+      }
+    },
+    /** @param {string} key @param {string | null} value */
+    set(key, value) {
+      try {
+        if (value === null) choose().removeItem(key);
+        else choose().setItem(key, value);
+      } catch {
+        // Nothing to do: the page goes on without memory.
+      }
+    },
+  };
+}
+
+const lasting = memoryIn(() => window.localStorage);
+const ofThisTab = memoryIn(() => window.sessionStorage);
+const isText = (/** @type {unknown} */ value) => typeof value === 'string';
+const keys = { identity: 'confab.identity', form: 'confab.form', devices: 'confab.devices' };
+
+/**
+ * What a guest does lives in its tab alone, and is gone with it.
+ * @param {boolean} guest
+ */
+const memoryOf = (guest) => (guest ? ofThisTab : lasting);
+
+/** @param {boolean} guest */
+export function identityMemory(guest) {
+  const memory = memoryOf(guest);
+  return {
+    recall: () => memory.get(keys.identity) ?? undefined,
+    /** @param {string | null} secret */
+    remember: (secret) => memory.set(keys.identity, secret),
+  };
+}
+
+/**
+ * The form of the first screen.
+ * @param {boolean} guest
+ */
+export function formMemory(guest) {
+  const kept = overlay(guest, keys.form);
+  return {
+    /** @returns {import('../strangers/types.js').Form} */
+    recall() {
+      const { name, interests, mode, agreed } = kept.get();
+      return {
+        name: typeof name === 'string' ? name : '',
+        interests: Array.isArray(interests) ? interests.filter(isText) : [],
+        mode: mode === 'text' ? 'text' : 'video',
+        agreed: agreed === true,
+      };
+    },
+    /** @param {Partial<import('../strangers/types.js').Form>} change */
+    remember: (change) => kept.change(change),
+  };
+}
+
+/** @typedef {{camera?: string, microphone?: string}} Devices */
+/** @typedef {ReturnType<typeof deviceMemory>} DeviceMemory */
+
+/**
+ * The camera and the microphone chosen last.
+ * @param {boolean} guest
+ */
+export function deviceMemory(guest) {
+  const kept = overlay(guest, keys.devices);
+  const known = (/** @type {unknown} */ id) => (typeof id === 'string' ? id : undefined);
+  return {
+    /** @returns {Devices} */
+    recall() {
+      const { camera, microphone } = kept.get();
+      return { camera: known(camera), microphone: known(microphone) };
+    },
+    /** @param {Devices} change */
+    remember: (change) => kept.change(change),
+  };
+}
+
+/**
+ * A place for another page's settings.
+ * @param {boolean} guest @param {string} key
+ */
+export function shelf(guest, key) {
+  const memory = memoryOf(guest);
+  return {
+    get: () => parsed(memory.get(key)),
+    /** @param {object | null} value */
+    set: (value) => memory.set(key, value === null ? null : JSON.stringify(value)),
+  };
+}
+
+/**
+ * A guest begins with what this browser remembers of its person, and changes nothing of that.
+ * @param {boolean} guest @param {string} key
+ */
+function overlay(guest, key) {
+  const own = shelf(guest, key);
+  return {
+    get: () => ({ ...shelf(false, key).get(), ...own.get() }),
+    /** @param {object} change */
+    change: (change) => own.set({ ...own.get(), ...change }),
+  };
+}
+
+/** @param {string | null} text @returns {Record<string, any>} */
+function parsed(text) {
+  try {
+    const value = JSON.parse(text ?? '{}');
+    return value && typeof value === 'object' ? value : {};
+  } catch {
+    return {};
+  }
+}

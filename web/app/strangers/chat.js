@@ -1,0 +1,151 @@
+// The text chat: the log and the composer. Whatever a stranger wrote goes through `textContent` and nothing else.
+import { box, button, byId, enable, setAttribute, setText, show } from '../shared/dom.js';
+
+/** @typedef {import('./types.js').State} State */
+/** @typedef {import('./types.js').Line} Line */
+/** @typedef {import('../shared/strings.js').Strings} Strings */
+
+/** Who stopped typing for this long is not writing any more. */
+const typingPause = 3_000;
+/** This near to its end, the log follows what is new. */
+const nearEnd = 60;
+
+export class Chat {
+  #log = box('log');
+  #message = byId('message', HTMLTextAreaElement);
+  /** @type {Map<number, HTMLElement>} */
+  #shown = new Map();
+  /** @type {string | null} */
+  #linesOf = null;
+  #atEnd = true;
+  #typing = false;
+  #typingTimer = 0;
+
+  /**
+   * @param {Strings} strings
+   * @param {(event: import('./types.js').Event) => void} dispatch
+   * @param {(typing: boolean) => void} tellTyping
+   */
+  constructor(strings, dispatch, tellTyping) {
+    this.strings = strings;
+    this.dispatch = dispatch;
+    this.tellTyping = tellTyping;
+    this.#log.addEventListener('scroll', () => {
+      this.#atEnd = this.#log.scrollHeight - this.#log.scrollTop - this.#log.clientHeight < nearEnd;
+    });
+    // A phone's keyboard opens, a phone is turned: what was said last stays in sight.
+    new ResizeObserver(() => this.#follow()).observe(this.#log);
+    byId('composer', HTMLFormElement).addEventListener('submit', (event) => {
+      event.preventDefault();
+      this.#send();
+    });
+    this.#message.addEventListener('keydown', (event) => {
+      if (event.key !== 'Enter' || event.shiftKey || event.isComposing) return;
+      event.preventDefault();
+      this.#send();
+    });
+    this.#message.addEventListener('input', () => {
+      this.#fit();
+      this.#setTyping(this.#message.value.trim() !== '');
+    });
+  }
+
+  clearDraft() {
+    this.#message.value = '';
+    this.#fit();
+    this.#setTyping(false);
+  }
+
+  #send() {
+    const text = this.#message.value.trim();
+    if (!text || button('send').disabled) return;
+    this.clearDraft();
+    this.dispatch({ type: 'say', text });
+  }
+
+  /** The field grows with what is written, up to the height its style allows. */
+  #fit() {
+    this.#message.style.height = 'auto';
+    if (this.#message.value) this.#message.style.height = `${this.#message.scrollHeight + 2}px`;
+  }
+
+  /** @param {boolean} typing */
+  #setTyping(typing) {
+    clearTimeout(this.#typingTimer);
+    if (typing) this.#typingTimer = window.setTimeout(() => this.#setTyping(false), typingPause);
+    // At each key: the SDK says it again now and then. That it ended, once.
+    if (typing || this.#typing) this.tellTyping(typing);
+    this.#typing = typing;
+  }
+
+  /** @param {State} state */
+  render(state) {
+    const { chat } = state;
+    const matched = chat.is === 'matched';
+    const open = matched && chat.textChat;
+    this.#renderLines(state);
+    enable(button('send'), open);
+    // While waiting the field stays open, so that a phone's keyboard does not jump and a greeting can be prepared.
+    enable(this.#message, open || chat.is === 'waiting');
+    setText(box('typing'), matched && chat.typing ? this.strings.isTyping(chat.name) : '');
+    setAttribute(box('typing'), 'data-on', matched && chat.typing ? 'yes' : null);
+    const hint = box('log-hint');
+    show(hint, !state.lines.length || (matched && !chat.textChat));
+    setText(hint, matched ? (chat.textChat ? this.strings.sayHello : this.strings.noTextChat(chat.name)) : this.strings.chatLater);
+  }
+
+  /** @param {State} state */
+  #renderLines({ lines, linesOf, last }) {
+    if (this.#linesOf !== linesOf || !lines.length) {
+      this.#linesOf = linesOf;
+      if (this.#shown.size) this.#log.replaceChildren();
+      this.#shown.clear();
+      this.#atEnd = true;
+    }
+    const kept = new Set(lines.map((line) => line.id));
+    for (const [id, element] of this.#shown) {
+      if (kept.has(id)) continue;
+      element.remove();
+      this.#shown.delete(id);
+    }
+    let added = false;
+    for (const line of lines) {
+      const element = this.#shown.get(line.id) ?? this.#append(line, last?.name ?? '');
+      added ||= element.dataset.sent === undefined;
+      if (element.dataset.sent !== line.sent) element.dataset.sent = line.sent;
+    }
+    if (!added) return;
+    if (lines[lines.length - 1].who === 'me') this.#atEnd = true;
+    this.#follow();
+  }
+
+  #follow() {
+    if (this.#atEnd) this.#log.scrollTop = this.#log.scrollHeight;
+  }
+
+  /** @param {Line} line @param {string} name of the partner who is gone, for a note */
+  #append(line, name) {
+    const element = document.createElement('p');
+    element.className = line.who === 'note' ? 'line over' : `line ${line.who}`;
+    if (line.who === 'note') {
+      element.textContent = this.strings.over[/** @type {import('./types.js').Ending} */ (line.text)](name);
+      // The status line says it aloud already.
+      element.setAttribute('aria-hidden', 'true');
+    } else {
+      const who = document.createElement('span');
+      who.className = 'unseen';
+      who.textContent = `${this.strings.sentBy[line.who]} `;
+      const words = document.createElement('span');
+      words.className = 'words';
+      words.dir = 'auto';
+      words.textContent = line.text;
+      const fate = document.createElement('span');
+      fate.className = 'fate';
+      fate.textContent = this.strings.notSent;
+      element.append(who, words, fate);
+    }
+    this.#log.append(element);
+    this.#shown.set(line.id, element);
+    return element;
+  }
+}

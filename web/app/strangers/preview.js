@@ -1,0 +1,167 @@
+// Camera and microphone before and during a chat: the preview, the pickers and the level meter. Nothing leaves the
+// browser from here; the publisher it makes is handed to the roulette, which sends it.
+import { OT } from '../../lib/index.js';
+import { box, byId, setText, show } from '../shared/dom.js';
+import { mediaTrouble } from '../shared/media-trouble.js';
+
+/** Without https browsers have no camera to offer, and no word for it either. */
+export const pageIsSecure = () => window.isSecureContext && !!navigator.mediaDevices?.getUserMedia;
+
+/** Whether camera and microphone were allowed in an earlier visit, so that asking again opens no question. */
+export async function allowedBefore() {
+  try {
+    const names = /** @type {PermissionName[]} */ (/** @type {string[]} */ (['camera', 'microphone']));
+    const answers = await Promise.all(names.map((name) => navigator.permissions.query({ name })));
+    return answers.every((answer) => answer.state === 'granted');
+  } catch {
+    return false; // Not every browser knows these names.
+  }
+}
+
+/**
+ * Browsers measure no sound on a page that nobody touched yet, and complain in the console when asked.
+ * @param {() => void} run
+ */
+function afterGesture(run) {
+  const { userActivation } = /** @type {{userActivation?: {hasBeenActive: boolean}}} */ (navigator);
+  if (userActivation?.hasBeenActive ?? true) return run();
+  const done = new AbortController();
+  for (const gesture of ['pointerup', 'keyup']) {
+    window.addEventListener(gesture, () => { done.abort(); run(); }, { signal: done.signal, capture: true });
+  }
+}
+
+export class Preview {
+  /** @type {any} The SDK's Publisher, or null */
+  publisher = null;
+  // Counts openings and closings: an answer that belongs to an earlier one is thrown away.
+  #turn = 0;
+  #level = box('level');
+  #pickers = { camera: byId('camera', HTMLSelectElement), microphone: byId('microphone', HTMLSelectElement) };
+
+  /**
+   * @param {import('../shared/strings.js').Strings} strings
+   * @param {(event: import('./types.js').Event) => void} dispatch
+   * @param {import('../shared/memory.js').DeviceMemory} devices those chosen last
+   */
+  constructor(strings, dispatch, devices) {
+    this.strings = strings;
+    this.dispatch = dispatch;
+    this.devices = devices;
+    this.#pickers.camera.addEventListener('change', () => this.#pick('camera'));
+    this.#pickers.microphone.addEventListener('change', () => this.#pick('microphone'));
+    navigator.mediaDevices?.addEventListener?.('devicechange', () => this.#listDevices());
+  }
+
+  /** @param {{camera: boolean, muted: boolean, cameraOff: boolean}} wish */
+  open({ camera, muted, cameraOff }) {
+    this.close();
+    const turn = this.#turn;
+    if (!pageIsSecure()) {
+      this.dispatch({ type: 'mediaFailed', why: 'insecure' });
+      return;
+    }
+    const chosen = this.devices.recall();
+    this.#make({ camera, muted, cameraOff, chosen }, (publisher, error) => {
+      if (turn !== this.#turn) {
+        publisher.destroy();
+      } else if (!error) {
+        this.#opened(publisher, camera);
+      } else if (chosen.camera || chosen.microphone) {
+        // The devices chosen last time may be gone: any will do.
+        publisher.destroy();
+        this.#make({ camera, muted, cameraOff, chosen: {} }, (second, trouble) => {
+          if (turn !== this.#turn) second.destroy();
+          else if (trouble) this.#failed(second, trouble);
+          else this.#opened(second, camera);
+        });
+      } else {
+        this.#failed(publisher, error);
+      }
+    });
+  }
+
+  /**
+   * @param {{camera: boolean, muted: boolean, cameraOff: boolean, chosen: {camera?: string, microphone?: string}}} wish
+   * @param {(publisher: any, error?: {name: string}) => void} done
+   */
+  #make({ camera, muted, cameraOff, chosen }, done) {
+    const publisher = OT.initPublisher(box('you'), {
+      insertMode: 'append', width: '100%', height: '100%', fitMode: 'cover',
+      label: this.strings.you, name: '', publishAudio: !muted, publishVideo: camera && !cameraOff,
+      videoSource: camera ? chosen.camera : null, audioSource: chosen.microphone,
+    }, (/** @type {any} */ error) => done(publisher, error ?? undefined));
+  }
+
+  /** @param {any} publisher @param {boolean} asked whether a camera was asked for */
+  #opened(publisher, asked) {
+    this.publisher = publisher;
+    // Where there is only a microphone, the SDK takes that.
+    const camera = asked && !!publisher.getVideoSource().track;
+    afterGesture(() => publisher.on('audioLevelUpdated', (/** @type {{audioLevel: number}} */ event) => this.#showLevel(event.audioLevel)));
+    publisher.on('mediaStopped', () => {
+      if (publisher === this.publisher) this.dispatch({ type: 'mediaLost' });
+    });
+    show(box('camera-picker'), camera);
+    this.#listDevices();
+    this.dispatch({ type: 'mediaOn', camera });
+  }
+
+  /** @param {any} publisher @param {{name: string}} error */
+  #failed(publisher, error) {
+    publisher.destroy();
+    this.dispatch({ type: 'mediaFailed', why: mediaTrouble(error) });
+  }
+
+  close() {
+    this.#turn += 1;
+    this.publisher?.destroy();
+    this.publisher = null;
+    this.#showLevel(0);
+  }
+
+  /** @param {number} audioLevel 0 to 1, linear as the samples are; ears hear in logarithms, so the bar shows those */
+  #showLevel(audioLevel) {
+    const shown = audioLevel > 0 ? Math.min(1, Math.max(0, 1 + Math.log10(audioLevel) / 2)) : 0;
+    this.#level.style.setProperty('--level', shown.toFixed(2));
+    this.#level.setAttribute('aria-valuenow', String(Math.round(shown * 100)));
+  }
+
+  #listDevices() {
+    if (!this.publisher) return;
+    OT.getDevices((/** @type {any} */ error, /** @type {{kind: string, deviceId: string, label: string}[]} */ devices) => {
+      if (error || !this.publisher) return;
+      this.#fill('camera', devices.filter((device) => device.kind === 'videoInput'), this.strings.unnamedCamera);
+      this.#fill('microphone', devices.filter((device) => device.kind === 'audioInput'), this.strings.unnamedMicrophone);
+    });
+  }
+
+  /**
+   * @param {'camera' | 'microphone'} kind
+   * @param {{deviceId: string, label: string}[]} devices
+   * @param {(number: number) => string} unnamed
+   */
+  #fill(kind, devices, unnamed) {
+    const picker = this.#pickers[kind];
+    const chosen = picker.value || this.devices.recall()[kind];
+    picker.replaceChildren(...devices.map((device, index) => {
+      const option = document.createElement('option');
+      option.value = device.deviceId;
+      setText(option, device.label || unnamed(index + 1));
+      option.selected = device.deviceId === chosen;
+      return option;
+    }));
+    picker.disabled = devices.length < 2;
+  }
+
+  /** @param {'camera' | 'microphone'} kind */
+  async #pick(kind) {
+    const deviceId = this.#pickers[kind].value;
+    this.devices.remember({ [kind]: deviceId });
+    try {
+      await (kind === 'camera' ? this.publisher?.setVideoSource(deviceId) : this.publisher?.setAudioSource(deviceId));
+    } catch {
+      this.dispatch({ type: 'mediaFailed', why: 'busy' });
+    }
+  }
+}

@@ -1,0 +1,200 @@
+// The page's side of the server: one client and its roulette. What they say becomes events of the machine, what the
+// machine wants becomes calls. Nothing is decided here but how to begin again after a bad identity.
+import { Client, OT, People, Roulette } from '../../lib/index.js';
+import { box } from '../shared/dom.js';
+
+/** @typedef {(event: import('./types.js').Event) => void} Dispatch */
+/** @typedef {{recall: () => string | undefined, remember: (secret: string | null) => void}} IdentityMemory */
+
+export class Server {
+  /** @type {any} */
+  #client = null;
+  /** @type {any} */
+  #roulette = null;
+  /** @type {any} */
+  #people = null;
+  /** @type {any} */
+  #publisher = null;
+  #forgotIdentity = false;
+
+  /**
+   * @param {IdentityMemory} identity
+   * @param {import('../shared/strings.js').Strings} strings
+   * @param {Dispatch} dispatch
+   */
+  constructor(identity, strings, dispatch) {
+    this.identity = identity;
+    this.strings = strings;
+    this.dispatch = dispatch;
+  }
+
+  /** @param {string} name */
+  connect(name) {
+    const client = new Client({ identity: this.identity.recall(), name: name || undefined });
+    this.#client = client;
+    // Before our own listeners: when the client begins anew, the roulette has forgotten its match before we start again.
+    this.#roulette = this.#makeRoulette(client);
+    this.#people = this.#makePeople(client);
+    /** @param {string} event @param {(event: any) => void} listen to the present client only, never to one before it */
+    const on = (event, listen) => client.on(event, (/** @type {any} */ detail) => {
+      if (client === this.#client) listen(detail ?? {});
+    });
+    on('identity', ({ secret }) => this.identity.remember(secret));
+    on('connected', ({ resumed }) => this.dispatch({ type: 'connected', resumed, hidesAddress: hidesAddress(client.welcome) }));
+    on('reconnecting', () => this.dispatch({ type: 'reconnecting' }));
+    on('restarted', () => this.dispatch({ type: 'restarted' }));
+    on('closed', ({ code, error }) => this.#closed(error?.code ?? String(code), error?.message, name));
+    if (this.#publisher) this.#roulette.usePublisher(this.#publisher);
+    // How it ends is told by `closed`; the promise tells it a second time.
+    Promise.resolve(client.connect()).catch(() => {});
+  }
+
+  /** @param {string} code @param {string | undefined} message @param {string} name */
+  #closed(code, message, name) {
+    // The identity kept here is of another server, or of one whose secret was changed: it will never be good again.
+    if (code.startsWith('token_') && this.identity.recall() && !this.#forgotIdentity) {
+      this.#forgotIdentity = true;
+      this.identity.remember(null);
+      this.connect(name);
+      return;
+    }
+    this.dispatch({ type: 'closed', code, message });
+  }
+
+  /** @param {any} client */
+  #makeRoulette(client) {
+    const roulette = new Roulette(client, {
+      subscriberTarget: box('partner'),
+      subscriberOptions: { insertMode: 'append', width: '100%', height: '100%', fitMode: 'contain', label: this.strings.partner },
+    });
+    /** @param {string} event @param {(event: any) => import('./types.js').Event} translate */
+    const on = (event, translate) => roulette.on(event, (/** @type {any} */ detail) => {
+      if (client === this.#client) this.dispatch(translate(detail ?? {}));
+    });
+    on('waiting', ({ retryAfterMs }) => ({ type: 'waiting', retryAfterMs }));
+    on('matched', ({ matchId, mode, partner, textChat }) => ({ type: 'matched', matchId, mode, partner, textChat }));
+    on('partner', ({ state, matchId }) => ({ type: 'partner', state, matchId }));
+    on('ended', ({ reason, matchId }) => ({ type: 'ended', reason, matchId }));
+    on('chat', ({ text, mine }) => ({ type: 'heard', text, mine }));
+    on('typing', ({ typing }) => ({ type: 'typing', typing }));
+    on('noStream', ({ matchId }) => ({ type: 'stream', is: 'missing', matchId }));
+    // Without a search any more, the trouble is that it could not be taken up again; otherwise it is one of this match.
+    on('error', ({ error }) => ({ type: 'refused', verb: roulette.state === 'idle' ? 'start' : 'match', ...described(error) }));
+    roulette.on('subscriber', (/** @type {any} */ { subscriber }) => this.#watch(subscriber, roulette.match?.matchId));
+    return roulette;
+  }
+
+  /**
+   * People who met here and would like to meet again; nothing else of them is of use on this page.
+   * @param {any} client
+   */
+  #makePeople(client) {
+    const tell = (/** @type {string} */ type) => (/** @type {any} */ { matchId }) => {
+      if (client === this.#client && matchId) this.dispatch({ type, matchId });
+    };
+    return new People(client).on({ contactAsked: tell('keepAsked'), contactAdded: tell('kept') });
+  }
+
+  /**
+   * @param {any} subscriber the partner's stream: made, and not yet playing
+   * @param {string | undefined} matchId
+   */
+  #watch(subscriber, matchId) {
+    subscriber.on('connected', () => this.dispatch({ type: 'stream', is: 'live', matchId }));
+    subscriber.on('disconnected', () => this.dispatch({ type: 'stream', is: 'stalled', matchId }));
+    // A match that ends takes its stream with it, and says so right after: that is the news then.
+    subscriber.on('destroyed', () => queueMicrotask(() => this.dispatch({ type: 'stream', is: 'missing', matchId })));
+    subscriber.on('audioBlocked', () => this.dispatch({ type: 'sound', silent: true, matchId }));
+    subscriber.on('audioUnblocked', () => this.dispatch({ type: 'sound', silent: false, matchId }));
+  }
+
+  /** To be called from a click. */
+  unblockSound() {
+    OT.unblockAudio();
+  }
+
+  /** @param {any} publisher null takes it away */
+  usePublisher(publisher) {
+    this.#publisher = publisher;
+    this.#roulette?.usePublisher(publisher);
+  }
+
+  /** @param {import('./types.js').Form} form */
+  start({ mode, interests, name }) {
+    this.#wish('start', (roulette) => roulette.start({ mode, interests, name }));
+  }
+
+  next() {
+    this.#wish('next', (roulette) => roulette.next());
+  }
+
+  stop() {
+    this.#wish('stop', (roulette) => roulette.stop());
+  }
+
+  /** @param {string} matchId */
+  block(matchId) {
+    this.#wish('block', (roulette) => roulette.block(matchId));
+  }
+
+  /** @param {string} reason @param {string} matchId @param {boolean} alsoBlock */
+  report(reason, matchId, alsoBlock) {
+    const done = () => this.dispatch({ type: 'reported', matchId, alsoBlock });
+    this.#wish('report', (roulette) => roulette.report(reason, matchId), done);
+  }
+
+  /** @param {string} matchId */
+  keep(matchId) {
+    this.#call(() => this.#people.keep({ matchId })).catch((error) => this.dispatch({ type: 'refused', verb: 'keep', matchId, ...described(error) }));
+  }
+
+  /** @param {string} text */
+  say(text) {
+    this.#call((roulette) => roulette.sendChat(text)).catch(() => this.dispatch({ type: 'unsent', text }));
+  }
+
+  /** @param {boolean} typing */
+  tellTyping(typing) {
+    this.#call((roulette) => roulette.setTyping(typing)).catch(() => {}); // A sign that is lost is no trouble.
+  }
+
+  async askCount() {
+    try {
+      const { online, waiting } = await this.#call((roulette) => roulette.count());
+      this.dispatch({ type: 'people', online, waiting });
+    } catch {
+      // The next round asks again.
+    }
+  }
+
+  /**
+   * @param {string} verb
+   * @param {(roulette: any) => any} call
+   * @param {() => void} [done]
+   */
+  #wish(verb, call, done) {
+    this.#call(call).then(done, (error) => this.dispatch({ type: 'refused', verb, ...described(error) }));
+  }
+
+  /**
+   * A promise, also where the SDK throws at once.
+   * @param {(roulette: any) => any} call
+   */
+  async #call(call) {
+    return call(this.#roulette);
+  }
+}
+
+/** @param {any} error */
+function described(error) {
+  const code = [error?.code, error?.reason].find((name) => typeof name === 'string') ?? 'unknown';
+  return { code, message: error?.message ?? '', retryAfterMs: error?.retryAfterMs };
+}
+
+/**
+ * Whether a partner gets no way to our address: media goes through this server, or through a TURN server.
+ * @param {import('../../lib/line/messages.js').Welcome | null} [welcome]
+ */
+function hidesAddress(welcome) {
+  return welcome ? welcome.media?.roulette === 'routed' || welcome.ice?.relayOnly : undefined;
+}

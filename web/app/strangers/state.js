@@ -1,0 +1,399 @@
+// The page as a pure machine: an event and the time go in, the next state and what is to be done come out. It knows no
+// element, no socket and no clock; `main.js` carries out its effects, `status.js` puts a state into words.
+//
+// Invariant: a match is on the screen only between its `matched` and the first thing that ends it. Whatever arrives late
+// from an earlier match finds another `chat` and changes nothing.
+
+import { changeKeeping, keepingOf } from '../shared/keep.js';
+
+/** @typedef {import('./types.js').State} State */
+/** @typedef {import('./types.js').Event} Event */
+/** @typedef {import('./types.js').Effect} Effect */
+/** @typedef {import('./types.js').Step} Step */
+/** @typedef {import('./types.js').Form} Form */
+/** @typedef {import('./types.js').Link} Link */
+/** @typedef {import('./types.js').Media} Media */
+/** @typedef {import('./types.js').MediaTrouble} MediaTrouble */
+/** @typedef {import('./types.js').Mode} Mode */
+/** @typedef {import('./types.js').Chat} Chat */
+/** @typedef {import('./types.js').Waiting} Waiting */
+/** @typedef {import('./types.js').Matched} Matched */
+/** @typedef {import('./types.js').Ending} Ending */
+/** @typedef {import('./types.js').PastMatch} PastMatch */
+/** @typedef {import('./types.js').Pause} Pause */
+/** @typedef {import('./types.js').Line} Line */
+
+/** The server takes no more (protocol §5). */
+export const limits = { interests: 10, interest: 50, name: 40, message: 2000 };
+/** Lines kept in the log: a long evening, without growing forever. */
+const keptLines = 300;
+/**
+ * After these endings the search goes on by itself.
+ * @type {string[]}
+ */
+const searchedOn = ['next', 'blocked', 'partnerNext', 'partnerLeft', 'connectionLost'];
+/** How long the server takes reports about a match that is over (protocol §5). */
+const reportable = 60_000;
+/** Away for longer, nobody should find a stranger looking at them on return: the search is not taken up again by itself. */
+const longAway = 120_000;
+/** How long good news stays in the status line. */
+const passingTime = 5_000;
+
+/**
+ * @param {{form: Form, guest: boolean}} remembered
+ * @returns {State}
+ */
+export function initialState({ form, guest }) {
+  return {
+    link: { is: 'connecting' }, hidesAddress: null, media: { is: 'off' }, muted: false, cameraOff: false, form,
+    chat: { is: 'idle' }, last: null, lines: [], linesOf: null, lineCount: 0, keeping: [], question: null, reporting: null, trouble: null,
+    passing: null, people: null, guest,
+  };
+}
+
+/**
+ * @param {State} state
+ * @param {Event} event
+ * @param {number} now milliseconds
+ * @returns {Step}
+ */
+export function step(state, event, now) {
+  const handle = handlers[event.type];
+  if (!handle) throw new Error(`no such event: ${event.type}`);
+  return handle(state, event, now);
+}
+
+/** @param {State} state @returns {Step} */
+const unchanged = (state) => [state, []];
+
+/** @type {Record<string, (state: State, event: Event, now: number) => Step>} */
+const handlers = {
+  // What the person does on the first screen.
+  form: (state, { change }) => changeForm(state, change),
+  start: (state) => start(state),
+  openMedia: (state, { camera = true }) => [{ ...state, media: { is: 'asking' } }, [{ do: 'openMedia', camera }]],
+  useText: (state) => useText(state),
+
+  // What the person does in a chat.
+  next: (state, _, now) => next(state, now),
+  stop: (state, _, now) => stop(state, now),
+  mute: (state) => [{ ...state, muted: !state.muted }, [{ do: 'mute', on: !state.muted }]],
+  cameraOff: (state) => [{ ...state, cameraOff: !state.cameraOff }, [{ do: 'cameraOff', on: !state.cameraOff }]],
+  say: (state, { text }) => say(state, text),
+  ask: (state, { about }) => ask(state, about),
+  unask: (state) => [{ ...state, question: null, reporting: null }, []],
+  block: (state, _, now) => block(state, now),
+  report: (state, { reason, alsoBlock }) => report(state, reason, alsoBlock),
+  keep: (state) => keep(state),
+  dismiss: (state) => [{ ...state, trouble: null, passing: null, last: null }, []],
+
+  // Camera and microphone.
+  mediaOn: (state, { camera }) => mediaOn(state, camera),
+  mediaFailed: (state, { why }) => mediaFailed(state, why),
+  mediaLost: (state) => [{ ...state, media: { is: 'failed', why: 'lost' } }, [{ do: 'closeMedia' }]],
+
+  // The connection to the server.
+  connected: (state, event) => connected(state, event),
+  reconnecting: (state, _, now) => [{ ...state, link: { is: 'reconnecting', since: now } }, []],
+  restarted: (state, event, now) => restarted(state, event, now),
+  closed: (state, event) => closed(state, event),
+  retryLink: (state) => [{ ...state, link: { is: 'connecting' } }, [{ do: 'connect' }]],
+  people: (state, { online, waiting }) => [{ ...state, people: { online, waiting } }, []],
+
+  // What the roulette says.
+  waiting: (state, event, now) => waiting(state, event, now),
+  matched: (state, event) => matched(state, event),
+  partner: (state, event) => inMatch(state, event, { away: event.state === 'reconnecting' }),
+  stream: (state, event) => inMatch(state, event, { stream: event.is }),
+  sound: (state, event) => inMatch(state, event, { silent: event.silent }),
+  typing: (state, event) => inMatch(state, event, { typing: event.typing }),
+  ended: (state, event, now) => ended(state, event, now),
+  heard: (state, event) => heard(state, event),
+  keepAsked: (state, { matchId }) => [{ ...state, keeping: changeKeeping(state.keeping, matchId, { theirs: true }) }, []],
+  kept: (state, { matchId }) => [{ ...state, keeping: changeKeeping(state.keeping, matchId, { agreed: true }) }, []],
+
+  // How wishes turned out.
+  unsent: (state, { text }) => [{ ...state, lines: settle(state.lines, text, 'failed') }, []],
+  reported: (state, event, now) => reported(state, event, now),
+  refused: (state, event, now) => refused(state, event, now),
+
+  // Time.
+  passed: (state) => [{ ...state, passing: null }, []],
+  forget: (state, { matchId }) => [state.last?.matchId === matchId ? { ...state, last: null } : state, []],
+};
+
+/** @param {State} state @param {Partial<Form>} change @returns {Step} */
+function changeForm(state, change) {
+  // The form is out of sight then; nothing may change under a running search.
+  if (state.chat.is === 'waiting' || state.chat.is === 'matched') return unchanged(state);
+  const form = { ...state.form, ...change };
+  const remember = { do: 'remember', form };
+  if (form.mode === 'video' || state.form.mode === 'text') return [{ ...state, form }, [remember]];
+  // Text only was chosen: the camera's light goes out at once, and a start that waited for the camera is off.
+  return [{ ...state, form, media: { is: 'off' }, chat: { is: 'idle' } }, [remember, { do: 'closeMedia' }]];
+}
+
+/** @param {State} state @returns {Step} */
+function start(state) {
+  if (!state.form.agreed || state.link.is === 'closed' || state.chat.is !== 'idle') return unchanged(state);
+  const preparing = { ...state, chat: /** @type {Chat} */ ({ is: 'preparing' }), trouble: null, passing: null, last: null };
+  if (state.form.mode === 'video' && state.media.is !== 'on' && state.media.is !== 'asking') {
+    return [{ ...preparing, media: { is: 'asking' } }, [{ do: 'openMedia', camera: true }]];
+  }
+  return begin(preparing);
+}
+
+/**
+ * Starts the search once everything it needs is there.
+ * @param {State} state @returns {Step}
+ */
+function begin(state) {
+  const ready = state.link.is === 'online' && (state.form.mode === 'text' || state.media.is === 'on');
+  if (state.chat.is !== 'preparing' || !ready) return unchanged(state);
+  const chat = /** @type {Chat} */ ({ is: 'waiting', pause: null, after: null, name: '' });
+  return [{ ...state, chat, lines: [], linesOf: null }, [{ do: 'start', form: state.form }, { do: 'focus', on: 'chat' }]];
+}
+
+/** @param {State} state @returns {Step} */
+function useText(state) {
+  const text = { ...state, form: { ...state.form, mode: /** @type {Mode} */ ('text') }, media: /** @type {Media} */ ({ is: 'off' }) };
+  /** @type {Effect[]} */
+  const effects = [{ do: 'closeMedia' }, { do: 'remember', form: text.form }];
+  if (state.chat.is === 'idle' || state.chat.is === 'preparing') {
+    const [begun, more] = begin(text);
+    return [begun, [...effects, ...more]];
+  }
+  // In the middle of a search or a chat: the server takes the new mode from the next search on.
+  const chat = /** @type {Chat} */ ({ is: 'waiting', pause: null, after: 'next', name: '' });
+  return [{ ...text, chat }, [...effects, { do: 'stop' }, { do: 'start', form: text.form }]];
+}
+
+/**
+ * The match on the screen becomes the last one.
+ * @param {State} state @param {number} now @returns {{last: PastMatch | null, effects: Effect[]}}
+ */
+function leave(state, now) {
+  if (state.chat.is !== 'matched') return { last: state.last, effects: [] };
+  const { matchId, name } = state.chat;
+  return {
+    last: { matchId, name, endedAt: now },
+    effects: [{ do: 'clearDraft' }, { do: 'later', after: reportable, event: { type: 'forget', matchId } }],
+  };
+}
+
+/** @param {State} state @param {Ending} after @param {number} now @returns {Step} */
+function searchOn(state, after, now) {
+  if (state.chat.is !== 'matched') return unchanged(state);
+  const { last, effects } = leave(state, now);
+  const lines = after === 'next' || !state.lines.length ? state.lines : addNote(state.lines, state.lineCount + 1, after);
+  const chat = /** @type {Chat} */ ({ is: 'waiting', pause: null, after, name: state.chat.name });
+  return [{ ...state, chat, last, lines, lineCount: state.lineCount + 1 }, effects];
+}
+
+/** @param {State} state @param {number} now @returns {Step} */
+function next(state, now) {
+  if (state.chat.is !== 'matched') return unchanged(state);
+  const [searching, effects] = searchOn(state, 'next', now);
+  return [{ ...searching, question: state.question?.is === 'report' ? state.question : null }, [{ do: 'next' }, ...effects]];
+}
+
+/** @param {State} state @param {number} now @returns {Step} */
+function stop(state, now) {
+  if (state.chat.is === 'idle') return unchanged(state);
+  const { last, effects } = leave(state, now);
+  const stopped = { ...state, chat: /** @type {Chat} */ ({ is: 'idle' }), last, question: null, passing: null, trouble: null };
+  const told = /** @type {Effect[]} */ (state.chat.is === 'preparing' ? [] : [{ do: 'stop' }]);
+  return [stopped, [...told, ...effects, { do: 'focus', on: 'start' }]];
+}
+
+/** @param {State} state @param {string} text @returns {Step} */
+function say(state, text) {
+  if (state.chat.is !== 'matched' || !state.chat.textChat || !text.trim()) return unchanged(state);
+  const lineCount = state.lineCount + 1;
+  return [{ ...state, lineCount, lines: addLine(state.lines, lineCount, 'me', text, 'pending') }, [{ do: 'say', text }]];
+}
+
+/** @param {State} state @param {'block' | 'report'} about @returns {Step} */
+function ask(state, about) {
+  const whom = state.chat.is === 'matched' ? state.chat : state.last;
+  if (!whom) return unchanged(state);
+  // Held fast by its id: who is asked about must not change while somebody reads the question.
+  return [{ ...state, question: { is: about, matchId: whom.matchId, name: whom.name }, reporting: null }, []];
+}
+
+/** @param {State} state @param {number} now @returns {Step} */
+function block(state, now) {
+  if (!state.question) return unchanged(state);
+  const { matchId } = state.question;
+  const asked = { ...state, question: null };
+  const present = state.chat.is === 'matched' && state.chat.matchId === matchId;
+  const [searching, effects] = present ? searchOn(asked, 'blocked', now) : unchanged(asked);
+  return [searching, [{ do: 'block', matchId }, ...effects]];
+}
+
+/** @param {State} state @returns {Step} */
+function keep(state) {
+  const matchId = (state.chat.is === 'matched' ? state.chat : state.last)?.matchId;
+  if (!matchId || keepingOf(state.keeping, matchId).mine) return unchanged(state);
+  return [{ ...state, keeping: changeKeeping(state.keeping, matchId, { mine: true }) }, [{ do: 'keep', matchId }]];
+}
+
+/** @param {State} state @param {string} reason @param {boolean} alsoBlock @returns {Step} */
+function report(state, reason, alsoBlock) {
+  if (state.question?.is !== 'report') return unchanged(state);
+  return [{ ...state, reporting: 'sending' }, [{ do: 'report', matchId: state.question.matchId, reason, alsoBlock }]];
+}
+
+/**
+ * Blocking comes after the report is safe: it ends the match.
+ * @param {State} state @param {Event} event @param {number} now @returns {Step}
+ */
+function reported(state, { matchId, alsoBlock }, now) {
+  const thanked = { ...state, reporting: null, passing: /** @type {const} */ ('reported') };
+  if (state.question?.matchId !== matchId) return [{ ...thanked }, [passes(), ...(alsoBlock ? [{ do: 'block', matchId }] : [])]];
+  const [done, effects] = alsoBlock ? block(thanked, now) : unchanged({ ...thanked, question: null });
+  return [done, [passes(), ...effects]];
+}
+
+/** @param {State} state @param {boolean} camera @returns {Step} */
+function mediaOn(state, camera) {
+  // Somebody who chose Text only while the browser was still asking wants no camera any more.
+  if (state.form.mode === 'text') return [{ ...state, media: { is: 'off' } }, [{ do: 'closeMedia' }]];
+  const [begun, effects] = begin({ ...state, media: { is: 'on', camera } });
+  return [begun, [{ do: 'useMedia' }, ...effects]];
+}
+
+/** @param {State} state @param {MediaTrouble} why @returns {Step} */
+function mediaFailed(state, why) {
+  if (state.form.mode === 'text') return unchanged(state);
+  const chat = state.chat.is === 'preparing' ? /** @type {Chat} */ ({ is: 'idle' }) : state.chat;
+  return [{ ...state, chat, media: { is: 'failed', why } }, [{ do: 'closeMedia' }]];
+}
+
+/** @param {State} state @param {Event} event @returns {Step} */
+function connected(state, { resumed, hidesAddress }) {
+  const known = { ...state, hidesAddress: hidesAddress ?? state.hidesAddress };
+  const dropped = state.link.is === 'reconnecting';
+  // Back, but as somebody new: `restarted` follows at once and knows what to do.
+  if (dropped && !resumed) return unchanged(known);
+  const online = { ...known, link: /** @type {Link} */ ({ is: 'online' }) };
+  if (dropped) return [{ ...online, passing: 'back' }, [passes()]];
+  const [begun, effects] = begin(online);
+  return [begun, [{ do: 'count' }, ...effects]];
+}
+
+/**
+ * The server knows nothing of us any more: it was restarted, or we were away for too long. The SDK searches on by itself.
+ * @param {State} state @param {Event} _ @param {number} now @returns {Step}
+ */
+function restarted(state, _, now) {
+  const online = { ...state, link: /** @type {Link} */ ({ is: 'online' }) };
+  if (state.chat.is !== 'waiting' && state.chat.is !== 'matched') return begin(online);
+  const { last, effects } = leave(online, now);
+  if (state.link.is === 'reconnecting' && now - state.link.since > longAway) {
+    const idle = { ...online, chat: /** @type {Chat} */ ({ is: 'idle' }), last, question: null, passing: /** @type {const} */ ('away') };
+    return [idle, [{ do: 'stop' }, ...effects]];
+  }
+  const chat = /** @type {Chat} */ ({ is: 'waiting', pause: null, after: 'connectionLost', name: '' });
+  return [{ ...online, chat, last }, effects];
+}
+
+/** @param {State} state @param {Event} event @returns {Step} */
+function closed(state, { code, message = '' }) {
+  const link = /** @type {Link} */ ({ is: 'closed', code, message });
+  const ended = { ...state, link, chat: /** @type {Chat} */ ({ is: 'idle' }), question: null, passing: null, people: null };
+  // A server that does not answer yet is no reason to put out the preview.
+  if (code === 'connect_failed') return unchanged(ended);
+  return [{ ...ended, media: { is: 'off' } }, [{ do: 'closeMedia' }]];
+}
+
+/** @param {State} state @param {Event} event @param {number} now @returns {Step} */
+function waiting(state, { retryAfterMs }, now) {
+  const pause = pauseOf(retryAfterMs, now);
+  if (state.chat.is === 'waiting') return [{ ...state, chat: { ...state.chat, pause } }, []];
+  if (state.chat.is !== 'matched') return unchanged(state);
+  const [searching, effects] = searchOn(state, 'partnerLeft', now);
+  return [{ ...searching, chat: { .../** @type {Waiting} */ (searching.chat), pause } }, effects];
+}
+
+/** @param {State} state @param {Event} event @returns {Step} */
+function matched(state, { matchId, mode = state.form.mode, partner = {}, textChat }) {
+  if (state.chat.is !== 'waiting') return unchanged(state);
+  const chat = /** @type {Matched} */ ({
+    is: 'matched', matchId, mode, name: partner.name ?? '', interests: partner.interests ?? [], textChat: textChat !== false,
+    away: false, typing: false, silent: false, stream: mode === 'video' ? 'pending' : 'none',
+  });
+  return [{ ...state, chat, lines: [], linesOf: matchId, trouble: null, passing: null }, [{ do: 'matched' }]];
+}
+
+/**
+ * @param {State} state
+ * @param {Event} event with a `matchId` it counts for that match only
+ * @param {Partial<Matched>} change
+ * @returns {Step}
+ */
+function inMatch(state, event, change) {
+  if (state.chat.is !== 'matched' || (event.matchId && event.matchId !== state.chat.matchId)) return unchanged(state);
+  return [{ ...state, chat: { ...state.chat, ...change } }, []];
+}
+
+/** @param {State} state @param {Event} event @param {number} now @returns {Step} */
+function ended(state, { matchId, reason }, now) {
+  if (state.chat.is !== 'matched' || (matchId && matchId !== state.chat.matchId)) return unchanged(state);
+  if (searchedOn.includes(reason)) return searchOn(state, reason, now);
+  const { last, effects } = leave(state, now);
+  const trouble = reason === 'stopped' ? null : { code: 'match_ended', message: '', pause: null };
+  return [{ ...state, chat: { is: 'idle' }, last, question: null, trouble }, effects];
+}
+
+/** @param {State} state @param {Event} event @returns {Step} */
+function heard(state, { text, mine }) {
+  if (state.chat.is !== 'matched') return unchanged(state);
+  if (mine && state.lines.some((line) => line.sent === 'pending' && line.text === text)) {
+    return [{ ...state, lines: settle(state.lines, text, 'yes') }, []];
+  }
+  const lineCount = state.lineCount + 1;
+  const chat = mine ? state.chat : { ...state.chat, typing: false };
+  return [{ ...state, chat, lineCount, lines: addLine(state.lines, lineCount, mine ? 'me' : 'partner', text, 'yes') }, []];
+}
+
+/** @param {State} state @param {Event} event @param {number} now @returns {Step} */
+function refused(state, { verb, matchId, code, message = '', retryAfterMs }, now) {
+  if (verb === 'report') return [{ ...state, reporting: state.question ? 'failed' : null }, []];
+  // Answers that crossed the end of a match, or a wish that came true already.
+  if (code === 'not_matched') return unchanged(state);
+  const trouble = { code, message, pause: pauseOf(retryAfterMs, now) };
+  if (verb === 'keep' && matchId) return [{ ...state, trouble, keeping: changeKeeping(state.keeping, matchId, { mine: false }) }, []];
+  if (verb !== 'start' && verb !== 'next') return [{ ...state, trouble }, []];
+  if (state.chat.is !== 'waiting') return unchanged(state);
+  return [{ ...state, trouble, chat: { is: 'idle' } }, [{ do: 'focus', on: 'start' }]];
+}
+
+/** @param {number | undefined} milliseconds @param {number} now @returns {Pause | null} */
+function pauseOf(milliseconds, now) {
+  return milliseconds ? { until: now + milliseconds, seconds: Math.ceil(milliseconds / 1000) } : null;
+}
+
+/** @returns {Effect} */
+function passes() {
+  return { do: 'later', after: passingTime, event: { type: 'passed' } };
+}
+
+/** @param {Line[]} lines @param {number} id @param {Line['who']} who @param {string} text @param {Line['sent']} sent */
+function addLine(lines, id, who, text, sent) {
+  return [...lines, { id, who, text, sent }].slice(-keptLines);
+}
+
+/** @param {Line[]} lines @param {number} id @param {Ending} ending a key; the view has the words */
+function addNote(lines, id, ending) {
+  return addLine(lines, id, 'note', ending, 'yes');
+}
+
+/**
+ * Says of the oldest line under way with this text how it fared.
+ * @param {Line[]} lines @param {string} text @param {Line['sent']} sent
+ */
+function settle(lines, text, sent) {
+  const index = lines.findIndex((line) => line.sent === 'pending' && line.text === text);
+  return lines.map((line, at) => (at === index ? { ...line, sent } : line));
+}

@@ -1,0 +1,59 @@
+// What the page's machine is made of: its state, what happens to it and what it wants done. Types only.
+
+/** @typedef {'video' | 'text'} Mode */
+/**
+ * @typedef {{is: 'connecting'} | {is: 'online'} | {is: 'reconnecting', since: number}
+ *   | {is: 'closed', code: string, message: string}} Link
+ *   connecting → online ⇄ reconnecting; any → closed, from which only a new page or `retryLink` leads back
+ */
+/** @typedef {'refused' | 'missing' | 'busy' | 'insecure' | 'lost' | 'unknown'} MediaTrouble */
+/**
+ * @typedef {{is: 'off'} | {is: 'asking'} | {is: 'on', camera: boolean} | {is: 'failed', why: MediaTrouble}} Media
+ *   off → asking → on | failed; failed → asking; on → off | failed
+ */
+/** @typedef {'next' | 'blocked' | 'partnerNext' | 'partnerLeft' | 'connectionLost'} Ending */
+/** @typedef {{matchId: string, name: string, endedAt: number}} PastMatch */
+/** @typedef {{until: number, seconds: number}} Pause `seconds` is how long it was when it began: sentences say that one */
+/** @typedef {{is: 'waiting', pause: Pause | null, after: Ending | null, name: string}} Waiting */
+/**
+ * @typedef {{is: 'matched', matchId: string, mode: Mode, name: string, interests: string[], textChat: boolean,
+ *   away: boolean, typing: boolean, silent: boolean, stream: 'none' | 'pending' | 'live' | 'stalled' | 'missing'}} Matched
+ *   silent: the browser holds the sound back until somebody clicks
+ */
+/**
+ * @typedef {{is: 'idle'} | {is: 'preparing'} | Waiting | Matched} Chat
+ *   idle → preparing → waiting ⇄ matched; any → idle. `preparing`: Start was pressed, camera or connection is not there yet
+ */
+/**
+ * @typedef {{id: number, who: 'me' | 'partner' | 'note', text: string, sent: 'yes' | 'pending' | 'failed'}} Line
+ *   a `note` says how the match ended: its text is an Ending
+ */
+/** @typedef {{name: string, interests: string[], mode: Mode, agreed: boolean}} Form */
+/** @typedef {{is: 'block' | 'report', matchId: string, name: string}} Question */
+/** @typedef {{code: string, message: string, pause: Pause | null}} Trouble */
+/**
+ * @typedef {object} State
+ * @property {Link} link
+ * @property {boolean | null} hidesAddress null until the server said so
+ * @property {Media} media
+ * @property {boolean} muted
+ * @property {boolean} cameraOff
+ * @property {Form} form
+ * @property {Chat} chat
+ * @property {PastMatch | null} last the match before, for as long as it can be reported
+ * @property {Line[]} lines
+ * @property {string | null} linesOf the match the lines belong to
+ * @property {number} lineCount counts up through the life of the page
+ * @property {import('../shared/keep.js').Keeping[]} keeping who would like to keep in touch, by match
+ * @property {Question | null} question
+ * @property {'sending' | 'failed' | null} reporting
+ * @property {Trouble | null} trouble what kept the last wish from coming true
+ * @property {'back' | 'reported' | 'away' | null} passing good news for a few seconds
+ * @property {{online: number, waiting: number} | null} people
+ * @property {boolean} guest
+ */
+/** @typedef {{type: string, [member: string]: any}} Event */
+/** @typedef {{do: string, [member: string]: any}} Effect */
+/** @typedef {[State, Effect[]]} Step */
+
+export {};

@@ -1,0 +1,270 @@
+// `/try#session=…&token=…` joins any session: publishes if the token may, shows everybody, speaks in signals, leaves.
+// It uses nothing but the SDK's OpenTok face, and so it is an example of it as well.
+import { OT } from '../../lib/index.js';
+import { box, button, byId, enable, input, setAttribute, setText, show } from '../shared/dom.js';
+import { fillIn, stringsFor } from '../shared/strings.js';
+
+const { language, strings } = stringsFor(navigator.languages);
+const words = strings.session;
+document.documentElement.lang = language;
+fillIn(document, strings);
+document.title = words.title;
+
+const log = box('log');
+const message = byId('message', HTMLTextAreaElement);
+/** @type {any} the SDK's Session, while there is one */
+let session = null;
+/** @type {any} */
+let publisher = null;
+/** @type {Set<string>} connections of others */
+const others = new Set();
+
+/** @param {string} text @param {string} [tone] */
+function say(text, tone = 'calm') {
+  setText(box('status'), text);
+  setAttribute(box('status'), 'data-tone', tone);
+}
+
+/** @param {string} text empty takes it away */
+function warn(text) {
+  setText(box('notice-text'), text);
+  show(box('notice'), text !== '');
+}
+
+/** What is in the address after `#`, where no server sees it. */
+function fromAddress() {
+  const given = new URLSearchParams(location.hash.slice(1));
+  return { sessionId: given.get('session')?.trim() ?? '', token: given.get('token')?.trim() ?? '' };
+}
+
+/**
+ * A token says whose it is: the API key is its issuer. Nothing is verified here; that is the server's part.
+ * @param {string} token
+ */
+function apiKeyOf(token) {
+  try {
+    return String(JSON.parse(atob(token.split('.')[1].replaceAll('-', '+').replaceAll('_', '/'))).iss ?? '');
+  } catch {
+    return '';
+  }
+}
+
+/** @param {'door' | 'room'} screen */
+function turnTo(screen) {
+  document.body.dataset.screen = screen;
+  show(box('door'), screen === 'door');
+  show(box('room'), screen === 'room');
+}
+
+/** @param {string} sessionId @param {string} token */
+function join(sessionId, token) {
+  warn('');
+  say(words.joining, 'busy');
+  const joining = OT.initSession(apiKeyOf(token), sessionId);
+  session = joining;
+  listen(joining);
+  joining.connect(token, (/** @type {any} */ error) => {
+    if (joining !== session) return;
+    if (error) failed(error);
+    else joined();
+  });
+}
+
+/** @param {any} error */
+function failed(error) {
+  session = null;
+  say(strings.status.closed, 'bad');
+  warn(words.failed(error?.message ?? String(error)));
+  turnTo('door');
+}
+
+function joined() {
+  turnTo('room');
+  box('room').focus();
+  const { capabilities } = session;
+  enable(message, !!capabilities.signal);
+  enable(button('send'), !!capabilities.signal);
+  if (!capabilities.signal) setText(box('log-hint'), words.noSignals);
+  if (capabilities.publish) publish();
+  else warn(words.watching);
+  tellWho();
+}
+
+function publish() {
+  const tile = makeTile(strings.you);
+  const { muted, off } = { muted: pressed('mute'), off: pressed('camera-off') };
+  const made = OT.initPublisher(tile, {
+    insertMode: 'append', width: '100%', height: '100%', label: strings.you, publishAudio: !muted, publishVideo: !off,
+  }, (/** @type {any} */ error) => {
+    if (made !== publisher) return;
+    if (error) {
+      tile.remove();
+      publisher = null;
+      warn(error.message);
+      return;
+    }
+    show(box('toggles'), true);
+    session?.publish(made, (/** @type {any} */ refusal) => refusal && warn(refusal.message));
+  });
+  publisher = made;
+  made.on('destroyed', () => tile.remove());
+}
+
+/** @param {any} joining */
+function listen(joining) {
+  /** @param {string} name @param {(event: any) => void} handle */
+  const on = (name, handle) => joining.on(name, (/** @type {any} */ event) => joining === session && handle(event));
+  on('connectionCreated', ({ connection }) => {
+    if (connection.connectionId !== joining.connection?.connectionId) others.add(connection.connectionId);
+    tellWho();
+  });
+  on('connectionDestroyed', ({ connection }) => {
+    others.delete(connection.connectionId);
+    tellWho();
+  });
+  on('streamCreated', ({ stream }) => watch(joining, stream));
+  on('signal', ({ type, data, from }) => hear(String(type ?? '').replace(/^signal:?/, ''), data, from));
+  on('sessionReconnecting', () => say(words.away, 'warn'));
+  on('sessionReconnected', tellWho);
+  on('sessionDisconnected', ({ reason }) => {
+    tidy();
+    say(words.left);
+    if (reason === 'forceDisconnected') warn(words.putOut);
+    else if (reason === 'networkDisconnected') warn(strings.status.closed);
+  });
+}
+
+function tellWho() {
+  if (document.body.dataset.screen === 'room') say(others.size ? words.here(others.size) : words.alone, others.size ? 'good' : 'calm');
+}
+
+/** @param {any} joined @param {any} stream */
+function watch(joined, stream) {
+  const name = stream.name || words.nameless;
+  const tile = makeTile(name);
+  const options = { insertMode: 'append', width: '100%', height: '100%', fitMode: 'contain', label: name };
+  const subscriber = joined.subscribe(stream, tile, options, (/** @type {any} */ error) => {
+    if (error && error.name !== 'OT_STREAM_DESTROYED') warn(error.message);
+  });
+  subscriber.on('destroyed', () => tile.remove());
+  offerSound(subscriber, tile);
+}
+
+/**
+ * Browsers play no sound before somebody has clicked; opened by its link, this page was never clicked.
+ * @param {any} subscriber @param {HTMLElement} tile
+ */
+function offerSound(subscriber, tile) {
+  const sound = document.createElement('button');
+  sound.type = 'button';
+  sound.className = 'button sound';
+  sound.textContent = strings.unblock;
+  sound.addEventListener('click', () => OT.unblockAudio());
+  subscriber.on('audioBlocked', () => tile.append(sound));
+  subscriber.on('audioUnblocked', () => sound.remove());
+}
+
+/** @param {string} name */
+function makeTile(name) {
+  const tile = document.createElement('figure');
+  tile.className = 'tile';
+  const caption = document.createElement('figcaption');
+  caption.dir = 'auto';
+  caption.textContent = name;
+  tile.append(caption);
+  box('tiles').append(tile);
+  return tile;
+}
+
+/**
+ * Chat is what everybody writes; other signals are shown with their type, for whoever tests them.
+ * @param {string} type @param {unknown} data @param {any} from
+ */
+function hear(type, data, from) {
+  if (type === 'typing') return;
+  const mine = from?.connectionId === session.connection?.connectionId;
+  const line = document.createElement('p');
+  line.className = mine ? 'line me' : 'line partner';
+  const who = document.createElement('span');
+  who.className = 'from';
+  who.textContent = mine ? strings.you : from?.data || words.nameless;
+  const text = document.createElement('span');
+  text.className = 'words';
+  text.dir = 'auto';
+  text.textContent = type === 'chat' || type === '' ? String(data ?? '') : `${type}: ${data ?? ''}`;
+  line.append(who, text);
+  log.append(line);
+  log.scrollTop = log.scrollHeight;
+  show(box('log-hint'), false);
+}
+
+function send() {
+  const data = message.value.trim();
+  if (!data || !session || button('send').disabled) return;
+  session.signal({ type: 'chat', data }, (/** @type {any} */ error) => {
+    if (error) warn(error.message);
+    else if (message.value.trim() === data) message.value = '';
+  });
+}
+
+/** Everything of the session goes from the page. */
+function tidy() {
+  session = null;
+  others.clear();
+  publisher?.destroy();
+  publisher = null;
+  box('tiles').replaceChildren();
+  log.replaceChildren();
+  show(box('log-hint'), true);
+  setText(box('log-hint'), words.signalsHint);
+  show(box('toggles'), false);
+  warn('');
+  turnTo('door');
+}
+
+const pressed = (/** @type {string} */ id) => button(id).getAttribute('aria-pressed') === 'true';
+
+/** @param {string} id @param {(on: boolean) => void} carryOut */
+function toggle(id, carryOut) {
+  button(id).addEventListener('click', () => {
+    setAttribute(button(id), 'aria-pressed', String(!pressed(id)));
+    carryOut(pressed(id));
+  });
+}
+
+toggle('mute', (on) => publisher?.publishAudio(!on));
+toggle('camera-off', (on) => publisher?.publishVideo(!on));
+button('leave').addEventListener('click', () => {
+  const leaving = session;
+  tidy();
+  leaving?.disconnect();
+  say(words.left);
+});
+byId('composer', HTMLFormElement).addEventListener('submit', (event) => {
+  event.preventDefault();
+  send();
+});
+message.addEventListener('keydown', (event) => {
+  if (event.key !== 'Enter' || event.shiftKey || event.isComposing) return;
+  event.preventDefault();
+  send();
+});
+byId('door', HTMLFormElement).addEventListener('submit', (event) => {
+  event.preventDefault();
+  const sessionId = input('session').value.trim();
+  const token = byId('token', HTMLTextAreaElement).value.trim();
+  setText(box('door-error'), sessionId && token ? '' : words.needsBoth);
+  if (sessionId && token) join(sessionId, token);
+});
+
+/** The address, or another one typed into it, opens the door. */
+function arrive() {
+  const { sessionId, token } = fromAddress();
+  input('session').value = sessionId;
+  byId('token', HTMLTextAreaElement).value = token;
+  if (session) return;
+  turnTo('door');
+  if (sessionId && token) join(sessionId, token);
+}
+window.addEventListener('hashchange', arrive);
+arrive();

@@ -1,0 +1,58 @@
+// How loud a track is, ten times a second, while somebody listens.
+
+import { systemClock, Timers } from '../clock.js';
+
+const everyMs = 100;
+const samples = 512;
+
+/** @param {ArrayLike<number>} wave samples between -1 and 1 @returns {number} their root mean square, 0 to 1 */
+export function levelOf(wave) {
+  let sum = 0;
+  for (let index = 0; index < wave.length; index += 1) sum += wave[index] ** 2;
+  return wave.length === 0 ? 0 : Math.min(1, Math.sqrt(sum / wave.length));
+}
+
+/**
+ * Calls `tell` with what `measure` says until stopped.
+ * @param {() => number} measure
+ * @param {(level: number) => void} tell
+ * @param {import('../clock.js').Clock} [clock]
+ * @returns {() => void} stops
+ */
+export function meter(measure, tell, clock = systemClock) {
+  const timers = new Timers(clock);
+  const tick = () => {
+    tell(measure());
+    timers.set('tick', everyMs, tick);
+  };
+  timers.set('tick', everyMs, tick);
+  return () => timers.clearAll();
+}
+
+/**
+ * Listens to a track of our own. What a subscriber hears is measured by its `RTCRtpReceiver` instead, which costs nothing.
+ * @param {MediaStreamTrack} track
+ * @returns {{measure: () => number, stop: () => void}}
+ */
+export function listenTo(track) {
+  const context = new AudioContext();
+  const analyser = context.createAnalyser();
+  analyser.fftSize = samples;
+  context.createMediaStreamSource(new MediaStream([track])).connect(analyser);
+  const wave = new Float32Array(samples);
+  return {
+    measure: () => {
+      // It starts suspended until the page was clicked; asking again costs nothing.
+      if (context.state === 'suspended') context.resume().catch(() => {});
+      analyser.getFloatTimeDomainData(wave);
+      return levelOf(wave);
+    },
+    stop: () => { context.close().catch(() => {}); },
+  };
+}
+
+/** @param {RTCRtpReceiver[]} receivers @returns {number} 0 to 1 */
+export function receivedLevel(receivers) {
+  const sources = receivers.flatMap((receiver) => (receiver.track.kind === 'audio' ? receiver.getSynchronizationSources() : []));
+  return Math.max(0, ...sources.map(({ audioLevel }) => audioLevel ?? 0));
+}

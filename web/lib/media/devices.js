@@ -1,0 +1,105 @@
+// Cameras, microphones and screens, with the browser's refusals said in OpenTok's names and in words that help.
+
+import { ConfabError, otFailure } from '../errors.js';
+import { audioConstraints, isScreen, videoConstraints } from './constraints.js';
+
+/** @typedef {{kind: 'audioInput' | 'videoInput', deviceId: string, label: string}} Device */
+
+/** @type {Record<string, [string, string]>} by the browser's name: OpenTok's name, and what to do */
+const refusals = {
+  NotAllowedError: ['OT_USER_MEDIA_ACCESS_DENIED', 'The camera or microphone was not allowed. Allow it in the address bar.'],
+  SecurityError: ['OT_USER_MEDIA_ACCESS_DENIED', 'This browser does not allow camera and microphone here. Check its settings.'],
+  NotFoundError: ['OT_NO_DEVICES_FOUND', 'No camera or microphone was found. Plug one in and try again.'],
+  NotReadableError: ['OT_HARDWARE_UNAVAILABLE', 'The camera or microphone is in use elsewhere. Close the other program.'],
+  AbortError: ['OT_HARDWARE_UNAVAILABLE', 'The camera or microphone could not be started. Unplug it and try again.'],
+  OverconstrainedError: ['OT_CONSTRAINTS_NOT_SATISFIED', 'No device can do what was asked. Choose another device or resolution.'],
+  TypeError: ['OT_NO_VALID_CONSTRAINTS', 'Neither audio nor video was asked for. Choose at least one source.'],
+};
+
+/** @param {unknown} error what the browser rejected with @returns {ConfabError} */
+export function deviceError(error) {
+  if (error instanceof ConfabError) return error;
+  const [name, message] = refusals[error instanceof Error ? error.name : ''] ?? ['OT_UNEXPECTED_SERVER_RESPONSE', `${error}`];
+  return otFailure(name, name === 'OT_NO_VALID_CONSTRAINTS' ? 1011 : 1500, message, error);
+}
+
+/** @returns {MediaDevices} */
+function mediaDevices() {
+  const devices = globalThis.navigator?.mediaDevices;
+  if (devices) return devices;
+  throw otFailure('OT_NOT_SUPPORTED', 1013, globalThis.isSecureContext === false
+    ? 'Browsers give cameras and microphones only to pages from https:// or localhost. Open this page through HTTPS.'
+    : 'This browser has no cameras or microphones to give. Use a current one.');
+}
+
+/** @returns {Promise<Device[]>} labels are empty until access was granted once */
+export async function listDevices() {
+  const kinds = /** @type {const} */ ({ audioinput: 'audioInput', videoinput: 'videoInput' });
+  const all = await mediaDevices().enumerateDevices();
+  return all.flatMap(({ kind, deviceId, label }) => (kind === 'audiooutput' ? [] : [{ kind: kinds[kind], deviceId, label }]));
+}
+
+/**
+ * `OT.getDevices`: calls back with an error or the devices, and returns a promise of them as well.
+ * @param {(error: ConfabError | null, devices: Device[]) => void} [callback]
+ * @returns {Promise<Device[]>}
+ */
+export function getDevices(callback) {
+  const devices = listDevices().catch((error) => { throw deviceError(error); });
+  if (callback) devices.then((found) => callback(null, found), (error) => callback(error, []));
+  return devices;
+}
+
+/**
+ * Asks for what a publisher's options name. Tracks given in the options are not part of the result.
+ * @param {import('./constraints.js').SourceOptions} [options]
+ * @returns {Promise<MediaStream>}
+ */
+export async function getUserMedia(options = {}) {
+  const audio = audioConstraints(options);
+  const video = videoConstraints(options);
+  try {
+    if (video && isScreen(options.videoSource)) return await captureScreen(video, audio);
+    if (!audio && !video) throw new TypeError('nothing was asked for');
+    return await request({ audio, video });
+  } catch (error) {
+    throw deviceError(error);
+  }
+}
+
+/** @param {MediaStreamConstraints} constraints */
+async function request(constraints) {
+  const devices = mediaDevices();
+  try {
+    return await devices.getUserMedia(constraints);
+  } catch (error) {
+    // Many machines lack one of the two, and a voice or a picture alone is better than neither.
+    if (!(error instanceof Error) || error.name !== 'NotFoundError') throw error;
+    const kinds = new Set((await devices.enumerateDevices()).map(({ kind }) => kind));
+    const audio = kinds.has('audioinput') && constraints.audio;
+    const video = kinds.has('videoinput') && constraints.video;
+    const lacksOne = Boolean(audio) !== Boolean(video) && constraints.audio && constraints.video;
+    if (!lacksOne) throw error;
+    return devices.getUserMedia({ audio, video });
+  }
+}
+
+/**
+ * @param {MediaTrackConstraints} video
+ * @param {MediaTrackConstraints | false} audio the microphone, beside the screen's picture
+ */
+async function captureScreen(video, audio) {
+  const devices = mediaDevices();
+  if (!devices.getDisplayMedia) {
+    throw otFailure('OT_SCREEN_SHARING_NOT_SUPPORTED', 1500, 'This browser cannot share a screen. Use one on a computer.');
+  }
+  const screen = await devices.getDisplayMedia({ video });
+  if (!audio) return screen;
+  try {
+    for (const track of (await devices.getUserMedia({ audio })).getTracks()) screen.addTrack(track);
+    return screen;
+  } catch (error) {
+    for (const track of screen.getTracks()) track.stop();
+    throw error;
+  }
+}

@@ -1,0 +1,329 @@
+// A client connection's media with the server, when it routes: one peer connection to send over, one to receive with, shared by
+// all sessions and all matches. Pairs of transceivers are kept and used again, so that the next partner needs no negotiation.
+// Its one invariant: a pair carries at most one stream at a time.
+
+import { Timers } from '../clock.js';
+import { ConfabError } from '../errors.js';
+import { mediaConfiguration } from './ice.js';
+import { activate, sendEncodings, wantedAtFirst } from './layers.js';
+import { MediaSide } from './media-side.js';
+
+/** @typedef {import('./transport.js').Source} Source */
+/** @typedef {import('./transport.js').Mids} Mids */
+/** @typedef {'send' | 'receive'} Side */
+/** @typedef {{audio: RTCRtpTransceiver, video: RTCRtpTransceiver}} Transceivers */
+/**
+ * A pair of transceivers; without a connection it waits for one.
+ * @typedef {object} Place
+ * @property {Transceivers | null} transceivers
+ * @property {Mids | null} mids since they were offered to the server; another object on another connection
+ */
+/**
+ * Where a publisher's tracks go.
+ * @typedef {Place & {name: string, source: Source, holders: number, isSending: boolean, isScalable: boolean,
+ *   wanted: string[], activated: Promise<void>, tracks: Record<string, MediaStreamTrack | null>}} Outgoing
+ */
+/**
+ * Where the server puts a stream.
+ * @typedef {Place & {isTaken: boolean, freedAt: number}} Slot `freedAt`: -Infinity while nothing was on these transceivers
+ */
+/**
+ * @typedef {object} LinkUser
+ * @property {() => void} changed the state of receiving
+ * @property {(side: Side) => void} renewed all that was told to the server about this side has to be told again
+ * @property {(error: unknown) => void} failed
+ */
+/**
+ * What it needs of a `Client`.
+ * @typedef {Pick<import('../line/client.js').Client, 'request' | 'state' | 'ice' | 'on'>} Line
+ */
+/**
+ * @typedef {object} LinkOptions
+ * @property {import('./peer.js').Rtc} rtc
+ * @property {import('../clock.js').Clock} clock
+ * @property {import('./ice.js').IceConfig} [iceConfig]
+ */
+
+/** Somebody who presses Next publishes again soon: until then the encoder stays warm. */
+const parkMs = 3000;
+/** While one shows what the last partner's packets still under way bring, the next partner goes into the other. */
+const preparedSlots = 2;
+/** Two sections each, below the 256 a server takes in one description. */
+const mostPlaces = 100;
+
+export class MediaLink {
+  #client;
+  #clock;
+  #timers;
+  #sides;
+  /** @type {Outgoing[]} */
+  #outgoing = [];
+  /** @type {Slot[]} */
+  #slots = [];
+  /** @type {Set<LinkUser>} */
+  #users = new Set();
+  #made = 0;
+
+  /** @param {Line} client @param {LinkOptions} options */
+  constructor(client, { rtc, clock, iceConfig }) {
+    this.#client = client;
+    this.#clock = clock;
+    this.#timers = new Timers(clock);
+    const configuration = () => mediaConfiguration(client.ice, iceConfig);
+    /** @param {Side} side */
+    const make = (side) => new MediaSide({
+      rtc, clock, configuration,
+      offer: (sdp) => client.request('media.offer', { side, sdp }),
+      isOnline: () => client.state === 'connected',
+      opened: (connection) => this.#opened(side, connection),
+      offered: (isRenewed) => this.#offered(side, isRenewed),
+      answered: () => { if (side === 'send') this.#outgoing.forEach((outgoing) => this.#activate(outgoing)); },
+      closed: () => this.#closed(side),
+      changed: () => { if (side === 'receive') this.#users.forEach((user) => user.changed()); },
+      failed: (error) => this.#users.forEach((user) => user.failed(error)),
+    });
+    this.#sides = { send: make('send'), receive: make('receive') };
+    client.on({
+      'message:media.closed': ({ side, code, message }) => {
+        this.#sides[/** @type {Side} */ (side)].endedByServer(new ConfabError({ code, message, retryable: true }));
+      },
+      connected: ({ resumed }) => {
+        if (resumed) for (const side of Object.values(this.#sides)) side.resumed();
+      },
+      expired: () => this.#reset(),
+      closed: () => this.#reset(),
+    });
+  }
+
+  /** Of what is received. */
+  get state() {
+    return this.#sides.receive.state;
+  }
+
+  /** Whether any session's media goes this way. */
+  get isUsed() {
+    return this.#users.size > 0;
+  }
+
+  /** @param {LinkUser} user */
+  attach(user) {
+    this.#users.add(user);
+  }
+
+  /** @param {LinkUser} user */
+  detach(user) {
+    this.#users.delete(user);
+  }
+
+  /**
+   * Opens both connections before anybody is there, for a publisher that will be published: nothing is sent yet.
+   * @param {Source} source
+   */
+  prepare(source) {
+    this.#outgoingOf(source);
+    while (this.#slots.length < preparedSlots) this.#addSlot();
+    for (const side of /** @type {const} */ (['send', 'receive'])) {
+      if (this.#places(side).some(({ mids }) => mids === null)) this.#sides[side].negotiate();
+    }
+  }
+
+  /** Ends both connections, here and on the server. Whoever publishes or subscribes opens them again. */
+  close() {
+    for (const side of /** @type {const} */ (['send', 'receive'])) {
+      if (this.#sides[side].connection) this.#client.request('media.close', { side }).catch(() => {});
+    }
+    this.#reset();
+  }
+
+  // ---- Sending
+
+  /**
+   * The source's tracks go to the server from now on, until as often released.
+   * @param {Source} source
+   * @returns {Outgoing}
+   */
+  hold(source) {
+    const outgoing = this.#outgoingOf(source);
+    // The stream before it may have been wanted otherwise.
+    if (outgoing.holders === 0) this.want(outgoing, wantedAtFirst);
+    outgoing.holders += 1;
+    outgoing.isSending = true;
+    this.#timers.clear(outgoing.name);
+    this.refresh(outgoing);
+    return outgoing;
+  }
+
+  /** @param {Outgoing} outgoing */
+  release(outgoing) {
+    outgoing.holders -= 1;
+    if (outgoing.holders > 0 || !this.#outgoing.includes(outgoing)) return;
+    this.#timers.set(outgoing.name, parkMs, () => {
+      outgoing.isSending = false;
+      this.refresh(outgoing);
+    });
+  }
+
+  /**
+   * The source has other tracks, or is to be heard and seen otherwise.
+   * @param {Outgoing} outgoing
+   */
+  refresh({ transceivers, source, isSending, tracks }) {
+    if (!transceivers) return;
+    for (const kind of /** @type {const} */ (['audio', 'video'])) {
+      const track = (isSending && source.tracks().find((one) => one.kind === kind)) || null;
+      // `sender.track` lags behind what was asked for last.
+      if (tracks[kind] === track) continue;
+      tracks[kind] = track;
+      transceivers[kind].sender.replaceTrack(track).catch((error) => this.#users.forEach((user) => user.failed(error)));
+    }
+  }
+
+  /**
+   * Somebody wants these layers of it, and no others.
+   * @param {Outgoing} outgoing
+   * @param {string[]} rids
+   */
+  want(outgoing, rids) {
+    outgoing.wanted = rids;
+    this.#activate(outgoing);
+  }
+
+  /**
+   * One after the other: a browser takes no parameters that others have overtaken.
+   * @param {Outgoing} outgoing
+   */
+  #activate(outgoing) {
+    if (!outgoing.isScalable) return;
+    outgoing.activated = outgoing.activated.then(async () => {
+      const { transceivers, wanted } = outgoing;
+      if (transceivers) await activate(transceivers.video.sender, wanted);
+    }).catch((error) => this.#users.forEach((user) => user.failed(error)));
+  }
+
+  // ---- Receiving
+
+  /** @returns {Slot} the one that was free for longest */
+  takeSlot() {
+    const [oldest] = this.#slots.filter(({ isTaken }) => !isTaken).sort((one, other) => one.freedAt - other.freedAt);
+    const slot = oldest ?? this.#addSlot();
+    slot.isTaken = true;
+    return slot;
+  }
+
+  /** @param {Slot} slot */
+  freeSlot(slot) {
+    slot.isTaken = false;
+    slot.freedAt = this.#clock.now();
+  }
+
+  // ---- Both
+
+  /**
+   * @param {Side} side
+   * @param {Place} place
+   * @returns {Promise<Mids>} once the server knows them, or is about to
+   */
+  async mids(side, place) {
+    while (place.mids === null) {
+      await this.#sides[side].negotiate();
+      if (!this.#places(side).includes(place)) {
+        const message = 'The connection began anew. Try again.';
+        throw new ConfabError({ code: 'connection_restarted', retryable: true, message });
+      }
+    }
+    return place.mids;
+  }
+
+  /** @param {Source} source @returns {Outgoing} its own, or one that nobody holds */
+  #outgoingOf(source) {
+    const isScalable = source.isScalable?.() ?? false;
+    const free = this.#outgoing.filter(({ holders }) => holders === 0);
+    const known = this.#outgoing.find((outgoing) => outgoing.source === source)
+      ?? free.find((outgoing) => outgoing.isScalable === isScalable)
+      // One of several layers sends the largest alone just as well.
+      ?? (isScalable ? undefined : free[0]);
+    if (known) {
+      known.source = source;
+      return known;
+    }
+    this.#assertRoom(this.#outgoing);
+    /** @type {Outgoing} */
+    const outgoing = {
+      name: `park ${this.#made += 1}`, source, holders: 0, isSending: false, isScalable, wanted: wantedAtFirst,
+      activated: Promise.resolve(), transceivers: null, mids: null, tracks: {},
+    };
+    this.#outgoing.push(outgoing);
+    const { connection } = this.#sides.send;
+    if (connection) this.#addTransceivers('send', connection, outgoing);
+    return outgoing;
+  }
+
+  #addSlot() {
+    this.#assertRoom(this.#slots);
+    /** @type {Slot} */
+    const slot = { isTaken: false, freedAt: -Infinity, transceivers: null, mids: null };
+    this.#slots.push(slot);
+    const { connection } = this.#sides.receive;
+    if (connection) this.#addTransceivers('receive', connection, slot);
+    return slot;
+  }
+
+  /** @param {Place[]} places */
+  #assertRoom({ length }) {
+    if (length < mostPlaces) return;
+    const message = `One connection carries ${mostPlaces} streams each way. End some of them first.`;
+    throw new ConfabError({ code: 'too_many_streams', message });
+  }
+
+  /** @param {Side} side @returns {Place[]} */
+  #places(side) {
+    return side === 'send' ? this.#outgoing : this.#slots;
+  }
+
+  /** @param {Side} side @param {RTCPeerConnection} connection */
+  #opened(side, connection) {
+    for (const place of this.#places(side)) this.#addTransceivers(side, connection, place);
+  }
+
+  /** @param {Side} side */
+  #closed(side) {
+    for (const place of this.#places(side)) place.transceivers = place.mids = null;
+    if (side === 'receive') for (const slot of this.#slots) slot.freedAt = -Infinity;
+  }
+
+  /** @param {Side} side @param {RTCPeerConnection} connection @param {Place} place */
+  #addTransceivers(side, connection, place) {
+    if (side === 'receive') {
+      const [audio, video] = ['audio', 'video'].map((kind) => connection.addTransceiver(kind, { direction: 'recvonly' }));
+      place.transceivers = { audio, video };
+      return;
+    }
+    const outgoing = /** @type {Outgoing} */ (place);
+    const video = { direction: /** @type {const} */ ('sendonly'), sendEncodings: sendEncodings(outgoing.isScalable) };
+    place.transceivers = {
+      audio: connection.addTransceiver('audio', { direction: 'sendonly' }),
+      video: connection.addTransceiver('video', video),
+    };
+    outgoing.wanted = wantedAtFirst;
+    outgoing.tracks = { audio: null, video: null };
+    this.refresh(outgoing);
+  }
+
+  /** @param {Side} side @param {boolean} isRenewed */
+  #offered(side, isRenewed) {
+    for (const place of this.#places(side)) {
+      const { audio, video } = place.transceivers ?? {};
+      // Added while the offer was being made, it is in the next.
+      if (place.mids === null && audio?.mid && video?.mid) place.mids = { audioMid: audio.mid, videoMid: video.mid };
+    }
+    if (isRenewed) this.#users.forEach((user) => user.renewed(side));
+  }
+
+  /** The server has forgotten us, or we it. */
+  #reset() {
+    this.#timers.clearAll();
+    for (const side of Object.values(this.#sides)) side.reset();
+    this.#outgoing = [];
+    this.#slots = [];
+  }
+}

@@ -1,0 +1,202 @@
+// Relayed media (protocol §4): a peer connection with each other connection of the session that watches us, or that we watch.
+
+import { Peer } from './peer.js';
+
+/** Subscribers announced before we know our own stream's id: the answer that names it is already on its way. */
+const mostEarlySubscribers = 64;
+
+/** @typedef {import('./peer.js').Wanted} Wanted */
+/** @typedef {import('./transport.js').Sink} Sink */
+/** @typedef {import('./transport.js').Source} Source */
+/** @typedef {import('../line/messages.js').Message} Message */
+
+/** A `Transport`. */
+export class RelayedTransport {
+  #options;
+  /** @type {Map<string, Peer>} by connection id */
+  #peers = new Map();
+  /** @type {Map<string, Source>} by stream id */
+  #published = new Map();
+  /** @type {Map<string, Map<string, Wanted>>} by stream id, then by the subscriber's connection id */
+  #subscribers = new Map();
+  /** @type {Map<string, {connectionId: string, sinks: Set<Sink>, media: MediaStream | null}>} by stream id */
+  #subscriptions = new Map();
+  /** @type {Set<string>} with whom it worked once: the server, which would carry it otherwise, knows */
+  #reported = new Set();
+
+  /** @param {import('./transport.js').TransportOptions} options */
+  constructor(options) {
+    this.#options = options;
+  }
+
+  /** @param {string} streamId @param {Source} source */
+  publish(streamId, source) {
+    this.#published.set(streamId, source);
+    for (const [connectionId, wanted] of this.#subscribers.get(streamId) ?? []) {
+      this.#peer(connectionId).send(streamId, source.tracks(), wanted);
+    }
+  }
+
+  /** @param {string} streamId */
+  unpublish(streamId) {
+    this.#published.delete(streamId);
+    const subscribers = this.#subscribers.get(streamId);
+    this.#subscribers.delete(streamId);
+    for (const connectionId of subscribers?.keys() ?? []) {
+      this.#peers.get(connectionId)?.stopSending(streamId);
+      this.#release(connectionId);
+    }
+  }
+
+  /**
+   * @param {string} streamId
+   * @param {string} kind
+   * @param {MediaStreamTrack | null} track
+   */
+  replaceTrack(streamId, kind, track) {
+    for (const peer of this.#peers.values()) peer.replaceTrack(streamId, kind, track);
+  }
+
+  /**
+   * @param {string} streamId
+   * @param {string} connectionId the publisher's
+   * @param {Sink} sink
+   */
+  subscribe(streamId, connectionId, sink) {
+    const known = this.#subscriptions.get(streamId);
+    const subscription = known ?? { connectionId, sinks: new Set(), media: null };
+    this.#subscriptions.set(streamId, subscription);
+    subscription.sinks.add(sink);
+    if (subscription.media) sink.mediaArrived(subscription.media);
+    const peer = this.#peer(connectionId);
+    peer.expect();
+    sink.mediaChanged(peer.state);
+  }
+
+  /** @param {string} streamId @param {Sink} sink */
+  unsubscribe(streamId, sink) {
+    const subscription = this.#subscriptions.get(streamId);
+    subscription?.sinks.delete(sink);
+    if (!subscription || subscription.sinks.size > 0) return;
+    this.#subscriptions.delete(streamId);
+    this.#release(subscription.connectionId);
+  }
+
+  /** @param {Message} message */
+  receive(message) {
+    const { streamId, connectionId, from } = message;
+    if (message.type === 'session.subscribed') this.#subscribed(streamId, connectionId, message);
+    if (message.type === 'session.unsubscribed') this.#unsubscribed(streamId, connectionId);
+    // What a connection that is nothing to us any more had under way.
+    if (message.type === 'session.negotiate' && this.#isRelated(from)) this.#peer(from).receive(message);
+  }
+
+  /** @param {string} connectionId */
+  connectionDestroyed(connectionId) {
+    for (const subscribers of this.#subscribers.values()) subscribers.delete(connectionId);
+    for (const [streamId, subscription] of this.#subscriptions) {
+      if (subscription.connectionId === connectionId) this.#subscriptions.delete(streamId);
+    }
+    this.#reported.delete(connectionId);
+    this.#release(connectionId);
+  }
+
+  resumed() {
+    for (const peer of this.#peers.values()) peer.resumed();
+  }
+
+  /** @param {string} streamId */
+  senderReports(streamId) {
+    const peers = [...this.#peers].filter(([connectionId]) => this.#subscribers.get(streamId)?.has(connectionId));
+    return Promise.all(peers.map(async ([connectionId, peer]) => {
+      const reports = await peer.senderReports(streamId);
+      return { connectionId, reports };
+    }));
+  }
+
+  /** @param {string} streamId @returns {RTCRtpReceiver[]} */
+  receivers(streamId) {
+    const subscription = this.#subscriptions.get(streamId);
+    if (!subscription?.media) return [];
+    return this.#peers.get(subscription.connectionId)?.receivers(subscription.media) ?? [];
+  }
+
+  close() {
+    for (const peer of this.#peers.values()) peer.close();
+    this.#peers.clear();
+    this.#published.clear();
+    this.#subscribers.clear();
+    this.#subscriptions.clear();
+  }
+
+  /** @param {string} streamId @param {string} connectionId @param {Message} wanted */
+  #subscribed(streamId, connectionId, { audio, video }) {
+    const subscribers = this.#subscribers.get(streamId) ?? new Map();
+    if (!this.#published.has(streamId) && subscribers.size >= mostEarlySubscribers) return;
+    subscribers.set(connectionId, { audio, video });
+    this.#subscribers.set(streamId, subscribers);
+    const source = this.#published.get(streamId);
+    if (source) this.#peer(connectionId).send(streamId, source.tracks(), { audio, video });
+  }
+
+  /** @param {string} streamId @param {string} connectionId */
+  #unsubscribed(streamId, connectionId) {
+    this.#subscribers.get(streamId)?.delete(connectionId);
+    this.#peers.get(connectionId)?.stopSending(streamId);
+    this.#release(connectionId);
+  }
+
+  /** @param {string} connectionId */
+  #isRelated(connectionId) {
+    return [...this.#subscriptions.values()].some((subscription) => subscription.connectionId === connectionId)
+      || [...this.#subscribers.values()].some((subscribers) => subscribers.has(connectionId));
+  }
+
+  /**
+   * Nobody watches anybody any more.
+   * @param {string} connectionId
+   */
+  #release(connectionId) {
+    if (this.#isRelated(connectionId)) return;
+    this.#peers.get(connectionId)?.close();
+    this.#peers.delete(connectionId);
+  }
+
+  /** @param {string} connectionId @returns {Peer} */
+  #peer(connectionId) {
+    const known = this.#peers.get(connectionId);
+    if (known) return known;
+    const { configuration, request, clock, rtc, failed } = this.#options;
+    const peer = new Peer({
+      // Protocol §4: the lower id, as text, is the polite one.
+      polite: this.#options.connectionId < connectionId,
+      configuration, clock, rtc, failed,
+      send: (payload) => request('session.negotiate', { to: connectionId, ...payload }),
+      arrived: (streamId, media) => this.#arrived(connectionId, streamId, media),
+      changed: (state) => this.#changed(connectionId, state),
+    });
+    this.#peers.set(connectionId, peer);
+    return peer;
+  }
+
+  /** @param {string} connectionId @param {string} streamId @param {MediaStream} media */
+  #arrived(connectionId, streamId, media) {
+    const subscription = this.#subscriptions.get(streamId);
+    // A peer may only speak for its own streams.
+    if (subscription?.connectionId !== connectionId) return;
+    subscription.media = media;
+    for (const sink of subscription.sinks) sink.mediaArrived(media);
+  }
+
+  /** @param {string} connectionId @param {import('./peer.js').PeerState} state */
+  #changed(connectionId, state) {
+    if (state === 'connected' && !this.#reported.has(connectionId)) {
+      this.#reported.add(connectionId);
+      this.#options.request('session.connected', { connectionId, connected: true }).catch(() => {});
+    }
+    for (const subscription of this.#subscriptions.values()) {
+      if (subscription.connectionId !== connectionId) continue;
+      for (const sink of subscription.sinks) sink.mediaChanged(state);
+    }
+  }
+}

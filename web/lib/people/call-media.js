@@ -1,0 +1,103 @@
+// Sound and picture of one call: its session, what is published in it and who is watched. Its one invariant: after `end` it
+// says nothing more and nothing of it is left running; the publisher is its owner's and lives on.
+
+import { otError } from '../errors.js';
+import { SessionCore } from '../session/core.js';
+
+/** @typedef {import('../errors.js').ConfabError} ConfabError */
+/** @typedef {import('../session/publisher.js').Publisher} Publisher */
+/** @typedef {import('../session/roster.js').Stream} Stream */
+/** @typedef {import('../session/subscriber.js').Subscriber} Subscriber */
+/** @typedef {(target?: any, options?: object) => Subscriber} Subscribe */
+/**
+ * @typedef {object} MediaHooks
+ * @property {() => void} there the other is in the session too
+ * @property {(stream: Stream, subscribe: Subscribe) => void} stream the other shows something
+ * @property {(error: ConfabError) => void} trouble of sound or picture; the call goes on
+ * @property {(error: ConfabError) => void} failed we cannot be in it at all
+ */
+
+/** What ends with the call, or with the line, is told with it. */
+const expected = ['token_match_ended', 'connection_restarted', 'not_joined', 'left', 'not_connected'];
+
+export class CallMedia {
+  #hooks;
+  #core;
+  #publisher;
+  #over = false;
+  /** @type {Stream | null} what the other shows */
+  #stream = null;
+  #keep = (/** @type {any} */ event) => event.preventDefault();
+
+  /**
+   * @param {import('../line/client.js').Client} client
+   * @param {string} sessionId
+   * @param {Publisher | null} publisher
+   * @param {{rtc?: import('../media/peer.js').Rtc, clock?: import('../clock.js').Clock}} options
+   * @param {MediaHooks} hooks
+   */
+  constructor(client, sessionId, publisher, options, hooks) {
+    this.#core = new SessionCore('', sessionId, { client, rtc: options.rtc, clock: options.clock });
+    this.#publisher = publisher;
+    this.#hooks = hooks;
+  }
+
+  get sessionId() {
+    return this.#core.session.sessionId;
+  }
+
+  /** @param {string} token */
+  begin(token) {
+    const { session } = this.#core;
+    session.on({
+      connectionCreated: ({ connection }) => {
+        if (!this.#over && connection !== session.connection) this.#hooks.there();
+      },
+      streamCreated: ({ stream }) => this.#seen(stream),
+      // After the default action, which takes the old picture away.
+      streamDestroyed: () => queueMicrotask(() => this.#seeAnother()),
+    });
+    session.connect(token, (error) => { if (error) this.#failed(error, this.#hooks.failed); });
+    this.#publish();
+  }
+
+  /** @param {boolean} isLost whether the server has forgotten it already: then there is nobody to take leave of */
+  end(isLost) {
+    if (this.#over) return;
+    this.#over = true;
+    if (isLost) this.#core.end('networkDisconnected');
+    else this.#core.disconnect();
+    this.#publisher?.off('streamDestroyed', this.#keep);
+  }
+
+  #publish() {
+    const publisher = this.#publisher;
+    if (!publisher) return;
+    publisher.on('streamDestroyed', this.#keep);
+    // A chat or a call that this one ends may not have heard of it yet.
+    publisher.session?.unpublish(publisher);
+    this.#core.publications.beginEarly(publisher, (error) => { if (error) this.#failed(error, this.#hooks.trouble); });
+  }
+
+  /** @param {Stream} stream */
+  #seen(stream) {
+    // One picture at a time.
+    if (this.#over || (this.#stream && this.#core.roster.streams.has(this.#stream.streamId))) return;
+    this.#stream = stream;
+    const ended = (/** @type {ConfabError | undefined} */ error) => {
+      if (error && error.name !== 'OT_STREAM_DESTROYED') this.#failed(error, this.#hooks.trouble);
+    };
+    this.#hooks.stream(stream, (target, options) => this.#core.session.subscribe(stream, target, options, ended));
+  }
+
+  #seeAnother() {
+    const another = this.#core.othersStream;
+    if (another) this.#seen(another);
+  }
+
+  /** @param {ConfabError} error @param {(error: ConfabError) => void} tell */
+  #failed(error, tell) {
+    const known = otError(error, 'connect');
+    if (!this.#over && !expected.includes(known.reason ?? '') && known.name !== 'OT_NOT_CONNECTED') tell(known);
+  }
+}

@@ -1,0 +1,383 @@
+// `Call`: one call, from the first press to its end. Its one invariant: once it has `ended` it never changes again, and no
+// sound or picture of it is left, whether or not the server could be told.
+
+import { Timers } from '../clock.js';
+import { ConfabError, isRestart } from '../errors.js';
+import { Emitter } from '../events.js';
+import { sourceOf } from '../session/publisher.js';
+import { endIsTold, lossOf, ringingGrace } from './call-ending.js';
+import { CallMedia } from './call-media.js';
+
+/** @typedef {import('../line/people-messages.js').PersonInfo} PersonInfo */
+/** @typedef {import('../session/publisher.js').Publisher} Publisher */
+/** @typedef {import('../session/roster.js').Stream} Stream */
+/** @typedef {import('../session/subscriber.js').Subscriber} Subscriber */
+/**
+ * `placing` → `ringing` → `joining` → `active`, or `incoming` → `joining` → `active`; all → `ended`.
+ * @typedef {'placing' | 'ringing' | 'incoming' | 'joining' | 'active' | 'ended'} CallState
+ */
+/**
+ * `refused`: the server would not place it; `error` says why.
+ * @typedef {import('../line/people-messages.js').CallOutcome | 'refused'} Outcome
+ */
+/** @typedef {{outcome: Outcome, durationMs?: number, error?: ConfabError}} Ending */
+/** @typedef {{video?: boolean, publisher?: Publisher | null}} OwnSide */
+/**
+ * What a call needs of its `Calls`.
+ * @typedef {object} CallHost
+ * @property {import('../line/client.js').Client} client
+ * @property {import('./questions.js').Questions} questions
+ * @property {import('./calls.js').CallsOptions} options
+ * @property {import('../clock.js').Clock} clock
+ * @property {(call: Call) => void} prepare it will be published soon
+ * @property {(call: Call) => void} accepted there is no other call beside it now
+ * @property {(call: Call) => void} over
+ */
+
+/**
+ * A call as its `Calls` sees it: what the server says of it.
+ * @typedef {object} CallControl
+ * @property {() => Publisher | null} publisher what we send
+ * @property {(placed: any) => void} placed the server has it, or has it still
+ * @property {(devices: number) => void} ringing
+ * @property {(incoming: any) => void} incoming it rings here, or still does
+ * @property {(waiting: boolean) => void} waits
+ * @property {(accepted: import('../line/people-messages.js').Accepted) => void} accepted
+ * @property {(withVideo: boolean) => void} changed the other turned to a picture, or to sound only
+ * @property {(state: 'connected' | 'reconnecting') => void} partner
+ * @property {(callId: string) => void} becomes two called each other: this one goes on as the other's
+ * @property {() => void} lost our place on the server is gone, and the session with it
+ * @property {() => Promise<void>} rejoin asks the server, which has begun anew, how the call stands that we make or are in
+ * @property {(ending: Ending, isLost?: boolean) => void} end `isLost`: the server has forgotten its session already
+ */
+
+/** @type {WeakMap<Call, CallControl>} */
+const controls = new WeakMap();
+
+/** @param {Call} call @returns {CallControl} */
+export function controlOf(call) {
+  return /** @type {CallControl} */ (controls.get(call));
+}
+
+/**
+ * Events: `change {call}` (whatever of it changed), `stream {stream, subscribe}` (what the other shows; `subscribe(target,
+ * options)` makes a `Subscriber` of it; again after a restart, when the picture before has gone by itself),
+ * `subscriber {subscriber}` (made for the `subscriberTarget` given to `Calls`), `error {error}` (of sound or picture; the call
+ * goes on), `ended {outcome, durationMs?, error?}`.
+ */
+export class Call extends Emitter {
+  #host;
+  #timers;
+  /** @type {CallMedia | null} */
+  #media = null;
+  /** @type {Publisher | null} */
+  #publisher;
+  /** @type {boolean | null} what the server was last told of our picture */
+  #toldVideo = null;
+  /** @type {number | null} by our clock */
+  #acceptedAt = null;
+  /** @type {number | null} */
+  #endedAt = null;
+  /** @type {CallState} */
+  state;
+  /** @type {string | null} null until it is placed; another after two calls became one */
+  id = null;
+  /** @type {PersonInfo} */
+  person;
+  /** Whether it rings beside another call: accepting it ends that one. */
+  waiting = false;
+  /** On how many devices it rings; 0 when only a push went out. */
+  devices = 0;
+  /** @type {number | null} until when it rings, on this machine's clock */
+  expiresAt = null;
+  /** @type {number | null} when it was accepted, on the server's clock; `elapsedMs` is for showing */
+  since = null;
+  /** @type {Outcome | null} */
+  outcome = null;
+  /** @type {number | undefined} from accepting to the end */
+  durationMs = undefined;
+  /** @type {ConfabError | null} why it was refused or failed */
+  error = null;
+  /** @type {'connected' | 'reconnecting'} */
+  partnerState = 'connected';
+  /** @type {Stream | null} */
+  stream = null;
+  /** @type {Subscriber | null} */
+  subscriber = null;
+
+  /**
+   * @param {CallHost} host
+   * @param {{direction: 'outgoing' | 'incoming', person: PersonInfo, video: boolean, id?: string}} about
+   * @param {Publisher | null} [publisher]
+   */
+  constructor(host, { direction, person, video, id }, publisher = null) {
+    super();
+    this.#host = host;
+    this.#timers = new Timers(host.clock);
+    this.#publisher = publisher;
+    this.direction = direction;
+    this.person = person;
+    this.id = id ?? null;
+    this.state = direction === 'outgoing' ? 'placing' : 'incoming';
+    /** What it was placed as. */
+    this.video = video;
+    /** Whether the other shows a picture, or wants to. */
+    this.withVideo = direction === 'incoming' && video;
+    /** Whether we do. */
+    this.sendsVideo = direction === 'outgoing' && video;
+    controls.set(this, this.#control());
+    if (direction === 'outgoing') {
+      this.#toldVideo = video;
+      publisher?.publishVideo(video);
+    }
+  }
+
+  // ---- What a program calls
+
+  get isOver() {
+    return this.state === 'ended';
+  }
+
+  /** How long the two have been talking: milliseconds, by our own clock. */
+  get elapsedMs() {
+    return this.#acceptedAt === null ? 0 : Math.round((this.#endedAt ?? this.#host.clock.now()) - this.#acceptedAt);
+  }
+
+  /**
+   * Takes an incoming call; another one ends.
+   * @param {OwnSide} side what to show and say; without a publisher one only listens
+   * @returns {Promise<void>} rejects with why it could not be taken
+   */
+  async accept({ video = true, publisher = null } = {}) {
+    if (this.state !== 'incoming') throw wrongState('This call does not ring any more.');
+    this.#timers.clear('ringing');
+    this.#publisher = publisher;
+    publisher?.publishVideo(video);
+    this.sendsVideo = this.#toldVideo = video;
+    this.#set({ state: 'joining' });
+    this.#host.prepare(this);
+    try {
+      await this.#host.questions.ask('call.accept', { callId: this.id, video }, false);
+    } catch (error) {
+      // What became of it is told by its end, or asked after the restart.
+      if (isRestart(error) || await endIsTold(this, this.#timers, error, ['call_state', 'not_found'])) return;
+      this.#host.questions.ask('call.end', { callId: this.id }).catch(() => {});
+      this.#end({ outcome: 'failed', error: /** @type {ConfabError} */ (error) });
+      throw error;
+    }
+  }
+
+  /** @returns {Promise<void>} */
+  async decline() {
+    return this.state === 'incoming' ? this.#finish('call.decline', 'declined') : this.end();
+  }
+
+  /**
+   * Takes back a call that was not accepted yet.
+   * @returns {Promise<void>}
+   */
+  async cancel() {
+    const isMine = this.direction === 'outgoing' && (this.state === 'placing' || this.state === 'ringing');
+    return isMine ? this.#finish('call.cancel', 'cancelled') : this.end();
+  }
+
+  /**
+   * Whatever it is doing.
+   * @returns {Promise<void>}
+   */
+  async end() {
+    if (this.isOver) return;
+    if (this.state === 'incoming') return this.decline();
+    if (this.state === 'placing' || this.state === 'ringing') return this.cancel();
+    return this.#finish('call.end', 'ended');
+  }
+
+  /**
+   * Our own picture: with it or sound only. A publisher without a camera opens one.
+   * @param {boolean} on
+   * @returns {Promise<void>} rejects when there is no camera
+   */
+  async setVideo(on) {
+    if (this.isOver) throw wrongState('This call is over.');
+    const publisher = this.#publisher;
+    if (publisher && on) {
+      await sourceOf(publisher).ready;
+      if (!publisher.getVideoSource().track) await publisher.setVideoSource(true);
+      // Over, or changed once more, while the browser asked for the camera.
+      if (this.isOver || publisher !== this.#publisher) return;
+    }
+    publisher?.publishVideo(on);
+    this.#set({ sendsVideo: on });
+    await this.#tellVideo();
+  }
+
+  // ---- What the server says
+
+  /** @returns {CallControl} */
+  #control() {
+    return {
+      publisher: () => this.#publisher,
+      placed: (placed) => this.#placed(placed),
+      ringing: (devices) => {
+        if (this.state === 'placing' || this.state === 'ringing') this.#set({ state: 'ringing', devices });
+      },
+      incoming: (incoming) => this.#incoming(incoming),
+      waits: (waiting) => { if (this.state === 'incoming' && this.waiting !== waiting) this.#set({ waiting }); },
+      accepted: (accepted) => this.#accepted(accepted),
+      changed: (withVideo) => this.#set({ withVideo }),
+      partner: (partnerState) => this.#partner(partnerState),
+      becomes: (id) => this.#set({ id }),
+      lost: () => this.#lost(),
+      rejoin: () => this.#rejoin(),
+      end: (ending, isLost) => this.#end(ending, isLost),
+    };
+  }
+
+  /** @param {any} placed */
+  #placed({ callId, person, video, expiresInMs }) {
+    this.#set({ id: callId, person, video, expiresAt: Date.now() + expiresInMs });
+    this.#ringUntil(expiresInMs);
+  }
+
+  /** @param {any} incoming */
+  #incoming({ person, video, waiting, expiresInMs }) {
+    const withVideo = this.state === 'incoming' ? video : this.withVideo;
+    this.#set({ person, video, withVideo, waiting, expiresAt: Date.now() + expiresInMs });
+    this.#ringUntil(expiresInMs);
+  }
+
+  /** @param {import('../line/people-messages.js').Accepted} accepted */
+  #accepted({ callId, person, video, withVideo, since, sessionId, token }) {
+    this.#acceptedAt ??= this.#host.clock.now();
+    this.#timers.clear('ringing');
+    const state = this.state === 'active' ? 'active' : 'joining';
+    this.#set({ state, id: callId, person, video, withVideo, since, waiting: false, expiresAt: null });
+    this.#host.accepted(this);
+    // A handler may have ended it; and whoever accepted and asked again is told twice.
+    if (this.isOver || this.#media?.sessionId === sessionId) return;
+    this.#media?.end(false);
+    this.#join(sessionId, token);
+    this.#tellVideo().catch(() => {});
+  }
+
+  /** @param {'connected' | 'reconnecting'} partnerState */
+  #partner(partnerState) {
+    if (this.partnerState !== partnerState) this.#set({ partnerState });
+  }
+
+  #lost() {
+    this.#media?.end(true);
+    this.#media = null;
+    this.stream = this.subscriber = null;
+    if (this.#acceptedAt !== null) this.#partner('reconnecting');
+  }
+
+  async #rejoin() {
+    try {
+      const answer = await this.#host.client.request('call.rejoin', { callId: this.id });
+      // It did not hear that we accepted.
+      if (answer.type === 'call.incoming' && this.state === 'joining') {
+        await this.#host.questions.ask('call.accept', { callId: this.id, video: this.sendsVideo }, false);
+      }
+    } catch (error) {
+      // Its end, should there be one to tell, was told when we appeared; only that it was taken meanwhile is told next.
+      if (isRestart(error) || await endIsTold(this, this.#timers, error, ['call_state'])) return;
+      this.#end({ outcome: lossOf(error), error: /** @type {ConfabError} */ (error) });
+    }
+  }
+
+  /** @param {Ending} ending @param {boolean} [isLost] whether the server has forgotten its session already */
+  #end({ outcome, durationMs, error }, isLost = false) {
+    if (this.isOver) return;
+    this.#timers.clearAll();
+    this.#endedAt = this.#host.clock.now();
+    this.durationMs = durationMs ?? (this.#acceptedAt === null ? undefined : this.elapsedMs);
+    this.outcome = outcome;
+    this.error = error ?? null;
+    this.stream = this.subscriber = null;
+    const media = this.#media;
+    this.#media = null;
+    this.state = 'ended';
+    media?.end(isLost);
+    this.#publisher = null;
+    this.#host.over(this);
+    this.emit('change', { call: this });
+    this.emit('ended', {
+      outcome, ...this.durationMs === undefined ? {} : { durationMs: this.durationMs }, ...error ? { error } : {},
+    });
+  }
+
+  // ----
+
+  /** @param {number} ms */
+  #ringUntil(ms) {
+    if (this.isOver || this.state === 'joining' || this.state === 'active') return;
+    this.#timers.set('ringing', ms + ringingGrace, () => (
+      this.#end({ outcome: this.direction === 'incoming' ? 'missed' : 'unanswered' })));
+  }
+
+  /** @param {string} verb @param {Outcome} outcome */
+  async #finish(verb, outcome) {
+    const { id } = this;
+    // Whoever presses while it is being placed is told the id later: `Calls` ends it then.
+    const told = id === null ? undefined : this.#host.questions.ask(verb, { callId: id });
+    this.#end({ outcome });
+    try {
+      await told;
+    } catch (error) {
+      // It ended meanwhile, there or here; and with the line everything does.
+      const known = ['not_found', 'call_state', 'not_connected', 'left'];
+      if (!(error instanceof ConfabError) || !known.includes(String(error.code))) throw error;
+    }
+  }
+
+  /** @param {string} sessionId @param {string} token */
+  #join(sessionId, token) {
+    const { client, options } = this.#host;
+    this.#media = new CallMedia(client, sessionId, this.#publisher, options, {
+      there: () => {
+        this.partnerState = 'connected';
+        this.#set({ state: 'active' });
+      },
+      stream: (stream, subscribe) => this.#seen(stream, subscribe),
+      trouble: (error) => this.emit('error', { error }),
+      failed: (error) => {
+        this.#host.questions.ask('call.end', { callId: this.id }).catch(() => {});
+        this.#end({ outcome: 'failed', error });
+      },
+    });
+    this.#media.begin(token);
+  }
+
+  /**
+   * @param {Stream} stream
+   * @param {import('./call-media.js').Subscribe} subscribe
+   */
+  #seen(stream, subscribe) {
+    this.stream = stream;
+    const show = (/** @type {any} */ target, /** @type {object} */ options = {}) => (
+      subscribe(target, { label: this.person.name || 'Partner', ...options }));
+    this.emit('stream', { stream, subscribe: show });
+    const { subscriberTarget, subscriberOptions } = this.#host.options;
+    if (subscriberTarget === undefined || this.isOver) return;
+    this.subscriber = show(typeof subscriberTarget === 'function' ? subscriberTarget(stream) : subscriberTarget, subscriberOptions);
+    this.emit('subscriber', { subscriber: this.subscriber });
+  }
+
+  /** The other is told by the server; before it is accepted there is nobody to tell. */
+  async #tellVideo() {
+    if (this.#acceptedAt === null || this.isOver || this.#toldVideo === this.sendsVideo) return;
+    this.#toldVideo = this.sendsVideo;
+    await this.#host.questions.ask('call.update', { callId: this.id, video: this.sendsVideo });
+  }
+
+  /** @param {Partial<Call>} changes */
+  #set(changes) {
+    if (this.isOver) return;
+    Object.assign(this, changes);
+    this.emit('change', { call: this });
+  }
+}
+
+/** @param {string} message */
+const wrongState = (message) => new ConfabError({ code: 'call_state', message });

@@ -1,0 +1,45 @@
+// One page of the people nearby, as the server lists it and then says what changes.
+
+/** @typedef {import('../line/people-messages.js').NearbyRow} NearbyRow */
+/** @typedef {import('../line/people-messages.js').DistanceUnit} DistanceUnit */
+/** @typedef {{people: NearbyRow[], next?: string, unit: DistanceUnit, radius: number}} Page */
+
+export class NearbyPage {
+  /** @type {Map<string, NearbyRow>} */
+  #rows;
+  /** @type {string[]} */
+  #order;
+  /** @type {string | undefined} */
+  #next;
+  #unit;
+  #radius;
+
+  /** @param {any} list a `nearby.list` */
+  constructor({ people, next, unit, radius }) {
+    this.#rows = byId(people);
+    this.#order = [...this.#rows.keys()];
+    this.#next = next;
+    this.#unit = unit;
+    this.#radius = radius;
+  }
+
+  /** @param {any} changed a `nearby.changed` */
+  apply({ people, gone = [], order = this.#order, next }) {
+    for (const [personId, row] of byId(people)) this.#rows.set(personId, row);
+    for (const personId of gone) this.#rows.delete(personId);
+    this.#order = order.filter((/** @type {string} */ personId) => this.#rows.has(personId));
+    // Whoever is on the page no more is forgotten: should they come back, they are told whole.
+    const listed = new Set(this.#order);
+    for (const personId of this.#rows.keys()) if (!listed.has(personId)) this.#rows.delete(personId);
+    this.#next = next;
+  }
+
+  /** @returns {Page} */
+  get value() {
+    const people = this.#order.flatMap((personId) => this.#rows.get(personId) ?? []);
+    return { people, ...this.#next === undefined ? {} : { next: this.#next }, unit: this.#unit, radius: this.#radius };
+  }
+}
+
+/** @param {NearbyRow[]} people @returns {Map<string, NearbyRow>} */
+const byId = (people) => new Map(people.map((row) => [row.personId, row]));

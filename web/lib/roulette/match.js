@@ -1,0 +1,172 @@
+// One match: its one or two sessions, what is published and watched in them, and its chat. Its one invariant: after `end` it
+// says nothing more and nothing of it is left running, whatever was under way.
+
+import { systemClock, Timers } from '../clock.js';
+import { ConfabError, otError } from '../errors.js';
+import { SessionCore } from '../session/core.js';
+import { TypingReceiver, TypingSender } from './typing.js';
+
+/** @typedef {import('../session/publisher.js').Publisher} Publisher */
+/** @typedef {import('../session/subscriber.js').Subscriber} Subscriber */
+/** @typedef {import('../session/roster.js').Stream} Stream */
+
+/** Protocol §5: without a picture by then, say so. The server may say otherwise. */
+const streamMs = 10_000;
+
+/**
+ * @typedef {object} MatchOptions
+ * @property {Element | ((stream: Stream) => Element) | string} [subscriberTarget]
+ * @property {import('../session/subscriber.js').SubscriberOptions} [subscriberOptions]
+ * @property {import('../media/peer.js').Rtc} [rtc]
+ * @property {import('../clock.js').Clock} [clock]
+ */
+
+export class Match {
+  #options;
+  #tell;
+  #timers;
+  /** @type {SessionCore} where we publish */
+  #ours;
+  /** @type {SessionCore} where we watch: usually the same */
+  #theirs;
+  #admissions;
+  #typing;
+  #patience;
+  #partnerTyping;
+  /** @type {Publisher | null} */
+  #publisher;
+  #over = false;
+  /** @type {Subscriber | null} what the partner shows */
+  subscriber = null;
+
+  /**
+   * @param {import('../line/messages.js').Matched} matched
+   * @param {import('../line/client.js').Client} client
+   * @param {Publisher | null} publisher
+   * @param {MatchOptions} options
+   * @param {(name: string, payload: object) => void} tell
+   */
+  constructor(matched, client, publisher, options, tell) {
+    this.matchId = matched.matchId;
+    this.mode = matched.mode;
+    this.partner = matched.partner;
+    this.textChat = matched.textChat;
+    this.#options = options;
+    this.#publisher = publisher;
+    this.#patience = client.welcome?.limits?.streamTimeoutMs ?? streamMs;
+    this.#tell = (/** @type {string} */ name, /** @type {object} */ payload) => { if (!this.#over) tell(name, payload); };
+    const clock = options.clock ?? systemClock;
+    this.#timers = new Timers(clock);
+    const { publish, subscribe } = this.#admissions = matched;
+    const shared = { client, rtc: options.rtc, clock: options.clock };
+    const make = (/** @type {string} */ sessionId) => new SessionCore('', sessionId, shared);
+    this.#ours = make(publish.sessionId);
+    this.#theirs = publish.sessionId === subscribe.sessionId ? this.#ours : make(subscribe.sessionId);
+    this.#typing = new TypingSender((typing) => {
+      this.#theirs.session.signal({ type: 'typing', data: typing ? '1' : '0', retryAfterReconnect: false });
+    }, clock);
+    this.#partnerTyping = new TypingReceiver((typing) => this.#tell('typing', { typing }), this.#timers);
+  }
+
+  begin() {
+    this.#theirs.session.on('streamCreated', (/** @type {any} */ { stream }) => this.#watch(stream));
+    // After the default action, which takes the old picture away.
+    this.#theirs.session.on('streamDestroyed', () => queueMicrotask(() => this.#watchAnother()));
+    this.#theirs.session.on('signal:chat', (/** @type {any} */ { data, from }) => this.#heard(data, from));
+    this.#theirs.session.on('signal:typing', (/** @type {any} */ { data, from }) => {
+      if (from !== this.#theirs.session.connection) this.#partnerTyping.heard(data === '1');
+    });
+    const patience = this.#patience;
+    if (this.mode === 'video') this.#timers.set('stream', patience, () => this.#tell('noStream', { matchId: this.matchId }));
+    const { publish, subscribe } = this.#admissions;
+    this.#join(this.#ours, publish.token);
+    this.#publish();
+    if (this.#theirs !== this.#ours) this.#join(this.#theirs, subscribe.token);
+  }
+
+  /** @param {Publisher | null} publisher */
+  usePublisher(publisher) {
+    if (this.#publisher === publisher) return;
+    if (this.#publisher) this.#ours.session.unpublish(this.#publisher);
+    this.#publisher = publisher;
+    this.#publish();
+  }
+
+  /** @param {string} text @returns {Promise<void>} */
+  sendChat(text) {
+    if (!this.textChat) {
+      const message = 'This partner cannot be written to. Speak, or press Next.';
+      return Promise.reject(new ConfabError({ code: 'not_permitted', message }));
+    }
+    this.#typing.finished();
+    return new Promise((resolve, reject) => {
+      this.#theirs.session.signal({ type: 'chat', data: text }, (error) => (error ? reject(error) : resolve()));
+    });
+  }
+
+  /** @param {boolean} typing */
+  setTyping(typing) {
+    if (this.textChat && this.#theirs.session.isConnected()) this.#typing.set(typing);
+  }
+
+  /** @param {boolean} isLost whether the server has forgotten it already: then there is nobody to take leave of */
+  end(isLost) {
+    if (this.#over) return;
+    this.#over = true;
+    this.#timers.clearAll();
+    for (const core of new Set([this.#ours, this.#theirs])) {
+      if (isLost) core.end('networkDisconnected');
+      else core.disconnect();
+    }
+    this.subscriber = null;
+  }
+
+  /** @param {SessionCore} core @param {string} token */
+  #join({ session }, token) {
+    session.connect(token, (error) => { if (error) this.#failed(error); });
+  }
+
+  #publish() {
+    const publisher = this.#publisher;
+    if (this.#over || !publisher || this.mode !== 'video') return;
+    this.#ours.publications.beginEarly(publisher, (error) => {
+      // Taken away again before the camera was ready: that is not news.
+      if (error && this.#publisher === publisher) this.#failed(error);
+    });
+  }
+
+  /** @param {Stream} stream */
+  #watch(stream) {
+    // One picture at a time.
+    if (this.#over || this.#theirs.session.getSubscribersForStream(this.subscriber?.stream).length > 0) return;
+    const { subscriberTarget, subscriberOptions } = this.#options;
+    const target = typeof subscriberTarget === 'function' ? subscriberTarget(stream) : subscriberTarget;
+    const ended = (/** @type {ConfabError | undefined} */ error) => {
+      if (error && error.name !== 'OT_STREAM_DESTROYED') this.#failed(error);
+    };
+    const subscriber = this.#theirs.session.subscribe(stream, target, { label: 'Partner', ...subscriberOptions }, ended);
+    this.subscriber = subscriber;
+    subscriber.once('connected', () => this.#timers.clear('stream'));
+    this.#tell('subscriber', { subscriber });
+  }
+
+  #watchAnother() {
+    const another = this.#theirs.othersStream;
+    if (another) this.#watch(another);
+  }
+
+  /** @param {string | undefined} data @param {unknown} from */
+  #heard(data, from) {
+    const mine = from === this.#theirs.session.connection;
+    if (!mine) this.#partnerTyping.heard(false);
+    this.#tell('chat', { text: data ?? '', mine });
+  }
+
+  /** @param {ConfabError} error */
+  #failed(error) {
+    // Next crosses messages on the wire, and what ends with the connection is told with it.
+    const expected = ['token_match_ended', 'connection_restarted', 'not_joined', 'left', 'not_connected'];
+    const known = otError(error, 'connect');
+    if (!expected.includes(known.reason ?? '') && known.name !== 'OT_NOT_CONNECTED') this.#tell('error', { error: known });
+  }
+}

@@ -1,0 +1,246 @@
+// `Roulette`: strangers meet. It asks the server for partners and makes a `Match` of each answer. Its one invariant: there is
+// at most one match, the server's present one, and the publisher given to it outlives them all.
+
+import { ConfabError, isRestart } from '../errors.js';
+import { Emitter } from '../events.js';
+import { sourceOf } from '../session/publisher.js';
+import { Match } from './match.js';
+
+/** @typedef {import('../session/publisher.js').Publisher} Publisher */
+/** @typedef {{mode?: 'video' | 'text', interests?: string[], name?: string}} Search */
+/** @typedef {'idle' | 'waiting' | 'matched'} RouletteState */
+
+/** After these the server does not search on for us (protocol §5). */
+const finalReasons = ['stopped', 'banned'];
+
+/** @param {any} event */
+const keepPreview = (event) => event.preventDefault();
+
+/**
+ * Events: `waiting {retryAfterMs?}`, `matched {matchId, mode, partner, textChat}`, `partner {matchId, state}`,
+ * `ended {matchId, reason}` (the server's reasons, and `connectionLost`), `chat {text, mine}`, `typing {typing}`,
+ * `subscriber {subscriber}` (made, not yet playing), `noStream {matchId}`, `recovered {}` (after a restart the search goes on),
+ * `error {error}`.
+ */
+export class Roulette extends Emitter {
+  #client;
+  #options;
+  /** @type {RouletteState} */
+  #state = 'idle';
+  /** @type {Search | null} what to search for, until stopped */
+  #search = null;
+  /** @type {Match | null} */
+  #match = null;
+  /** @type {string | undefined} for a report after its end */
+  #lastMatchId;
+  /** @type {Publisher | null} */
+  #publisher = null;
+
+  /** @param {import('../line/client.js').Client} client @param {import('./match.js').MatchOptions} [options] */
+  constructor(client, options = {}) {
+    super();
+    this.#client = client;
+    this.#options = options;
+    client.on({
+      connected: () => this.#prepare(),
+      'message:roulette.waiting': ({ retryAfterMs }) => this.#waiting(retryAfterMs),
+      'message:roulette.matched': (matched) => this.#matched(matched),
+      'message:roulette.partner': ({ matchId, state }) => {
+        if (matchId === this.#match?.matchId) this.emit('partner', { matchId, state });
+      },
+      'message:roulette.ended': ({ matchId, reason }) => this.#ended(matchId, reason),
+      expired: () => this.#lost(),
+      restarted: () => this.#recover(),
+      closed: () => {
+        this.#search = null;
+        this.#lost();
+      },
+    });
+  }
+
+  get state() {
+    return this.#state;
+  }
+
+  /** The present match. */
+  get match() {
+    return this.#match;
+  }
+
+  /**
+   * Sent in every match from now on, this one included; null sends nothing.
+   * @param {Publisher | null} publisher
+   */
+  usePublisher(publisher) {
+    if (this.#publisher === publisher) return;
+    const old = this.#publisher;
+    this.#publisher = publisher;
+    publisher?.on('streamDestroyed', keepPreview);
+    this.#prepare();
+    // Words alone need no way for sound and picture.
+    if (!publisher && old && !this.#match && this.#isRouted) this.#client.media.close();
+    this.#match?.usePublisher(publisher);
+    old?.off('streamDestroyed', keepPreview);
+  }
+
+  /** @param {Search} [search] @returns {Promise<void>} */
+  async start(search = {}) {
+    this.#search = search;
+    try {
+      await this.#client.connect();
+      this.#prepare();
+      await this.#client.request('roulette.start', members(search));
+    } catch (error) {
+      // It goes on by itself; see `#recover`.
+      if (isRestart(error)) return;
+      if (this.#search === search && this.#state === 'idle') this.#search = null;
+      throw error;
+    }
+  }
+
+  /**
+   * Somebody else.
+   * @returns {Promise<void>}
+   */
+  next() {
+    return this.#away('roulette.next', { matchId: this.#match?.matchId }, 'next');
+  }
+
+  /** @returns {Promise<void>} */
+  async stop() {
+    this.#search = null;
+    if (this.#client.state === 'idle' || this.#client.state === 'closed') return;
+    await this.#away('roulette.stop', {}, 'stopped');
+    this.#endMatch('stopped');
+    if (this.#search === null) this.#state = 'idle';
+  }
+
+  /** @param {string} reason @param {string} [matchId] by default the present or the last match @returns {Promise<void>} */
+  async report(reason, matchId = this.#match?.matchId ?? this.#lastMatchId) {
+    await this.#client.request('roulette.report', { reason, matchId });
+  }
+
+  /**
+   * Never again; the present match ends and the search goes on.
+   * @param {string} [matchId] as for `report`
+   * @returns {Promise<void>}
+   */
+  block(matchId = this.#match?.matchId ?? this.#lastMatchId) {
+    return this.#away('roulette.block', { matchId }, 'blocked', matchId);
+  }
+
+  /** @param {string} text @returns {Promise<void>} */
+  sendChat(text) {
+    if (this.#match) return this.#match.sendChat(text);
+    const message = 'There is nobody to write to. Wait for the next partner.';
+    return Promise.reject(new ConfabError({ code: 'not_matched', message }));
+  }
+
+  /**
+   * Call it at every key; it is said to the partner now and then.
+   * @param {boolean} typing
+   */
+  setTyping(typing) {
+    this.#match?.setTyping(typing);
+  }
+
+  /** @returns {Promise<{online: number, waiting: number}>} */
+  async count() {
+    const { online, waiting } = await this.#client.request('roulette.count');
+    return { online, waiting };
+  }
+
+  /**
+   * Leaves the present match. While the server cannot be told, sound and picture end here and now all the same: between the two
+   * browsers they need no server.
+   * @param {string} verb
+   * @param {Record<string, unknown>} members
+   * @param {string} reason
+   * @param {string} [matchId] the match that ends with it
+   */
+  async #away(verb, members, reason, matchId = this.#match?.matchId) {
+    if (this.#client.state !== 'connected' && matchId === this.#match?.matchId) this.#endMatch(reason);
+    try {
+      await this.#client.request(verb, members);
+    } catch (error) {
+      if (!isRestart(error)) throw error;
+    }
+  }
+
+  /** @param {number | undefined} retryAfterMs */
+  #waiting(retryAfterMs) {
+    if (this.#search === null) return;
+    // The end of a match is told before; should it not have been, it is over now all the same.
+    this.#endMatch('partnerLeft');
+    this.#state = 'waiting';
+    this.emit('waiting', retryAfterMs === undefined ? {} : { retryAfterMs });
+  }
+
+  /** @param {import('../line/messages.js').Matched} matched */
+  #matched(matched) {
+    // Stopped meanwhile: the end of this match is on its way.
+    if (this.#search === null) return;
+    this.#endMatch('partnerLeft');
+    const match = new Match(matched, this.#client, this.#publisher, this.#options, (name, payload) => this.emit(name, payload));
+    this.#match = match;
+    this.#lastMatchId = match.matchId;
+    this.#state = 'matched';
+    const { matchId, mode, partner, textChat } = match;
+    this.emit('matched', { matchId, mode, partner, textChat });
+    // A handler may have pressed Next already.
+    if (this.#match === match) match.begin();
+  }
+
+  /** @param {string} matchId @param {string} reason */
+  #ended(matchId, reason) {
+    if (reason === 'banned') this.#search = null;
+    // One that ended here before.
+    if (matchId !== this.#match?.matchId) return;
+    this.#state = finalReasons.includes(reason) ? 'idle' : 'waiting';
+    this.#endMatch(reason);
+  }
+
+  /** @param {string} reason */
+  #endMatch(reason) {
+    const match = this.#match;
+    if (!match) return;
+    this.#match = null;
+    if (this.#state === 'matched') this.#state = finalReasons.includes(reason) ? 'idle' : 'waiting';
+    match.end(reason === 'connectionLost');
+    this.emit('ended', { matchId: match.matchId, reason });
+  }
+
+  /** Where the server carries the media, the way to it is opened before there is a partner: the first is seen sooner. */
+  #prepare() {
+    if (!this.#isRouted || !this.#publisher || this.#search?.mode === 'text') return;
+    this.#client.media.prepare(sourceOf(this.#publisher));
+  }
+
+  get #isRouted() {
+    return this.#client.welcome?.media?.roulette === 'routed';
+  }
+
+  /** Our place on the server is gone. */
+  #lost() {
+    this.#endMatch('connectionLost');
+    if (this.#search === null) this.#state = 'idle';
+  }
+
+  /** We are somebody new to the server: what was wanted is wanted still. */
+  async #recover() {
+    const search = this.#search;
+    if (!search) return;
+    try {
+      await this.#client.request('roulette.start', members(search));
+      if (this.#search === search) this.emit('recovered');
+    } catch (error) {
+      if (isRestart(error) || this.#search !== search) return;
+      this.#search = null;
+      this.#state = 'idle';
+      this.emit('error', { error });
+    }
+  }
+}
+
+/** @param {Search} search */
+const members = ({ mode, interests, name }) => ({ mode, interests, name });

@@ -1,0 +1,43 @@
+// What callers hand to `OT` and to a session, sorted and checked before it goes anywhere.
+
+import { otFailure } from '../errors.js';
+
+/** @typedef {(error?: import('../errors.js').ConfabError) => void} Callback */
+
+/**
+ * OpenTok's calls take a target, properties and a callback, each of which may be left out.
+ * @param {any[]} given
+ * @returns {{target: import('../media/widget.js').Target, properties: any, callback: Callback | undefined}}
+ */
+export function sortArguments(given) {
+  const callback = given.find((value) => typeof value === 'function');
+  const target = given.find((value) => typeof value === 'string' || typeof value?.nodeType === 'number');
+  const properties = given.find((value) => typeof value === 'object' && value !== null && value !== target);
+  return { target, properties: properties ?? {}, callback };
+}
+
+/** OpenTok's limits, which are the server's too (protocol §4). */
+const longestType = 128;
+const longestData = 8 * 1024;
+
+/** @param {string | {id: string}} object a connection or stream, or its id @returns {string} */
+export function idOf(object) {
+  return typeof object === 'string' ? object : object?.id;
+}
+
+/**
+ * @param {{type?: string, data?: string, to?: {id: string} | string}} signal
+ * @returns {{signalType?: string, data?: string, to?: string}}
+ */
+export function signalMembers({ type, data, to }) {
+  if (type !== undefined && !(typeof type === 'string' && type.length <= longestType && /^[A-Za-z0-9\-_~]+$/.test(type))) {
+    throw otFailure('OT_INVALID_PARAMETER', 400, `A signal's type has at most ${longestType} of the characters A-Z a-z 0-9 - _ ~.`);
+  }
+  if (data !== undefined && typeof data !== 'string') {
+    throw otFailure('OT_INVALID_PARAMETER', 400, "A signal's data is a string. Use JSON.stringify() for anything else.");
+  }
+  if (data !== undefined && new TextEncoder().encode(data).length > longestData) {
+    throw otFailure('OT_INVALID_PARAMETER', 413, "A signal's data has at most 8 KiB. Send it in pieces.");
+  }
+  return { signalType: type, data, to: to === undefined ? undefined : idOf(to) };
+}

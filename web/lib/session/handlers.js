@@ -1,0 +1,97 @@
+// What the server says about a session, and what that does to it: one function a message.
+
+import { OTEvent } from '../events.js';
+
+/** @typedef {import('./core.js').SessionCore} SessionCore */
+/** @typedef {import('../line/messages.js').Message} Message */
+
+/**
+ * The stream was unpublished in good order: OpenTok has one word for that and for its publisher going.
+ * @param {string} reason
+ */
+const spoken = (reason) => (reason === 'clientUnpublished' ? 'clientDisconnected' : reason);
+
+/**
+ * Why a subscriber gets no picture, in OpenTok's words.
+ * @type {Record<string, string>}
+ */
+const pauses = { slow: 'quality', codec: 'codecNotSupported' };
+
+/** @type {Record<string, (core: SessionCore, message: Message) => void>} */
+const handlers = {
+  'session.joined': (core, message) => core.joined(message),
+  'session.left': (core, { reason }) => core.end(reason),
+
+  'session.connectionCreated': (core, message) => {
+    const connection = core.roster.connection(message.connection);
+    core.tellConnection(new OTEvent('connectionCreated', { connection }));
+  },
+  'session.connectionDestroyed': (core, { connectionId, reason }) => {
+    for (const stream of core.roster.streamsOf(connectionId)) core.streamGone(stream.streamId, reason);
+    core.transport?.connectionDestroyed(connectionId);
+    const connection = core.roster.removeConnection(connectionId);
+    if (connection) core.tellConnection(new OTEvent('connectionDestroyed', { connection, reason }));
+  },
+  'session.connectionReconnecting': (core, message) => presence(core, message, 'connectionReconnecting'),
+  'session.connectionReconnected': (core, message) => presence(core, message, 'connectionReconnected'),
+
+  'session.streamCreated': (core, message) => {
+    const stream = core.roster.stream(message.stream);
+    core.session.dispatch(new OTEvent('streamCreated', { stream }));
+  },
+  'session.streamDestroyed': (core, { streamId, reason }) => core.streamGone(streamId, spoken(reason)),
+  'session.streamChanged': (core, message) => {
+    const stream = core.roster.streams.get(message.stream.streamId);
+    for (const change of stream?.update(message.stream) ?? []) {
+      for (const sink of core.subscriptions.sinksOf(message.stream.streamId)) sink.streamChanged(change);
+      core.transport?.expectationChanged?.(message.stream.streamId);
+      core.session.dispatch(new OTEvent('streamPropertyChanged', { stream, ...change }));
+    }
+  },
+
+  'session.mediaModeChanged': (core, { mediaMode }) => core.mediaModeChanged(mediaMode),
+  'session.subscriptionChanged': (core, { streamId, videoPaused, reason }) => {
+    for (const sink of core.subscriptions.sinksOf(streamId)) sink.videoPaused(videoPaused, pauses[reason]);
+    core.transport?.expectationChanged?.(streamId);
+  },
+  'session.layersWanted': (core, { streamId, rids }) => core.transport?.layersWanted?.(streamId, rids),
+  // Not OpenTok's.
+  'session.speaking': (core, { streamId }) => {
+    core.session.dispatch(new OTEvent('activeSpeakerChanged', { stream: core.roster.streams.get(streamId) ?? null }));
+  },
+
+  'session.subscribed': (core, message) => core.transport?.receive(message),
+  'session.unsubscribed': (core, message) => core.transport?.receive(message),
+  'session.negotiate': (core, message) => core.transport?.receive(message),
+
+  'session.signal': (core, { from, signalType, data }) => {
+    const type = signalType ? `signal:${signalType}` : 'signal';
+    const event = new OTEvent(type, { data: data ?? undefined, from: core.roster.connections.get(from) ?? null });
+    core.session.dispatch(event, undefined, 'signal');
+    if (signalType) core.session.dispatch(event);
+  },
+  'session.muted': (core, { active, streamId }) => {
+    if (streamId !== undefined) {
+      if (active) core.publications.muteForced(streamId);
+      return;
+    }
+    core.startsMuted = active;
+    core.session.dispatch(new OTEvent('muteForced', { active }));
+  },
+};
+
+/**
+ * Not OpenTok's: it keeps quiet about others' troubles.
+ * @param {SessionCore} core
+ * @param {Message} message
+ * @param {string} type
+ */
+function presence(core, { connectionId }, type) {
+  const connection = core.roster.connections.get(connectionId);
+  if (connection) core.session.dispatch(new OTEvent(type, { connection }));
+}
+
+/** @param {SessionCore} core @param {Message} message */
+export function handle(core, message) {
+  handlers[message.type]?.(core, message);
+}

@@ -1,0 +1,162 @@
+// What we publish in a session, from the wish to its end. Its one invariant: whoever is unpublished, or whose session ends,
+// while the server still thinks about it, is not published after all.
+
+import { otError, otFailure } from '../errors.js';
+import { sourceOf } from './publisher.js';
+import { settle } from './registry.js';
+
+/** @typedef {import('./core.js').SessionCore} SessionCore */
+/** @typedef {import('./publisher.js').Publisher} Publisher */
+
+export class Publications {
+  #core;
+  /** @type {Set<Publisher>} waiting for their camera or the server's answer */
+  #begun = new Set();
+  /** @type {Map<string, Publisher>} by stream id */
+  #running = new Map();
+
+  /** @param {SessionCore} core */
+  constructor(core) {
+    this.#core = core;
+  }
+
+  /** @param {string} streamId */
+  of(streamId) {
+    return this.#running.get(streamId);
+  }
+
+  /**
+   * As `Session.publish`, and also while the session connects: the server takes what follows the join in order, and whoever
+   * waits there for the picture has it a round trip sooner.
+   * @param {Publisher} publisher
+   * @param {import('./arguments.js').Callback} callback
+   */
+  beginEarly(publisher, callback) {
+    settle(this.begin(publisher, true), callback, publisher, (error) => otError(error, 'publish'));
+  }
+
+  /** @param {Publisher} publisher @param {boolean} [isEarly] */
+  async begin(publisher, isEarly = false) {
+    const core = this.#core;
+    const { stillIn } = core.demand('publish', 1500, isEarly);
+    if (publisher.isDestroyed) throw otFailure('OT_INVALID_PARAMETER', 1500, 'This publisher was destroyed. Make another one.');
+    if (publisher.session || this.#begun.has(publisher)) {
+      throw otFailure('OT_INVALID_PARAMETER', 1500, 'This publisher is being published already. Unpublish it first.');
+    }
+    this.#begun.add(publisher);
+    const source = sourceOf(publisher);
+    /** @type {import('../media/transport.js').Transport | null} */
+    let transport = null;
+    try {
+      await Promise.all([source.ready, core.opened]);
+      stillIn();
+      transport = core.transport;
+      // The server says so as well, with the event, once it knows the stream; until then nobody is to hear us.
+      if (core.startsMuted) publisher.publishAudio(false);
+      const mids = transport?.mids ? await transport.mids(source) : {};
+      stillIn();
+      const announced = source.announcement();
+      const { stream } = await core.request('session.publish', { ...announced, ...mids });
+      stillIn();
+      this.#run(publisher, stream, announced);
+    } finally {
+      this.#begun.delete(publisher);
+      transport?.cancel?.(source);
+    }
+  }
+
+  /** @param {Publisher} publisher @param {any} info @param {{hasAudio: boolean, hasVideo: boolean}} announced */
+  #run(publisher, info, announced) {
+    const core = this.#core;
+    if (!this.#begun.has(publisher)) {
+      core.request('session.unpublish', { streamId: info.streamId }).catch(() => {});
+      throw otFailure('OT_STREAM_CREATE_FAILED', 1500, 'The publisher was unpublished before its stream began.');
+    }
+    const source = sourceOf(publisher);
+    const stream = core.roster.stream(info);
+    this.#running.set(stream.streamId, publisher);
+    core.transport?.publish(stream.streamId, source);
+    source.published(core, stream);
+    // Somebody may have muted themselves while the question was on its way.
+    const { hasAudio, hasVideo } = source.announcement();
+    if (hasAudio !== announced.hasAudio || hasVideo !== announced.hasVideo) this.update(publisher, { hasAudio, hasVideo });
+  }
+
+  /**
+   * By our own wish.
+   * @param {Publisher} publisher
+   * @param {string} reason
+   */
+  end(publisher, reason) {
+    this.#begun.delete(publisher);
+    const { stream } = publisher;
+    if (!stream || publisher.session !== this.#core.session) return;
+    this.#core.request('session.unpublish', { streamId: stream.streamId }).catch(() => {});
+    this.ended(stream.streamId, reason);
+  }
+
+  /**
+   * By whoever's.
+   * @param {string} streamId
+   * @param {string} reason
+   * @returns {boolean} whether it was ours
+   */
+  ended(streamId, reason) {
+    const publisher = this.#running.get(streamId);
+    if (!publisher) return false;
+    this.#running.delete(streamId);
+    this.#core.transport?.unpublish(streamId);
+    this.#core.roster.removeStream(streamId);
+    // Who watched their own stream come back from the server.
+    for (const subscriber of this.#core.subscriptions.of(streamId)) this.#core.subscriptions.end(subscriber, reason);
+    sourceOf(publisher).unpublished(reason);
+    return true;
+  }
+
+  /**
+   * A moderator wants silence from it.
+   * @param {string} streamId
+   */
+  muteForced(streamId) {
+    const publisher = this.#running.get(streamId);
+    if (publisher) sourceOf(publisher).muteForced();
+  }
+
+  /** @param {Publisher} publisher @param {Record<string, unknown>} changes what others are to know */
+  update({ stream }, changes) {
+    if (stream) this.#core.request('session.update', { streamId: stream.streamId, ...changes }).catch(() => {});
+  }
+
+  /** Media travels otherwise from now on. */
+  moved() {
+    for (const [streamId, publisher] of this.#running) this.#core.transport?.publish(streamId, sourceOf(publisher));
+  }
+
+  /**
+   * Names the transceivers that carry a stream, which are others now.
+   * @param {string} streamId
+   */
+  async tellAgain(streamId) {
+    const { transport } = this.#core;
+    const publisher = this.#running.get(streamId);
+    if (!publisher || !transport?.mids) return;
+    const mids = await transport.mids(sourceOf(publisher)).catch(() => null);
+    if (mids && transport === this.#core.transport && this.#running.has(streamId)) this.update(publisher, mids);
+  }
+
+  /** @param {Publisher} publisher @param {string} kind @param {MediaStreamTrack | null} track */
+  replaceTrack({ stream }, kind, track) {
+    if (stream) this.#core.transport?.replaceTrack(stream.streamId, kind, track);
+  }
+
+  /** @param {Publisher} publisher @returns {Promise<{connectionId: string, reports: RTCStatsReport[]}[]>} */
+  async reports({ stream }) {
+    return stream ? await this.#core.transport?.senderReports(stream.streamId) ?? [] : [];
+  }
+
+  /** @param {string} reason */
+  endAll(reason) {
+    this.#begun.clear();
+    for (const streamId of [...this.#running.keys()]) this.ended(streamId, reason);
+  }
+}

@@ -1,0 +1,350 @@
+// `Publisher`: a camera, a microphone or a screen, shown on the page and, while a session has it, sent to others. It outlives
+// sessions: prevent `streamDestroyed`'s default and publish it again elsewhere.
+
+import { systemClock, Timers } from '../clock.js';
+import { Emitter, OTEvent } from '../events.js';
+import { listenTo, meter } from '../media/audio-level.js';
+import { Capture } from '../media/capture.js';
+import { deviceError } from '../media/devices.js';
+import { isScalable } from '../media/layers.js';
+import { publisherStats } from '../media/stats.js';
+import { Widget } from '../media/widget.js';
+import { publishers, settle } from './registry.js';
+
+/** @typedef {import('./roster.js').Stream} Stream */
+/** @typedef {import('./core.js').SessionCore} SessionCore */
+/** @typedef {import('./session.js').Session} Session */
+/** @typedef {import('../media/constraints.js').MediaSource} MediaSource */
+/** @typedef {import('../media/capture.js').Kind} Kind */
+/**
+ * @typedef {object} PublishOptions
+ * @property {string} [name]
+ * @property {boolean} [publishAudio]
+ * @property {boolean} [publishVideo]
+ */
+/** @typedef {import('../media/constraints.js').SourceOptions & import('../media/layers.js').ScalableOptions} MediaOptions */
+/** @typedef {PublishOptions & MediaOptions & import('../media/widget.js').WidgetOptions} PublisherOptions */
+
+/**
+ * What a session asks of a publisher, and tells it.
+ * @typedef {object} OwnSource
+ * @property {Promise<void>} ready settles when there is something to send, or never will be
+ * @property {() => Announcement} announcement what the session tells others
+ * @property {(core: SessionCore, stream: Stream) => void} published
+ * @property {(reason: string) => void} unpublished
+ * @property {() => void} muteForced a moderator wants silence; the person may speak again when they choose to
+ */
+/**
+ * A publisher as the SDK's own parts see it.
+ * @typedef {OwnSource & import('../media/transport.js').Source} PublisherSource
+ */
+/** @typedef {{name?: string, hasAudio: boolean, hasVideo: boolean, videoType?: string, width?: number, height?: number}} Announcement */
+
+/** @type {WeakMap<Publisher, PublisherSource>} */
+const sources = new WeakMap();
+
+/** @param {Publisher} publisher @returns {PublisherSource} always the same one */
+export function sourceOf(publisher) {
+  return /** @type {PublisherSource} */ (sources.get(publisher));
+}
+
+/** An answer that takes longer than this is a person reading the browser's question. */
+const dialogMs = 500;
+
+export class Publisher extends Emitter {
+  #options;
+  #widget;
+  #capture;
+  #timers = new Timers(systemClock);
+  /** @type {Record<Kind, boolean>} */
+  #sends;
+  #destroyed = false;
+  #stopMeter = () => {};
+  /** Settles when there is something to send, or never will be. */
+  #ready;
+  /** @type {import('./publications.js').Publications | null} those of the session */
+  #publications = null;
+  /** @type {Stream | null} */
+  stream = null;
+  /** @type {Session | null} */
+  session = null;
+  /** @type {boolean | undefined} undefined until the browser answered */
+  accessAllowed = undefined;
+
+  /**
+   * @param {import('../media/widget.js').Target} target
+   * @param {PublisherOptions} options
+   * @param {import('./arguments.js').Callback} [callback]
+   */
+  constructor(target, options, callback) {
+    super();
+    this.#options = options;
+    this.#sends = { audio: options.publishAudio ?? true, video: options.publishVideo ?? true };
+    this.#capture = new Capture(options, (track) => this.#mediaStopped(track));
+    this.#widget = new Widget('publisher', target, options, {
+      loaded: () => {},
+      resized: (dimensions) => this.#resized(dimensions),
+    });
+    this.#widget.video.muted = true;
+    this.#mirror();
+    this.element = this.#widget.element;
+    this.id = this.#widget.id;
+    publishers.add(this);
+    this.#ready = this.#start();
+    sources.set(this, this.#source());
+    settle(this.#ready, callback, this, deviceError);
+  }
+
+  // ---- What a program calls
+
+  /** @param {boolean} on @returns {this} */
+  publishAudio(on) {
+    return this.#send('audio', on);
+  }
+
+  /** @param {boolean} on @returns {this} */
+  publishVideo(on) {
+    return this.#send('video', on);
+  }
+
+  /** @param {MediaSource} source a device id, a track, or null for none @returns {Promise<void>} */
+  async setAudioSource(source) {
+    await this.#replace('audio', source);
+  }
+
+  /** @param {MediaSource} source @returns {Promise<void>} */
+  async setVideoSource(source) {
+    await this.#replace('video', source);
+  }
+
+  /**
+   * The next camera.
+   * @returns {Promise<{deviceId: string}>}
+   */
+  async cycleVideo() {
+    const deviceId = await this.#capture.nextCamera();
+    await this.#replace('video', deviceId);
+    return { deviceId };
+  }
+
+  get isDestroyed() {
+    return this.#destroyed;
+  }
+
+  getAudioSource() {
+    return this.#capture.track('audio');
+  }
+
+  getVideoSource() {
+    const track = this.#capture.track('video');
+    return { deviceId: track?.getSettings().deviceId ?? null, type: this.#capture.videoType ?? null, track };
+  }
+
+  videoWidth() {
+    return this.#widget.video.videoWidth || undefined;
+  }
+
+  videoHeight() {
+    return this.#widget.video.videoHeight || undefined;
+  }
+
+  getImgData() {
+    return this.#widget.snapshot();
+  }
+
+  /** @param {(error: Error | null, stats?: {connectionId: string, stats: object}[]) => void} callback */
+  getStats(callback) {
+    this.#reports().then(
+      (all) => callback(null, all.map(({ connectionId, reports }) => ({ connectionId, stats: publisherStats(reports) }))),
+      (error) => callback(error),
+    );
+  }
+
+  /** @returns {Promise<{connectionId: string, rtcStatsReport: RTCStatsReport}[]>} one for each track and subscriber */
+  async getRtcStatsReport() {
+    const all = await this.#reports();
+    return all.flatMap(({ connectionId, reports }) => reports.map((rtcStatsReport) => ({ connectionId, rtcStatsReport })));
+  }
+
+  /**
+   * Ends it for good: unpublished, off the page, the camera off.
+   * @returns {this}
+   */
+  destroy() {
+    this.session?.unpublish(this);
+    this.#dispose();
+    return this;
+  }
+
+  /** @param {string} name */
+  _handlersChanged(name) {
+    if (name === 'audioLevelUpdated') this.#meter();
+  }
+
+  // ---- What the session asks and tells
+
+  /** @returns {PublisherSource} */
+  #source() {
+    return {
+      ready: this.#ready,
+      tracks: () => this.#capture.tracks(),
+      isScalable: () => isScalable(this.#options, this.#capture.track('video')),
+      announcement: () => this.#announcement(),
+      published: (core, stream) => this.#published(core, stream),
+      unpublished: (reason) => this.#unpublished(reason),
+      muteForced: () => {
+        this.publishAudio(false);
+        this.dispatch(new OTEvent('muteForced'));
+      },
+    };
+  }
+
+  /** @returns {Announcement} */
+  #announcement() {
+    const { width, height } = this.#capture.track('video')?.getSettings() ?? {};
+    return {
+      name: this.#options.name, hasAudio: this.#has('audio'), hasVideo: this.#has('video'), videoType: this.#capture.videoType,
+      ...(width && height ? { width: Math.round(width), height: Math.round(height) } : {}),
+    };
+  }
+
+  /** @param {SessionCore} core @param {Stream} stream */
+  #published({ session, publications }, stream) {
+    this.session = session;
+    this.#publications = publications;
+    this.stream = stream;
+    this.dispatch(new OTEvent('streamCreated', { stream }));
+  }
+
+  /** @param {string} reason */
+  #unpublished(reason) {
+    const { stream } = this;
+    this.session = null;
+    this.#publications = null;
+    this.stream = null;
+    if (stream) this.dispatch(new OTEvent('streamDestroyed', { stream, reason }, true), () => this.#dispose());
+  }
+
+  // ----
+
+  async #start() {
+    this.#timers.set('dialog', dialogMs, () => this.dispatch(new OTEvent('accessDialogOpened', {}, true)));
+    try {
+      const media = await this.#capture.start();
+      this.accessAllowed = true;
+      for (const kind of /** @type {const} */ (['audio', 'video'])) this.#apply(kind);
+      this.#mirror();
+      this.#widget.show(media);
+      this.#dialogClosed();
+      this.dispatch(new OTEvent('videoElementCreated', { element: this.#widget.video }));
+      this.dispatch(new OTEvent('accessAllowed'));
+      this.#meter();
+    } catch (error) {
+      const known = deviceError(error);
+      this.accessAllowed = false;
+      this.#dialogClosed();
+      const { name, message } = known;
+      if (name === 'OT_USER_MEDIA_ACCESS_DENIED') this.dispatch(new OTEvent('accessDenied', { message }, true));
+      this.#dispose();
+      throw known;
+    }
+  }
+
+  #dialogClosed() {
+    const wasOpened = !this.#timers.has('dialog');
+    this.#timers.clear('dialog');
+    if (wasOpened) this.dispatch(new OTEvent('accessDialogClosed', {}, true));
+  }
+
+  /** @param {Kind} kind */
+  #has(kind) {
+    return this.#sends[kind] && this.#capture.track(kind) !== null;
+  }
+
+  /** @param {Kind} kind @param {boolean} on @returns {this} */
+  #send(kind, on) {
+    this.#sends[kind] = Boolean(on);
+    this.#apply(kind);
+    this.#tell(kind);
+    return this;
+  }
+
+  /** @param {Kind} kind */
+  #apply(kind) {
+    const track = this.#capture.track(kind);
+    if (track) track.enabled = this.#sends[kind];
+    if (kind === 'video') this.#widget.audioOnly = !this.#has('video');
+  }
+
+  /**
+   * Others learn whether there is sound or a picture.
+   * @param {Kind} kind
+   */
+  #tell(kind) {
+    const has = this.#has(kind);
+    this.#publications?.update(this, kind === 'audio' ? { hasAudio: has } : { hasVideo: has });
+  }
+
+  /** @param {Kind} kind @param {MediaSource} source */
+  async #replace(kind, source) {
+    await this.#ready;
+    const had = this.#has(kind);
+    const track = await this.#capture.replace(kind, source).catch((error) => { throw deviceError(error); });
+    this.#apply(kind);
+    this.#mirror();
+    if (kind === 'audio') this.#meter();
+    this.#publications?.replaceTrack(this, kind, track);
+    if (had !== this.#has(kind)) this.#tell(kind);
+  }
+
+  /** People know themselves from the mirror; others, a screen and the camera at the back are shown as they are. */
+  #mirror() {
+    const { facingMode } = this.#capture.track('video')?.getSettings() ?? {};
+    this.#widget.mirrored = this.#options.mirror ?? (facingMode !== 'environment' && this.#capture.videoType !== 'screen');
+  }
+
+  /** @param {{width: number, height: number}} dimensions */
+  #resized({ width, height }) {
+    const old = this.stream?.videoDimensions;
+    this.dispatch(new OTEvent('videoDimensionsChanged', { oldValue: old, newValue: { width, height } }));
+    const isNews = old && width > 0 && (old.width !== width || old.height !== height);
+    if (isNews) this.#publications?.update(this, { width, height });
+  }
+
+  /** @param {MediaStreamTrack} track */
+  #mediaStopped(track) {
+    // A shared screen that the person stopped sharing is over; a camera that was unplugged may come back with another source.
+    const isOver = this.#capture.videoType === 'screen' && track.kind === 'video';
+    const isLast = this.#capture.tracks().every(({ readyState }) => readyState === 'ended');
+    this.dispatch(new OTEvent('mediaStopped', { track }, true), () => {
+      if (!isOver && !isLast) return;
+      this.session?.unpublish(this, 'mediaStopped');
+      this.#dispose();
+    });
+  }
+
+  #reports() {
+    return this.#publications?.reports(this) ?? Promise.resolve([]);
+  }
+
+  #meter() {
+    this.#stopMeter();
+    this.#stopMeter = () => {};
+    const track = this.#capture.track('audio');
+    if (!track || this.#destroyed || !this.hasHandlers('audioLevelUpdated')) return;
+    const { measure, stop } = listenTo(track);
+    const stopMeter = meter(measure, (audioLevel) => this.dispatch(new OTEvent('audioLevelUpdated', { audioLevel })));
+    this.#stopMeter = () => { stopMeter(); stop(); };
+  }
+
+  #dispose() {
+    if (this.#destroyed) return;
+    this.#destroyed = true;
+    this.#stopMeter();
+    this.#timers.clearAll();
+    this.#capture.stop();
+    this.#widget.destroy();
+    publishers.delete(this);
+    this.dispatch(new OTEvent('destroyed'));
+  }
+}

@@ -1,0 +1,70 @@
+// What the `OT` object knows of the whole page: its publishers and subscribers, and where exceptions are told.
+
+import { ConfabError } from '../errors.js';
+import { Emitter, OTEvent } from '../events.js';
+
+/** @template T */
+export class Registry {
+  /** @type {Set<T>} */
+  #members = new Set();
+
+  /** @param {T} member */
+  add(member) {
+    this.#members.add(member);
+  }
+
+  /** @param {T} member */
+  delete(member) {
+    this.#members.delete(member);
+  }
+
+  /** @param {(member: T) => boolean} [predicate] @returns {T | undefined} without one, the first */
+  find(predicate = () => true) {
+    return [...this.#members].find(predicate);
+  }
+
+  /** @param {(member: T) => void} visit */
+  forEach(visit) {
+    [...this.#members].forEach(visit);
+  }
+
+  get length() {
+    return this.#members.size;
+  }
+}
+
+/** @type {Registry<import('./publisher.js').Publisher>} */
+export const publishers = new Registry();
+/** @type {Registry<import('./subscriber.js').Subscriber>} */
+export const subscribers = new Registry();
+/** Handlers of `OT.on('exception', …)`. */
+export const exceptions = new Emitter();
+
+/**
+ * Tells the page's `exception` handlers, as OpenTok does for errors that also go to a callback.
+ * @param {ConfabError} error
+ * @param {unknown} target
+ */
+export function reportException(error, target) {
+  const event = new OTEvent('exception', { code: error.code, title: error.name, message: error.message });
+  event.target = target;
+  exceptions.dispatch(event);
+}
+
+/**
+ * Settles a call that takes a callback: the error first, or nothing.
+ * @param {Promise<unknown>} promise
+ * @param {((error?: ConfabError) => void) | undefined} callback
+ * @param {unknown} target
+ * @param {(error: unknown) => ConfabError} translate
+ */
+export function settle(promise, callback, target, translate) {
+  return promise.then(
+    () => callback?.(),
+    (error) => {
+      const known = translate(error);
+      callback?.(known);
+      reportException(known, target);
+    },
+  );
+}

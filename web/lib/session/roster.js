@@ -1,0 +1,104 @@
+// Who and what is in a session. Its one invariant: one object for each connection and each stream, from its first mention on.
+
+/** @typedef {import('../line/messages.js').ConnectionInfo} ConnectionInfo */
+/** @typedef {import('../line/messages.js').StreamInfo} StreamInfo */
+
+export class Roster {
+  /** @type {Map<string, Connection>} */
+  connections = new Map();
+  /** @type {Map<string, Stream>} */
+  streams = new Map();
+
+  /** @param {ConnectionInfo} info @returns {Connection} */
+  connection(info) {
+    const connection = this.connections.get(info.connectionId) ?? new Connection(info);
+    this.connections.set(info.connectionId, connection);
+    return connection;
+  }
+
+  /** @param {StreamInfo} info @returns {Stream} */
+  stream(info) {
+    const known = this.streams.get(info.streamId);
+    if (known) return known;
+    const stream = new Stream(info, this.connection({ connectionId: info.connectionId, createdAt: info.createdAt, data: '' }));
+    this.streams.set(info.streamId, stream);
+    return stream;
+  }
+
+  /** @param {string} streamId @returns {Stream | undefined} the stream that is gone now */
+  removeStream(streamId) {
+    const stream = this.streams.get(streamId);
+    this.streams.delete(streamId);
+    return stream;
+  }
+
+  /** @param {string} connectionId @returns {Connection | undefined} the connection that is gone now */
+  removeConnection(connectionId) {
+    const connection = this.connections.get(connectionId);
+    this.connections.delete(connectionId);
+    return connection;
+  }
+
+  /** @param {string} connectionId @returns {Stream[]} */
+  streamsOf(connectionId) {
+    return [...this.streams.values()].filter((stream) => stream.connection.connectionId === connectionId);
+  }
+}
+
+/** A connection, as OpenTok shows it. Programs compare them with `===`. */
+export class Connection {
+  /** @param {ConnectionInfo} info */
+  constructor({ connectionId, createdAt, data }) {
+    this.connectionId = connectionId;
+    /** The same under the name that OpenTok's own prose and samples use. */
+    this.id = connectionId;
+    /** Milliseconds since 1970. */
+    this.creationTime = createdAt;
+    /** What the token said about its holder. */
+    this.data = data;
+  }
+}
+
+/** @typedef {'hasAudio' | 'hasVideo' | 'videoDimensions'} ChangedProperty */
+/** @typedef {{changedProperty: ChangedProperty, oldValue: any, newValue: any}} Change */
+
+export class Stream {
+  /**
+   * @param {StreamInfo} info
+   * @param {Connection} connection
+   */
+  constructor(info, connection) {
+    this.streamId = info.streamId;
+    this.id = info.streamId;
+    this.connection = connection;
+    /** Milliseconds since 1970. */
+    this.creationTime = info.createdAt;
+    this.name = info.name;
+    this.hasAudio = info.hasAudio;
+    this.hasVideo = info.hasVideo;
+    this.videoDimensions = { width: info.width ?? 0, height: info.height ?? 0 };
+    this.videoType = info.videoType ?? undefined;
+  }
+
+  /**
+   * Takes over what the server says now.
+   * @param {StreamInfo} info
+   * @returns {Change[]}
+   */
+  update(info) {
+    const { width, height } = this.videoDimensions;
+    /** @type {Change[]} */
+    const changes = [];
+    for (const changedProperty of /** @type {const} */ (['hasAudio', 'hasVideo'])) {
+      if (this[changedProperty] === info[changedProperty]) continue;
+      changes.push({ changedProperty, oldValue: this[changedProperty], newValue: info[changedProperty] });
+      this[changedProperty] = info[changedProperty];
+    }
+    const videoDimensions = { width: info.width ?? 0, height: info.height ?? 0 };
+    if (videoDimensions.width !== width || videoDimensions.height !== height) {
+      changes.push({ changedProperty: 'videoDimensions', oldValue: this.videoDimensions, newValue: videoDimensions });
+      this.videoDimensions = videoDimensions;
+    }
+    return changes;
+  }
+}

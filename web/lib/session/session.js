@@ -1,0 +1,167 @@
+// `Session`, with OpenTok's names: what programs do with a session, and see of it. What is behind it is a `SessionCore`.
+
+import { otError, otFailure } from '../errors.js';
+import { Emitter } from '../events.js';
+import { idOf, signalMembers, sortArguments } from './arguments.js';
+import { Publisher } from './publisher.js';
+import { settle } from './registry.js';
+import { Subscriber } from './subscriber.js';
+
+/** @typedef {import('./arguments.js').Callback} Callback */
+/** @typedef {import('./roster.js').Connection} Connection */
+/** @typedef {import('./core.js').SessionCore} SessionCore */
+/** @typedef {import('./roster.js').Stream} Stream */
+
+export class Session extends Emitter {
+  /** @type {Connection | null} */
+  connection = null;
+  /**
+   * What our token allows, 1 or 0; undefined before connecting.
+   * @type {Record<string, number> | undefined}
+   */
+  capabilities = undefined;
+  #core;
+
+  /** @param {string} apiKey @param {string} sessionId @param {SessionCore} core which makes it */
+  constructor(apiKey, sessionId, core) {
+    super();
+    this.apiKey = apiKey;
+    this.sessionId = sessionId;
+    this.id = sessionId;
+    this.#core = core;
+  }
+
+  // ---- Coming and going
+
+  /** @param {string} token @param {Callback} [callback] @returns {this} */
+  connect(token, callback) {
+    settle(this.#core.connect(token), callback, this, (error) => otError(error, 'connect'));
+    return this;
+  }
+
+  isConnected() {
+    return this.#core.isConnected;
+  }
+
+  /** @returns {Promise<void>} */
+  disconnect() {
+    return this.#core.disconnect();
+  }
+
+  // ---- Publishing
+
+  /**
+   * `publish(publisher, callback?)`, or `publish(target?, properties?, callback?)` to make one.
+   * @param {...any} given
+   * @returns {Publisher}
+   */
+  publish(...given) {
+    const { target, properties, callback } = sortArguments(given);
+    const publisher = properties instanceof Publisher ? properties : new Publisher(target, properties);
+    settle(this.#core.publications.begin(publisher), callback, publisher, (error) => otError(error, 'publish'));
+    return publisher;
+  }
+
+  /** @param {Publisher} publisher @param {string} [reason] */
+  unpublish(publisher, reason = 'clientDisconnected') {
+    this.#core.publications.end(publisher, reason);
+  }
+
+  // ---- Subscribing
+
+  /**
+   * `subscribe(stream, target?, properties?, callback?)`
+   * @param {Stream} stream
+   * @param {...any} given
+   * @returns {Subscriber}
+   */
+  subscribe(stream, ...given) {
+    const { target, properties, callback } = sortArguments(given);
+    const subscriber = new Subscriber(stream, target, properties, this.#core.subscriptions);
+    settle(this.#core.subscriptions.begin(subscriber), callback, subscriber, (error) => otError(error, 'subscribe'));
+    return subscriber;
+  }
+
+  /** @param {Subscriber} subscriber @param {string} [reason] */
+  unsubscribe(subscriber, reason = 'unsubscribed') {
+    this.#core.subscriptions.end(subscriber, reason);
+  }
+
+  /** @param {Stream | string | undefined} stream @returns {Subscriber[]} */
+  getSubscribersForStream(stream) {
+    return this.#core.subscriptions.of(stream && idOf(stream));
+  }
+
+  /** @param {Stream | string} stream @returns {Publisher | undefined} */
+  getPublisherForStream(stream) {
+    return this.#core.publications.of(idOf(stream));
+  }
+
+  // ---- Signalling and moderating
+
+  /**
+   * @param {{type?: string, data?: string, to?: Connection | string, retryAfterReconnect?: boolean}} signal
+   * @param {Callback} [callback]
+   */
+  signal(signal, callback) {
+    settle(this.#signal(signal), callback, this, (error) => otError(error, 'signal'));
+  }
+
+  /** @param {Parameters<Session['signal']>[0]} signal */
+  async #signal(signal) {
+    if (!this.isConnected()) throw otFailure('OT_NOT_CONNECTED', 500, 'Connect to the session before you signal.');
+    const members = signalMembers(signal);
+    if (signal.retryAfterReconnect === false && !this.#core.isOnline) {
+      throw otFailure('OT_NOT_CONNECTED', 500, 'The connection is away, and this signal was not to wait for it.');
+    }
+    await this.#core.request('session.signal', members);
+  }
+
+  /** @param {Connection | string} connection @param {Callback} [callback] @returns {Promise<void>} */
+  forceDisconnect(connection, callback) {
+    return this.#force('forceDisconnect', 1520, { connectionId: idOf(connection) }, callback);
+  }
+
+  /** @param {Stream | string} stream @param {Callback} [callback] @returns {Promise<void>} */
+  forceUnpublish(stream, callback) {
+    return this.#force('forceUnpublish', 1530, { streamId: idOf(stream) }, callback);
+  }
+
+  /** @param {Stream | string} stream @returns {Promise<void>} */
+  forceMuteStream(stream) {
+    return this.#force('forceMute', 1540, { active: true, streamId: idOf(stream) });
+  }
+
+  /**
+   * Everybody, and whoever publishes later.
+   * @param {(Stream | string)[]} [excluded]
+   * @returns {Promise<void>}
+   */
+  forceMuteAll(excluded = []) {
+    return this.#force('forceMute', 1540, { active: true, excluded: excluded.map(idOf) });
+  }
+
+  /**
+   * Whoever publishes from now on is not muted.
+   * @returns {Promise<void>}
+   */
+  disableForceMute() {
+    return this.#force('forceMute', 1540, { active: false });
+  }
+
+  /**
+   * @param {'forceDisconnect' | 'forceUnpublish' | 'forceMute'} verb
+   * @param {number} code
+   * @param {Record<string, unknown>} members
+   * @param {Callback} [callback]
+   * @returns {Promise<void>}
+   */
+  #force(verb, code, members, callback) {
+    const done = (async () => {
+      this.#core.demand(verb, code);
+      await this.#core.request(`session.${verb}`, members);
+    })().catch((error) => { throw otError(error, verb); });
+    settle(done, callback, this, (error) => otError(error, verb));
+    return done;
+  }
+}

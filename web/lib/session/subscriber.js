@@ -1,0 +1,309 @@
+// `Subscriber`: somebody else's stream, shown on the page.
+
+import { otFailure } from '../errors.js';
+import { Emitter, OTEvent } from '../events.js';
+import { meter, receivedLevel } from '../media/audio-level.js';
+import { preferredFrameRate, preferredResolution } from '../media/preference.js';
+import { subscriberStats } from '../media/stats.js';
+import { Widget } from '../media/widget.js';
+import { subscribers } from './registry.js';
+
+/** @typedef {import('./roster.js').Stream} Stream */
+/**
+ * @typedef {object} SubscribeOptions
+ * @property {boolean} [subscribeToAudio]
+ * @property {boolean} [subscribeToVideo]
+ * @property {number} [audioVolume] 0 to 100
+ * @property {import('../media/preference.js').Size} [preferredResolution] as `setPreferredResolution`
+ * @property {number} [preferredFrameRate] as `setPreferredFrameRate`
+ */
+/** @typedef {SubscribeOptions & import('../media/widget.js').WidgetOptions} SubscriberOptions */
+/** What a subscriber needs of its session: `changed` and `receivers`. */
+/** @typedef {Pick<import('./subscriptions.js').Subscriptions, 'changed' | 'receivers'>} SubscriberHost */
+
+/**
+ * What a session asks of a subscriber, and tells it.
+ * @typedef {object} OwnSink
+ * @property {Promise<void>} connected settles with the first media, or when there will be none
+ * @property {{audio: boolean, video: boolean}} wants
+ * @property {import('../media/preference.js').Preference} preference
+ * @property {() => {audio: boolean, video: boolean}} expected what is to come, as things are
+ * @property {(isPaused: boolean, reason: string) => void} videoPaused the server sends the picture no longer, or again
+ * @property {() => void} setUpAgain the server began anew with it, and with a picture
+ * @property {(change: import('./roster.js').Change) => void} streamChanged
+ * @property {() => void} unblock the page was clicked: try to play sound again
+ * @property {(reason: string) => void} destroy
+ */
+/**
+ * A subscriber as the SDK's own parts see it.
+ * @typedef {OwnSink & import('../media/transport.js').Sink} SubscriberSink
+ */
+
+/** @type {WeakMap<Subscriber, SubscriberSink>} */
+const sinks = new WeakMap();
+
+/** @param {Subscriber} subscriber @returns {SubscriberSink} always the same one */
+export function sinkOf(subscriber) {
+  return /** @type {SubscriberSink} */ (sinks.get(subscriber));
+}
+
+export class Subscriber extends Emitter {
+  #host;
+  #widget;
+  /** @type {'waiting' | 'connected' | 'disconnected' | 'destroyed'} `waiting` → `connected` ⇄ `disconnected`; all → `destroyed` */
+  #state = 'waiting';
+  /** @type {MediaStream | null} */
+  #media = null;
+  /** @type {import('../media/peer.js').PeerState} */
+  #peerState = 'connecting';
+  #wants;
+  #resolution;
+  #frameRate;
+  #restricted = false;
+  #blocked = false;
+  /** @type {string | null} why the server sends no picture */
+  #pause = null;
+  #stopMeter = () => {};
+  /** @type {(error?: Error) => void} */
+  #settle = () => {};
+
+  /**
+   * @param {Stream} stream
+   * @param {import('../media/widget.js').Target} target
+   * @param {SubscriberOptions} options
+   * @param {SubscriberHost} host
+   */
+  constructor(stream, target, options, host) {
+    super();
+    this.stream = stream;
+    this.#host = host;
+    this.#wants = { audio: options.subscribeToAudio ?? true, video: options.subscribeToVideo ?? true };
+    this.#resolution = preferredResolution(options.preferredResolution);
+    this.#frameRate = preferredFrameRate(options.preferredFrameRate);
+    this.#widget = new Widget('subscriber', target, options, {
+      loaded: () => {},
+      resized: (dimensions) => this.dispatch(new OTEvent('videoDimensionsChanged', { newValue: dimensions })),
+      blocked: () => this.#block(true),
+    });
+    this.element = this.#widget.element;
+    this.id = this.#widget.id;
+    this.#widget.mirrored = options.mirror ?? false;
+    this.setAudioVolume(options.audioVolume ?? 100);
+    this.#apply();
+    subscribers.add(this);
+    /** @type {Promise<void>} */
+    const connected = new Promise((resolve, reject) => {
+      this.#settle = (error) => (error ? reject(error) : resolve());
+    });
+    connected.catch(() => {});
+    sinks.set(this, this.#sink(connected));
+    queueMicrotask(() => this.dispatch(new OTEvent('videoElementCreated', { element: this.#widget.video })));
+  }
+
+  // ---- What a program calls
+
+  /** @param {boolean} on @returns {this} */
+  subscribeToAudio(on) {
+    this.#wants.audio = Boolean(on);
+    this.#apply();
+    this.#host.changed(this.stream.streamId);
+    return this;
+  }
+
+  /** @param {boolean} on @returns {this} */
+  subscribeToVideo(on) {
+    const changed = this.#wants.video !== Boolean(on);
+    this.#wants.video = Boolean(on);
+    this.#apply();
+    this.#host.changed(this.stream.streamId);
+    if (changed && this.stream.hasVideo) this.#tellVideo(this.#wants.video, 'subscribeToVideo');
+    return this;
+  }
+
+  /**
+   * In a routed session, of a publisher that sends several sizes: the smallest that fills a box of this size.
+   * @param {import('../media/preference.js').Size | null} size null for the largest
+   * @returns {this}
+   */
+  setPreferredResolution(size) {
+    this.#resolution = preferredResolution(size);
+    this.#host.changed(this.stream.streamId);
+    return this;
+  }
+
+  /**
+   * No more frames a second than this, where the publisher's encoding allows it.
+   * @param {number | null} frameRate null for all
+   * @returns {this}
+   */
+  setPreferredFrameRate(frameRate) {
+    this.#frameRate = preferredFrameRate(frameRate);
+    this.#host.changed(this.stream.streamId);
+    return this;
+  }
+
+  /** @param {boolean} restricted to as few frames as there can be @returns {this} */
+  restrictFrameRate(restricted) {
+    this.#restricted = Boolean(restricted);
+    this.#host.changed(this.stream.streamId);
+    return this;
+  }
+
+  /** @param {number} volume 0 to 100 @returns {this} */
+  setAudioVolume(volume) {
+    this.#widget.video.volume = Math.min(100, Math.max(0, volume)) / 100;
+    return this;
+  }
+
+  getAudioVolume() {
+    return Math.round(this.#widget.video.volume * 100);
+  }
+
+  /** Whether the browser wants a click before it plays sound; `OT.unblockAudio()` in a click's handler tries again. */
+  isAudioBlocked() {
+    return this.#blocked;
+  }
+
+  videoWidth() {
+    return this.#widget.video.videoWidth || undefined;
+  }
+
+  videoHeight() {
+    return this.#widget.video.videoHeight || undefined;
+  }
+
+  getImgData() {
+    return this.#widget.snapshot();
+  }
+
+  /** @param {(error: Error | null, stats?: object) => void} callback */
+  getStats(callback) {
+    Promise.all(this.#host.receivers(this.stream.streamId).map((receiver) => receiver.getStats()))
+      .then((reports) => callback(null, subscriberStats(reports)), (error) => callback(error));
+  }
+
+  /** @returns {Promise<RTCStatsReport>} of all its tracks */
+  async getRtcStatsReport() {
+    const reports = await Promise.all(this.#host.receivers(this.stream.streamId).map((receiver) => receiver.getStats()));
+    /** @type {Map<string, unknown>} */
+    const merged = new Map();
+    for (const report of reports) report.forEach((entry, id) => merged.set(id, entry));
+    return /** @type {any} */ (merged);
+  }
+
+  /** @param {string} name */
+  _handlersChanged(name) {
+    if (name !== 'audioLevelUpdated') return;
+    this.#stopMeter();
+    this.#stopMeter = () => {};
+    if (!this.hasHandlers(name) || this.#state === 'destroyed') return;
+    this.#stopMeter = meter(
+      () => receivedLevel(this.#host.receivers(this.stream.streamId)),
+      (audioLevel) => this.dispatch(new OTEvent('audioLevelUpdated', { audioLevel })),
+    );
+  }
+
+  // ---- What the transport and the session ask and tell
+
+  /** @param {Promise<void>} connected @returns {SubscriberSink} */
+  #sink(connected) {
+    const wants = this.#wants;
+    const preference = () => ({ ...this.#resolution, ...(this.#restricted ? preferredFrameRate(1) : this.#frameRate) });
+    return {
+      connected,
+      wants,
+      get preference() { return preference(); },
+      mediaArrived: (media) => this.#mediaArrived(media),
+      mediaChanged: (state) => {
+        this.#peerState = state;
+        this.#advance();
+      },
+      expected: () => ({ audio: this.stream.hasAudio && wants.audio, video: this.#awaitsVideo }),
+      videoPaused: (isPaused, reason) => this.#videoPaused(isPaused, reason),
+      setUpAgain: () => { if (this.#pause !== null) this.#videoPaused(false, this.#pause); },
+      streamChanged: (change) => this.#streamChanged(change),
+      unblock: () => this.#unblock(),
+      destroy: (reason) => this.#destroy(reason),
+    };
+  }
+
+  get #awaitsVideo() {
+    return this.stream.hasVideo && this.#wants.video && this.#pause === null;
+  }
+
+  /** @param {MediaStream} media */
+  #mediaArrived(media) {
+    if (this.#state === 'destroyed') return;
+    this.#media = media;
+    this.#widget.show(media);
+    this.#advance();
+  }
+
+  /** @param {boolean} isPaused @param {string} reason */
+  #videoPaused(isPaused, reason) {
+    if (isPaused === (this.#pause !== null)) return;
+    this.#pause = isPaused ? reason : null;
+    this.#apply();
+    if (this.stream.hasVideo && this.#wants.video) this.#tellVideo(!isPaused, reason);
+  }
+
+  /** @param {import('./roster.js').Change} change */
+  #streamChanged({ changedProperty, newValue }) {
+    this.#apply();
+    if (changedProperty === 'hasVideo' && this.#wants.video) this.#tellVideo(newValue, 'publishVideo');
+  }
+
+  #unblock() {
+    if (!this.#blocked) return;
+    this.#block(false);
+    this.#widget.play();
+  }
+
+  /** @param {string} reason */
+  #destroy(reason) {
+    if (this.#state === 'destroyed') return;
+    this.#state = 'destroyed';
+    this.#stopMeter();
+    this.#widget.destroy();
+    subscribers.delete(this);
+    this.#settle(otFailure('OT_STREAM_DESTROYED', 1604, 'The stream ended before it could be shown.'));
+    this.dispatch(new OTEvent('destroyed', { reason }));
+  }
+
+  // ----
+
+  /** Both must be true: the media is announced, and the way is open. */
+  #advance() {
+    const isConnected = this.#media !== null && this.#peerState === 'connected';
+    const isLost = this.#peerState === 'disconnected' || this.#peerState === 'failed';
+    if (isConnected && (this.#state === 'waiting' || this.#state === 'disconnected')) {
+      this.#state = 'connected';
+      this.#settle();
+      this.dispatch(new OTEvent('connected'));
+    } else if (isLost && this.#state === 'connected') {
+      this.#state = 'disconnected';
+      this.dispatch(new OTEvent('disconnected'));
+    }
+  }
+
+  #apply() {
+    // The element, not the track: another subscriber may show the same stream.
+    this.#widget.video.muted = this.#blocked || !this.#wants.audio;
+    this.#widget.audioOnly = !this.#awaitsVideo;
+  }
+
+  /** @param {boolean} blocked */
+  #block(blocked) {
+    if (this.#blocked === blocked || this.#state === 'destroyed') return;
+    this.#blocked = blocked;
+    this.#apply();
+    this.dispatch(new OTEvent(blocked ? 'audioBlocked' : 'audioUnblocked'));
+    // The picture may play without a click.
+    if (blocked) this.#widget.play();
+  }
+
+  /** @param {boolean} enabled @param {string} reason */
+  #tellVideo(enabled, reason) {
+    this.dispatch(new OTEvent(enabled ? 'videoEnabled' : 'videoDisabled', { reason }));
+  }
+}

@@ -1,0 +1,139 @@
+// What we watch in a session. Several subscribers may show one stream; the server is told what they want of it together.
+
+import { otFailure } from '../errors.js';
+import { together } from '../media/preference.js';
+import { sinkOf } from './subscriber.js';
+
+/** @typedef {import('./core.js').SessionCore} SessionCore */
+/** @typedef {import('./roster.js').Stream} Stream */
+/** @typedef {import('./subscriber.js').Subscriber} Subscriber */
+
+export class Subscriptions {
+  #core;
+  /** @type {Set<Subscriber>} */
+  #subscribers = new Set();
+  /** @type {Map<string, string>} by stream id, what the server was last told */
+  #told = new Map();
+
+  /** @param {SessionCore} core */
+  constructor(core) {
+    this.#core = core;
+  }
+
+  /** @param {string | undefined} streamId @returns {Subscriber[]} */
+  of(streamId) {
+    return [...this.#subscribers].filter(({ stream }) => stream.streamId === streamId);
+  }
+
+  /** @param {string} streamId */
+  sinksOf(streamId) {
+    return this.of(streamId).map(sinkOf);
+  }
+
+  /** @param {Subscriber} subscriber */
+  async begin(subscriber) {
+    const { streamId, connection } = subscriber.stream;
+    const core = this.#core;
+    const sink = sinkOf(subscriber);
+    try {
+      core.demand('subscribe', 1500);
+      if (!core.roster.streams.has(streamId)) {
+        throw otFailure('OT_STREAM_NOT_FOUND', 1604, 'This stream is not in the session any more.');
+      }
+      // The server sends it back, which tries the way there and back.
+      if (connection === core.session.connection && !core.transport?.slot) {
+        throw otFailure('OT_INVALID_PARAMETER', 1011, 'This is your own stream. Show its publisher instead.');
+      }
+      this.#subscribers.add(subscriber);
+      core.transport?.subscribe(streamId, connection.connectionId, sink);
+      await this.#tell(streamId);
+    } catch (error) {
+      this.#subscribers.delete(subscriber);
+      core.transport?.unsubscribe(streamId, sink);
+      if (this.of(streamId).length === 0) this.#told.delete(streamId);
+      sink.destroy('failed');
+      throw error;
+    }
+    await sink.connected;
+  }
+
+  /** @param {Subscriber} subscriber @param {string} reason */
+  end(subscriber, reason) {
+    if (!this.#subscribers.delete(subscriber)) return;
+    const sink = sinkOf(subscriber);
+    const { streamId } = subscriber.stream;
+    this.#core.transport?.unsubscribe(streamId, sink);
+    if (this.of(streamId).length > 0) {
+      this.changed(streamId);
+    } else if (this.#told.delete(streamId) && this.#core.roster.streams.has(streamId)) {
+      this.#core.request('session.unsubscribe', { streamId }).catch(() => {});
+    }
+    sink.destroy(reason);
+  }
+
+  /** @param {string} streamId @returns {RTCRtpReceiver[]} */
+  receivers(streamId) {
+    return this.#core.transport?.receivers(streamId) ?? [];
+  }
+
+  /** @param {string} reason */
+  endAll(reason) {
+    for (const subscriber of [...this.#subscribers]) this.end(subscriber, reason);
+  }
+
+  /** The session is over: there is nobody to tell any more. */
+  forgetTold() {
+    this.#told.clear();
+  }
+
+  /**
+   * One of a stream's subscribers wants more or less of it.
+   * @param {string} streamId
+   */
+  changed(streamId) {
+    this.#core.transport?.expectationChanged?.(streamId);
+    if (this.#told.has(streamId)) this.#tell(streamId).catch(() => {});
+  }
+
+  /** Media travels otherwise from now on. */
+  moved() {
+    this.#told.clear();
+    for (const subscriber of this.#subscribers) {
+      const { streamId, connection } = subscriber.stream;
+      const sink = sinkOf(subscriber);
+      this.#core.transport?.subscribe(streamId, connection.connectionId, sink);
+      sink.setUpAgain();
+    }
+    for (const streamId of new Set([...this.#subscribers].map(({ stream }) => stream.streamId))) {
+      this.#tell(streamId).catch(() => {});
+    }
+  }
+
+  /**
+   * The server has to begin anew with a stream.
+   * @param {string} streamId
+   */
+  tellAgain(streamId) {
+    if (!this.#told.delete(streamId)) return;
+    for (const sink of this.sinksOf(streamId)) sink.setUpAgain();
+    this.#tell(streamId).catch(() => {});
+  }
+
+  /** @param {string} streamId */
+  async #tell(streamId) {
+    const { transport } = this.#core;
+    const slot = transport?.slot ? await transport.slot(streamId) : {};
+    const sinks = this.sinksOf(streamId);
+    const wants = sinks.map((sink) => sink.wants);
+    // Nobody wants it any more, or whoever set it up anew meanwhile tells it.
+    if (slot === null || wants.length === 0 || transport !== this.#core.transport) return;
+    const members = {
+      audio: wants.some(({ audio }) => audio), video: wants.some(({ video }) => video), ...slot,
+      ...together(sinks.filter((sink) => sink.wants.video).map(({ preference }) => preference)),
+    };
+    const now = JSON.stringify(members);
+    if (this.#told.get(streamId) === now) return;
+    this.#told.set(streamId, now);
+    await this.#core.request('session.subscribe', { streamId, ...members });
+  }
+}
