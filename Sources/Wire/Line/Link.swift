@@ -39,6 +39,11 @@ public struct Link: Equatable, Sendable {
 
     public init(bounds: Bounds = Bounds()) { self.bounds = bounds }
 
+    /// Returns whether another message of `byteCount` bytes can be kept without dropping an older one.
+    public func hasRoom(for byteCount: Int) -> Bool {
+        kept.count - first < bounds.messages && keptBytes + byteCount <= bounds.bytes
+    }
+
     /// Numbers a message, keeps it, and returns it ready to send.
     public mutating func send(_ encode: (_ seq: UInt64, _ ack: UInt64) -> [UInt8]) -> [UInt8] {
         let bytes = encode(nextSequence, received)
