@@ -44,7 +44,8 @@ struct LineScript {
 
     // MARK: The server
 
-    @discardableResult mutating func hear(_ message: ServerMessage, seq: UInt64? = nil, ack: UInt64? = nil) -> [Effect] {
+    @discardableResult mutating func hear(_ message: ServerMessage, seq: UInt64? = nil, ack: UInt64? = nil) -> [Effect]
+    {
         hear(Envelope(seq: seq, ack: ack, message: message).encode())
     }
 
