@@ -139,10 +139,11 @@ extension FuzzTarget {
         }
 
         private mutating func carryOut(_ effect: ClientLine.Effect) throws(BrokenProperty) {
-            if case .failed(let id, _) = effect {
+            switch effect {
+            case .failed(let id, _):
                 return try require(unsettled.remove(id) != nil, "\(id) fails after its outcome")
+            default: try require(!hasEnded, "after the end there is \(effect)")
             }
-            try require(!hasEnded, "after the end there is \(effect)")
             switch effect {
             case .open(let socket):
                 try require(!isConnected, "it opens another socket beside the one it has")
@@ -160,7 +161,7 @@ extension FuzzTarget {
                 try require(message.re != nil, "\(message) is no answer")
             case .event: try require(isConnected, "an event comes while there is no connection")
             case .reconnecting, .ended: isConnected = false
-            case .expired, .unreadable: break
+            case .expired, .unreadable, .failed: break
             }
             if case .ended = effect { hasEnded = true }
         }

@@ -15,10 +15,10 @@ extension ClientLine {
 
     /// How a line behaves; the defaults are those of an interactive client.
     public struct Options: Equatable, Sendable {
-        /// Whether a new socket is opened when one ends other than by `leave` (protocol §3). Without it, the line ends with its
-        /// socket.
+        /// Whether a new socket is opened when one ends other than by `leave` (protocol §3). Without it, the line ends with
+        /// its socket.
         public var reconnects = true
-        /// Time for the first connection, with all attempts. After it the line ends with `connect_failed`; nil for no limit.
+        /// Time for the first connection, with all attempts; then the line ends with `connect_failed`. Nil for no limit.
         public var connectTimeout: Duration? = .seconds(20)
         /// Time for one socket, from `open` to the welcome. The server waits as long for a hello (protocol §1).
         public var welcomeTimeout: Duration = .seconds(10)
@@ -40,11 +40,11 @@ extension ClientLine {
         case received([UInt8], on: Socket)
         /// Something other than a text message arrived, such as a WebSocket ping: the server is there (protocol §1).
         case heard(Socket)
-        /// The WebSocket ended, or could not be opened. The code is that of the server's close frame, 1005 if it had none, and
-        /// 1006 without a close frame.
+        /// The WebSocket ended, or could not be opened. The code is that of the server's close frame, 1005 if it had none,
+        /// and 1006 without a close frame.
         case closed(Socket, CloseCode)
-        /// The owner asks the server something: any message but `hello`, `ack`, `ping` and `bye`. It gets exactly one `answered` or `failed`.
-        /// While no socket is connected, the request waits for one.
+        /// The owner asks the server something: any message but `hello`, `ack`, `ping` and `bye`. It gets exactly one
+        /// `answered` or `failed`. While no socket is connected, the request waits for one.
         case request(RequestID, ClientMessage)
         /// The network changed or the application is back in the foreground: pings at once, or connects without
         /// waiting for the backoff. A pause that the server asked for goes on.
@@ -66,8 +66,8 @@ extension ClientLine {
         case connected(Welcome, Start)
         /// The socket ended and another is tried for. Requests wait, and so does the server (protocol §3).
         case reconnecting
-        /// The server no longer keeps the connection, so a resume is not tried. The line still tries to connect; `connected`
-        /// follows with `Start.restarted`.
+        /// The server no longer keeps the connection, so a resume is not tried. The line still tries to connect;
+        /// `connected` follows with `Start.restarted`.
         case expired
         /// The server's answer to a request, an `error` included (protocol §1).
         case answered(RequestID, ServerMessage)
@@ -89,8 +89,8 @@ extension ClientLine {
         case first
         /// The same client connection on a new socket; nothing is lost or repeated (protocol §3).
         case resumed
-        /// A new client connection in place of one that could not be resumed, and why. Requests without an answer have failed
-        /// with `connection_restarted`, and `Welcome.state` is what the server now believes (protocol §3).
+        /// A new client connection in place of one that could not be resumed, and why. Requests without an answer have
+        /// failed with `connection_restarted`, and `Welcome.state` is what the server now believes (protocol §3).
         case restarted(because: WireError)
     }
 

@@ -9,7 +9,6 @@ struct Exchange: Sendable {
 
     private var link: Link
     private let maxRequests: Int
-    private var sent: UInt64 = 0
     private var requests: [UInt64: ClientLine.RequestID] = [:]
     private(set) var acknowledgementDeadline: Timestamp?
 
@@ -37,14 +36,13 @@ struct Exchange: Sendable {
     ) throws(WireError) -> [UInt8] {
         guard !message.isUnnumbered else { throw .unnumbered(message.type) }
         guard requests.count < maxRequests else { throw .tooManyRequests }
-        let bytes = Envelope(seq: sent + 1, ack: link.received, message: message).encode()
+        let bytes = Envelope(seq: link.sent + 1, ack: link.received, message: message).encode()
         guard bytes.count <= (message.hasDescription ? limits.description : limits.message) else {
             throw .tooLargeToSend
         }
         guard isConnected || link.hasRoom(for: bytes.count) else { throw .offlineQueueFull }
-        sent += 1
-        requests[sent] = id
         acknowledgementDeadline = nil
+        requests[link.sent + 1] = id
         return link.send { _, _ in bytes }
     }
 

@@ -32,6 +32,8 @@ public struct Link: Equatable, Sendable {
     private var nextSequence: UInt64 = 1
     private var acknowledged: UInt64 = 0
 
+    /// The number of the last message sent; 0 before the first.
+    public var sent: UInt64 { nextSequence - 1 }
     /// The highest number received; everything below it came too.
     public private(set) var received: UInt64 = 0
     /// Numbered messages received since this end last said how far it got.
