@@ -115,6 +115,14 @@ import Wire
         #expect(script.hear(ok(1), seq: 1) == [.answered(later, ok(1))])
     }
 
+    @Test func timesOfNothingInAWelcomeCauseNoTimeoutAtOnce() throws {
+        var script = LineScript()
+        script.connect { ($0.ping, $0.resume.grace) = (.zero, .zero) }
+        #expect(try #require(script.line.nextTimeout) - script.now == .seconds(1))
+        script.close()
+        #expect(try #require(script.line.nextTimeout) > script.now)
+    }
+
     @Test func aMiscountedConnectionBeginsAnew() {
         var script = LineScript()
         script.connect()

@@ -195,13 +195,15 @@ public struct ClientLine: Sendable {
         if let identity = welcome.identity, hello.token == nil { hello.identity = identity }
         place = Place(connection: welcome.connection, secret: welcome.resume.secret)
         state = .connected(socket, since: now)
-        liveness = Liveness(now: now, silence: max(welcome.ping, Self.minSilence))
+        liveness = Liveness(now: now, silence: Self.silence(welcome))
         (lastError, connectDeadline, placeDeadline) = (nil, nil, nil)
         for bytes in missing { effects.append(.send(bytes, on: socket)) }
         let start = welcome.resumed ? Start.resumed : restartReason.map { .restarted(because: $0) } ?? .first
         restartReason = nil
         effects.append(.connected(welcome, start))
     }
+
+    private static func silence(_ welcome: Welcome) -> Duration { max(welcome.ping, minSilence) }
 
     private mutating func networkChanged(_ now: Timestamp, _ effects: inout [Effect]) {
         switch state {
@@ -335,7 +337,7 @@ public struct ClientLine: Sendable {
         guard options.reconnects, isMiscounted || code.isRetried else { return end(code, error, &effects) }
         if case .connected(_, let since) = state {
             if now - since >= Backoff.longest { backoff.reset() }
-            if let welcome { placeDeadline = now + welcome.resume.grace + welcome.ping * Self.missedPings }
+            if let welcome { placeDeadline = now + welcome.resume.grace + Self.silence(welcome) * Self.missedPings }
             effects.append(.reconnecting)
         }
         let pause = code.asksForPause ? lastError?.retryAfter ?? Self.politePause : .zero
