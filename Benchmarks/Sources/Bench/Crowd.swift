@@ -1,5 +1,6 @@
 import NIOCore
 import NIOPosix
+import Wire
 
 /// Many clients of one server, on one event loop.
 ///
