@@ -92,6 +92,7 @@ class Connection {
       if (ack > this.acknowledged && ack <= this.sent) this.acknowledged = ack;
     }
     if (type === 'ack') return;
+    if (type === 'ping') return this.socket.send(JSON.stringify({ type: 'pong', ack: this.received }));
     const seq = integer(message, 'seq', 1);
     if (seq <= this.received) return;
     if (seq !== this.received + 1) throw new Refusal('out_of_order', 'Number messages without gaps.');
@@ -109,7 +110,8 @@ class Connection {
     if (integer(message, 'version', 1) !== 1) throw new Refusal('version_unsupported', 'Reload the page.');
     this.id = randomBytes(16).toString('hex');
     this.socket.send(JSON.stringify({
-      type: 'welcome', version: 1, server: 'peer', connectionId: this.id, resumed: false, received: 0, pingMs, limits,
+      type: 'welcome', version: 1, server: 'peer', connectionId: this.id, resumed: false, received: 0,
+      resume: { secret: '', graceMs: 0 }, pingMs, ice: { servers: [], relayOnly: false, expiresAt: null }, limits,
       state: { sessions: [], roulette: { state: 'idle' } },
     }));
   }
@@ -130,7 +132,12 @@ class Connection {
     sessions.set(id, members);
     const connection = { connectionId: this.id, createdAt: Date.now(), data: '' };
     this.send('session.joined', {
-      re, sessionId: id, connectionId: this.id, connection, connections: members.map((member) => member.connection),
+      re, sessionId: id, connectionId: this.id, connection, mediaMode: 'relayed',
+      capabilities: {
+        publish: true, subscribe: true, signal: role === 'publisher' || role === 'moderator',
+        forceDisconnect: role === 'moderator', forceUnpublish: role === 'moderator', forceMute: role === 'moderator',
+      },
+      connections: members.map((member) => member.connection), streams: [], muted: false,
     });
     for (const member of members) member.to.send('session.connectionCreated', { sessionId: id, connection });
     members.push({ to: this, connection });

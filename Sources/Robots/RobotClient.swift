@@ -7,8 +7,8 @@ import NIOWebSocket
 import Synchronization
 import Wire
 
-/// A client of `confab.v1`: it says hello, asks, and hears. It numbers, acknowledges and pings as
-/// `protocol/README.md` has it, and does not resume: a robot whose line breaks has ended.
+/// A client of `confab.v1` over NIO, around a `ClientLine`. It does not resume: a robot whose connection breaks has
+/// ended.
 ///
 /// ```swift
 /// let client = try await RobotClient.connect(to: "http://127.0.0.1:8080")
@@ -37,7 +37,7 @@ public final class RobotClient: Sendable {
     ) async throws -> RobotClient {
         let place = try RobotPlace(server)
         let (stream, continuation) = AsyncStream.makeStream(of: ServerMessage.self)
-        let line = RobotLine(continuation)
+        let line = RobotLine(hello, continuation)
         let loop = (group ?? MultiThreadedEventLoopGroup.singleton).next()
         do {
             try await line.open(place, from: source, on: loop)
@@ -46,7 +46,7 @@ public final class RobotClient: Sendable {
         } catch {
             throw RobotError("\(server) cannot be reached: \(error)")
         }
-        return RobotClient(try await line.greet(hello), stream, line)
+        return RobotClient(try await line.greet(), stream, line)
     }
 
     /// Why the line has ended; nil while it lives.

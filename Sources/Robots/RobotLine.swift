@@ -7,42 +7,43 @@ import NIOWebSocket
 import Synchronization
 import Wire
 
-/// The WebSocket of a `RobotClient`: numbers what is said, and finds who waits for what is heard.
+/// The WebSocket of a `RobotClient`: it carries out what a `ClientLine` decides.
 ///
-/// Unchecked: all but `state` is used on the channel's event loop alone.
+/// Unchecked: all but `ended` is used on the channel's event loop alone.
 final class RobotLine: ChannelInboundHandler, @unchecked Sendable {
     typealias InboundIn = WebSocketFrame
     typealias OutboundOut = WebSocketFrame
-    private typealias Waiting = CheckedContinuation<ServerMessage, any Error>
+    private typealias Waiting<Answer> = CheckedContinuation<Answer, any Error>
 
     /// Above the longest that the server sends, an answer with 256 KiB of SDP.
     private static let mostFrame = 1 << 20
-    /// Messages heard before it says how far it got (`protocol/README.md` §1: 32).
-    private static let mostUnacknowledged = 16
-    /// Of silence before it asks whether the server is still there, and again before it takes the line for broken.
-    private static let silence = TimeAmount.seconds(10)
-    private static let acknowledgement = TimeAmount.seconds(2)
+    /// A server that lets many robots in at once may take this long.
+    private static let welcomeTimeout = Duration.seconds(20)
 
-    private struct State {
-        var ending: String?
-    }
-
-    private let state = Mutex(State())
+    private let ended = Mutex<String?>(nil)
     private let events: AsyncStream<ServerMessage>.Continuation
     private var context: ChannelHandlerContext?
     private var channel: (any Channel)?
-    private var greeting: Waiting?
-    private var waiting: [UInt64: Waiting] = [:]
-    private var sent: UInt64 = 0
-    private var received: UInt64 = 0
-    private var unacknowledged = 0
-    private var heardAt = NIODeadline.now()
-    private var hasPinged = false
-    private var heartbeat: RepeatedTask?
+    private var line: ClientLine
+    private var socket: ClientLine.Socket?
+    private var greeting: Waiting<Welcome>?
+    private var waiting: [ClientLine.RequestID: Waiting<ServerMessage>] = [:]
+    private var requestCount: UInt64 = 0
+    /// Effects that are still to be carried out: doing so can cause events.
+    private var effects: [ClientLine.Effect] = []
+    private var isCarryingOut = false
+    private var timeout: (at: Timestamp, task: Scheduled<Void>)?
+    /// What broke the channel.
+    private var fault: (any Error)?
 
-    init(_ events: AsyncStream<ServerMessage>.Continuation) { self.events = events }
+    init(_ hello: Hello, _ events: AsyncStream<ServerMessage>.Continuation) {
+        var options = ClientLine.Options()
+        (options.reconnects, options.connectTimeout, options.welcomeTimeout) = (false, nil, Self.welcomeTimeout)
+        line = ClientLine(hello: hello, options: options, random: SystemRandomNumberGenerator())
+        self.events = events
+    }
 
-    var ending: String? { state.withLock { $0.ending } }
+    var ending: String? { ended.withLock { $0 } }
 
     // MARK: Opening
 
@@ -82,48 +83,113 @@ final class RobotLine: ChannelInboundHandler, @unchecked Sendable {
             .map { channel }
     }
 
-    func greet(_ hello: Hello) async throws -> Welcome {
-        let answer = try await onLoop { (waiting: Waiting) in
+    /// Says hello.
+    func greet() async throws -> Welcome {
+        try await onLoop { (waiting: Waiting<Welcome>) in
+            if let ending = self.line.ending { return waiting.resume(throwing: Self.error(ending)) }
             self.greeting = waiting
-            self.write(text: Envelope(message: ClientMessage.hello(hello)).encode())
+            if let socket = self.socket { self.report(.opened(socket)) }
         }
-        guard case .welcome(let welcome) = answer else { throw RobotError.unexpected }
-        return welcome
     }
 
-    // MARK: Saying
+    private static func error(_ ending: ClientLine.Ending) -> any Error { ending.error ?? RobotError(left) }
+    private static let left = "The robot has left."
+
+    // MARK: Requests
 
     func ask(_ message: ClientMessage) async throws -> ServerMessage {
-        try await onLoop { (waiting: Waiting) in
-            self.sent += 1
-            self.unacknowledged = 0
-            self.waiting[self.sent] = waiting
-            self.write(text: Envelope(seq: self.sent, ack: self.received, message: message).encode())
+        try await onLoop { (waiting: Waiting<ServerMessage>) in
+            if let ending = self.ending { return waiting.resume(throwing: RobotError(ending)) }
+            self.requestCount += 1
+            let id = ClientLine.RequestID(rawValue: self.requestCount)
+            self.waiting[id] = waiting
+            self.report(.request(id, message))
         }
     }
 
-    private func onLoop(_ body: @escaping @Sendable (Waiting) -> Void) async throws -> ServerMessage {
+    private func onLoop<Answer: Sendable>(_ body: @escaping @Sendable (Waiting<Answer>) -> Void) async throws -> Answer
+    {
         guard let channel else { throw RobotError("The line is not open.") }
         return try await withCheckedThrowingContinuation { continuation in
-            channel.eventLoop.execute {
-                if let ending = self.ending { return continuation.resume(throwing: RobotError(ending)) }
-                body(continuation)
-            }
+            channel.eventLoop.execute { body(continuation) }
         }
     }
 
     func leave() async {
         guard let channel else { return }
         channel.eventLoop.execute {
-            guard self.ending == nil else { return }
-            self.write(text: Envelope(message: ClientMessage.bye).encode())
-            self.finish("The robot has left.")
+            self.report(.leave)
             channel.close(promise: nil)
         }
         try? await channel.closeFuture.get()
     }
 
-    private func write(text: [UInt8]) { write(.text, ByteBuffer(bytes: text)) }
+    // MARK: The line
+
+    private func report(_ event: ClientLine.Event) { update { $0.handle(event, now: $1) } }
+
+    private func update(_ body: (inout ClientLine, Timestamp) -> [ClientLine.Effect]) {
+        effects += body(&line, Self.now)
+        guard !isCarryingOut else { return }
+        isCarryingOut = true
+        while !effects.isEmpty {
+            let batch = effects
+            effects = []
+            for effect in batch { carryOut(effect) }
+        }
+        isCarryingOut = false
+        schedule()
+    }
+
+    private static var now: Timestamp {
+        Timestamp(milliseconds: Int64(NIODeadline.now().uptimeNanoseconds / 1_000_000))
+    }
+
+    private func carryOut(_ effect: ClientLine.Effect) {
+        switch effect {
+        case .open(let socket): self.socket = socket
+        case .send(let bytes, _): write(.text, ByteBuffer(bytes: bytes))
+        // After a bye, no close frame has to follow.
+        case .close: context?.close(promise: nil)
+        case .connected(let welcome, _):
+            greeting?.resume(returning: welcome)
+            greeting = nil
+        case .answered(let id, .error(let error)): waiting.removeValue(forKey: id)?.resume(throwing: error.error)
+        case .answered(let id, let message): waiting.removeValue(forKey: id)?.resume(returning: message)
+        case .failed(let id, let error): waiting.removeValue(forKey: id)?.resume(throwing: RobotError(error.message))
+        case .event(let message): events.yield(message)
+        case .ended(let ending): finish(ending)
+        // What this version does not know is no concern of a robot's, and robots do not come back.
+        case .unreadable, .reconnecting, .expired: break
+        }
+    }
+
+    private func finish(_ ending: ClientLine.Ending) {
+        let reason = ending.error?.message ?? Self.left
+        ended.withLock { $0 = fault.map { "\(reason) (\($0))" } ?? reason }
+        greeting?.resume(throwing: Self.error(ending))
+        greeting = nil
+        events.finish()
+        context?.close(promise: nil)
+    }
+
+    /// Has one task for the earliest timeout. A task that is too early starts another.
+    private func schedule() {
+        guard let next = line.nextTimeout, let loop = context?.eventLoop else {
+            timeout?.task.cancel()
+            return timeout = nil
+        }
+        if let timeout, timeout.at <= next { return }
+        timeout?.task.cancel()
+        let delay = TimeAmount.milliseconds(max(0, (next - Self.now).wholeMilliseconds))
+        let task = loop.scheduleTask(in: delay) {
+            self.timeout = nil
+            self.update { $0.handleTimeout(now: $1) }
+        }
+        timeout = (next, task)
+    }
+
+    // MARK: The channel
 
     private func write(_ opcode: WebSocketOpcode, _ data: ByteBuffer) {
         guard let context else { return }
@@ -131,111 +197,45 @@ final class RobotLine: ChannelInboundHandler, @unchecked Sendable {
         context.writeAndFlush(wrapOutboundOut(frame), promise: nil)
     }
 
-    // MARK: Hearing
-
     func handlerAdded(context: ChannelHandlerContext) {
         self.context = context
-        let line = NIOLoopBound(self, eventLoop: context.eventLoop)
-        heartbeat = context.eventLoop.scheduleRepeatedTask(
-            initialDelay: Self.acknowledgement, delay: Self.acknowledgement
-        ) { _ in line.value.beat() }
+        report(.connect)
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         let frame = unwrapInboundIn(data)
-        (heardAt, hasPinged) = (.now(), false)
+        guard let socket else { return }
         switch frame.opcode {
-        case .text: hear(frame.unmaskedData.readableBytesView)
-        case .ping: write(.pong, frame.unmaskedData)
+        case .text: report(.received(Array(frame.unmaskedData.readableBytesView), on: socket))
+        case .ping:
+            write(.pong, frame.unmaskedData)
+            report(.heard(socket))
         case .connectionClose:
             let code = frame.unmaskedData.getInteger(at: frame.unmaskedData.readerIndex, as: UInt16.self)
-            finish("The server closed the line (\(code ?? 1005)).")
+            report(.closed(socket, code.map { CloseCode(rawValue: $0) } ?? .noStatus))
             context.close(promise: nil)
-        default: break
-        }
-    }
-
-    private func hear(_ bytes: ByteBufferView) {
-        // What this version does not know is numbered too.
-        let (seq, message): (UInt64?, ServerMessage?)
-        do throws(UnreadableMessage) {
-            let envelope = try Envelope<ServerMessage>.decode(bytes)
-            (seq, message) = (envelope.seq, envelope.message)
-        } catch {
-            (seq, message) = (error.seq, nil)
-        }
-        if let seq {
-            received = max(received, seq)
-            unacknowledged += 1
-            if unacknowledged >= Self.mostUnacknowledged { acknowledge() }
-        }
-        if let message { deliver(message) }
-    }
-
-    private func deliver(_ message: ServerMessage) {
-        if let greeting {
-            self.greeting = nil
-            return answer(greeting, message)
-        }
-        if let request = message.re, let asker = waiting.removeValue(forKey: request) {
-            return answer(asker, message)
-        }
-        events.yield(message)
-    }
-
-    private func answer(_ waiting: Waiting, _ message: ServerMessage) {
-        if case .error(let error) = message {
-            waiting.resume(throwing: error.error)
-        } else {
-            waiting.resume(returning: message)
-        }
-    }
-
-    // MARK: Time and the end
-
-    private func acknowledge() {
-        unacknowledged = 0
-        write(text: Envelope(ack: received, message: ClientMessage.ack).encode())
-    }
-
-    private func beat() {
-        if unacknowledged > 0 { acknowledge() }
-        let silent = NIODeadline.now() - heardAt
-        if silent > Self.silence * 2 {
-            finish("The server says nothing any more.")
-            context?.close(promise: nil)
-        } else if silent > Self.silence, !hasPinged {
-            hasPinged = true
-            write(text: Envelope(message: ClientMessage.ping).encode())
+        default: report(.heard(socket))
         }
     }
 
     func channelInactive(context: ChannelHandlerContext) {
-        finish("The line to the server broke.")
+        broke()
         context.fireChannelInactive()
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        finish("The line to the server broke: \(error)")
+        fault = error
+        broke()
         context.close(promise: nil)
     }
 
     func handlerRemoved(context: ChannelHandlerContext) {
-        finish("The line to the server broke.")
+        broke()
         self.context = nil
     }
 
-    private func finish(_ reason: String) {
-        let isFirst = state.withLock { state in
-            defer { state.ending = state.ending ?? reason }
-            return state.ending == nil
-        }
-        guard isFirst else { return }
-        heartbeat?.cancel()
-        greeting?.resume(throwing: RobotError(reason))
-        for asker in waiting.values { asker.resume(throwing: RobotError(reason)) }
-        (greeting, waiting) = (nil, [:])
-        events.finish()
+    private func broke() {
+        if let socket { report(.closed(socket, .abnormal)) }
     }
 }
 

@@ -150,7 +150,7 @@ extension Hostile {
                 try Self.stayApart(people)
                 // It is they who do not meet: each meets whoever else comes.
                 let others = try (0..<2).map { _ in try Person.arrive(port: server.port) }
-                let matches = try others.map { try $0.meet(RouletteVerb.Start(mode: .text)).match }
+                let matches = try others.map { try $0.meet(.init(mode: .text)).match }
                 #expect(try Set(people.map { try $0.hearMatched().match }) == Set(matches))
                 try attack.finish(sent: "150 × Next and Start in 3 lives", cameBack: "0 matches of the two")
             }

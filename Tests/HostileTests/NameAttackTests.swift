@@ -65,7 +65,7 @@ extension Hostile {
                     let ann = try Person.arrive(port: server.port, name: name)
                     let bob = try Person.arrive(port: server.port)
                     try ann.say(.roulette(.start(.init())))
-                    let (told, heard) = (try bob.meet(RouletteVerb.Start(name: name)), try ann.hearMatched())
+                    let (told, heard) = (try bob.meet(.init(name: name)), try ann.hearMatched())
                     for partner in [told.partner, heard.partner] {
                         #expect(Self.isSame(partner.name, name), "\(name.debugDescription)")
                         tally.count("passed on")
@@ -133,7 +133,7 @@ extension Hostile {
                 let texts = HostileText.short.filter { $0.count <= 50 }
                 let (ann, bob) = (try Person.arrive(port: server.port), try Person.arrive(port: server.port))
                 try ann.say(.roulette(.start(.init(interests: texts))))
-                let shared = try bob.meet(RouletteVerb.Start(interests: texts.reversed())).partner.interests ?? []
+                let shared = try bob.meet(.init(interests: texts.reversed())).partner.interests ?? []
                 tally.count("\(shared.count) shared")
                 // Trimmed and in lower case, as the protocol says; each is one of those that were sent.
                 let expected = Set(

@@ -18,7 +18,7 @@ private final class Spy {
         let asked = try places.map { place in
             (
                 place, try person.say(Person.move(place)),
-                try person.say(.nearby(.watch(NearbyVerb.Watch(unit: .miles, radius: 200))))
+                try person.say(.nearby(.watch(.init(unit: .miles, radius: 200))))
             )
         }
         for (place, move, watch) in asked {
@@ -40,7 +40,7 @@ private final class Spy {
     /// Whether another unit tells the same buckets, and the same order.
     func seesTheSameInKilometres() throws -> Bool {
         let labels = [2: 3, 5: 8, 10: 16, 25: 40, 50: 80, 100: 160, 200: 320]
-        let again = try person.watch(NearbyVerb.Watch(unit: .kilometres, radius: 320))
+        let again = try person.watch(.init(unit: .kilometres, radius: 320))
         return again.people.map(\.person) == list.people.map(\.person)
             && again.people.map(\.distance) == list.people.map { labels[$0.distance] }
     }
@@ -171,7 +171,7 @@ extension Hostile {
                     #expect(try spy.move(Self.zurich.going(28_000, towards: bearing)) == nil)
                     var (order, after) = ([PersonID](), String?.none)
                     repeat {
-                        let list = try spy.watch(NearbyVerb.Watch(unit: .miles, radius: 200, after: after, limit: 5))
+                        let list = try spy.watch(.init(unit: .miles, radius: 200, after: after, limit: 5))
                         #expect(list.people.allSatisfy { $0.distance == 25 } && list.people.count <= 5)
                         (order, after, lists) = (order + list.people.map(\.person), list.next, lists + 1)
                     } while after != nil
@@ -193,7 +193,7 @@ extension Hostile {
             let (spy, began) = (try Spy(server).person, ContinuousClock.now)
             #expect(try spy.move(zurich) == nil)
             let verdicts = try (0..<100).map { _ in
-                try spy.verdict(.nearby(.watch(NearbyVerb.Watch(unit: .miles, radius: 200))))
+                try spy.verdict(.nearby(.watch(.init(unit: .miles, radius: 200))))
             }
             let lists = verdicts.count { $0 == "nearby.list" }
             #expect(Set(verdicts) == ["nearby.list", "rate_limited"])
@@ -208,16 +208,16 @@ extension Hostile {
             let digits = (0..<16).map { _ in String(Int.random(in: 0..<16, using: &random), radix: 16) }.joined()
             let forged = (0..<7).map { "\($0)\(digits)" } + ["0ffffffffffffffff", "6ffffffffffffffff"]
             for after in forged {
-                let list = try spy.watch(NearbyVerb.Watch(unit: .kilometres, radius: 1, after: after, limit: 50))
+                let list = try spy.watch(.init(unit: .kilometres, radius: 1, after: after, limit: 50))
                 #expect(list.radius == 3 && list.people.isEmpty, "\(after): \(list)")
-                let far = try spy.watch(NearbyVerb.Watch(unit: .kilometres, radius: .max >> 32, after: after))
+                let far = try spy.watch(.init(unit: .kilometres, radius: .max >> 32, after: after))
                 #expect(far.radius == 320 && far.people.allSatisfy { $0.distance == 40 && people.contains($0.person) })
             }
             // Below what closes a connection.
             let broken = ["7\(digits)", "f\(digits)", digits, "0\(digits)0", "-\(digits)", ""]
             for after in broken {
                 #expect(
-                    try spy.verdict(.nearby(.watch(NearbyVerb.Watch(unit: .miles, radius: 200, after: after))))
+                    try spy.verdict(.nearby(.watch(.init(unit: .miles, radius: 200, after: after))))
                         == "malformed")
             }
             return (2 * forged.count, broken.count)
@@ -252,7 +252,7 @@ extension Hostile {
                     #expect(try spy.verdict(verb) == "ok")
                     try spy.appear()
                     try tryAll()
-                    #expect(try spy.verdict(.nearby(.watch(NearbyVerb.Watch()))) == "position_unknown")
+                    #expect(try spy.verdict(.nearby(.watch(.init()))) == "position_unknown")
                 }
                 try spy.close()
                 try spy.hearClose()

@@ -52,14 +52,10 @@ struct GatewayTests {
                 if case .roulette(.partner(let partner)) = $0, partner.state == .reconnecting { true } else { nil }
             }
             try await bob.say(.session(.signal(.init(session: session, type: "chat", data: "are you there?"))))
-            let back = try await SocketClient.connect(port: server.port)
-            let resumed = try await back.greet(
-                identity: welcome.identity,
-                resume: Hello.Resume(secret: welcome.resume.secret, received: await ann.received)
-            )
+            let resumed = try await ann.reconnect()
             #expect(resumed.resumed)
             #expect(resumed.connection == welcome.connection)
-            let missed = try await back.hear("what was missed") {
+            let missed = try await ann.hear("what was missed") {
                 if case .session(.signal(let signal)) = $0 { signal } else { nil }
             }
             #expect(missed.data == "are you there?")

@@ -1,4 +1,5 @@
 import NIOCore
+import Wire
 
 /// How much processor a ring takes, and how long it is on its way, over real sockets.
 ///
@@ -9,7 +10,7 @@ import NIOCore
 /// Unchecked: its state is touched on the loop alone.
 final class CallBenchmark: @unchecked Sendable {
     private let crowd: Crowd
-    private var people: [String] = []
+    private var people: [PersonID] = []
     private var placed: [Int: ContinuousClock.Instant] = [:]
     private var samples: [Double] = []
     private var left = 0
@@ -20,18 +21,18 @@ final class CallBenchmark: @unchecked Sendable {
     /// Lets so many pairs in, each of whom appears.
     func open(pairs: Int) throws {
         try crowd.open(2 * pairs)
-        people = Array(repeating: "", count: crowd.clients.count)
+        people = Array(repeating: PersonID(high: 0, low: 0), count: crowd.clients.count)
         try crowd.run { [self] done in
             var missing = crowd.clients.count
             for client in crowd.clients {
-                client.onMessage = { client, heard in
-                    if heard.type == "error" { return done.fail(LoadClient.Failure(description: "\(heard.text)")) }
-                    guard heard.type == "presence.self", let id = Self.id("personId", in: heard.text) else { return }
-                    self.people[client.tag] = id
+                client.onMessage = { client, message in
+                    if case .error(let refusal) = message { return done.fail(LoadClient.Failure(refusal.error)) }
+                    guard case .presence(.own(let own)) = message else { return }
+                    self.people[client.tag] = own.person
                     missing -= 1
                     if missing == 0 { done.succeed() }
                 }
-                client.say("presence.appear")
+                client.ask(.presence(.appear(Appearance())))
             }
         }
     }
@@ -61,28 +62,22 @@ final class CallBenchmark: @unchecked Sendable {
         left -= 1
         ringing += 1
         placed[caller.tag] = .now
-        caller.say("call.start", "\"personId\":\"\(people[caller.tag + 1])\",\"video\":true")
+        caller.ask(.call(.start(.init(person: people[caller.tag + 1], video: true))))
     }
 
-    private func heard(_ heard: LoadClient.Heard, by client: LoadClient, _ done: EventLoopPromise<Void>) {
-        switch heard.type {
-        case "call.incoming":
+    private func heard(_ message: ServerMessage, by client: LoadClient, _ done: EventLoopPromise<Void>) {
+        switch message {
+        case .call(.incoming(let call)):
             if let since = placed.removeValue(forKey: client.tag - 1) { samples.append(Self.seconds(since)) }
-            guard let call = Self.id("callId", in: heard.text) else { return }
-            client.say("call.decline", "\"callId\":\"\(call)\"")
-        case "call.ended" where client.tag.isMultiple(of: 2):
+            client.ask(.call(.decline(.init(call: call.call))))
+        case .call(.ended) where client.tag.isMultiple(of: 2):
             ringing -= 1
             if left == 0, ringing == 0 { return done.succeed() }
             // After what the server still has to say to the other: each ring begins from rest.
             crowd.loop.execute { self.place(by: client) }
-        case "error": done.fail(LoadClient.Failure(description: "\(heard.text)"))
+        case .error(let refusal): done.fail(LoadClient.Failure(refusal.error))
         default: break
         }
-    }
-
-    private static func id(_ name: String, in text: Substring) -> String? {
-        let parts = text.split(separator: "\"\(name)\":\"", maxSplits: 1)
-        return parts.count == 2 ? String(parts[1].prefix(32)) : nil
     }
 
     private static func seconds(_ since: ContinuousClock.Instant) -> Double {

@@ -1,5 +1,6 @@
 import NIOCore
 import NIOPosix
+import Wire
 
 /// Somebody who connects by one transport, up to where there is nothing more to say: welcomed, or told his session.
 /// Then he stays, as idle as the transport lets him be: a polling client waits in a poll.
@@ -29,6 +30,9 @@ final class ConnectClient: ChannelInboundHandler, @unchecked Sendable {
     private var id = ""
     private var context: ChannelHandlerContext?
     private var unread: [UInt8] = []
+    /// Of the native transport.
+    private var line = ClientLine(hello: Hello(), random: SystemRandomNumberGenerator())
+    private var socket: ClientLine.Socket?
 
     private init(port: Int, transport: Transport, address: SocketAddress, connected: EventLoopPromise<Void>) {
         self.port = port
@@ -130,11 +134,17 @@ final class ConnectClient: ChannelInboundHandler, @unchecked Sendable {
             guard let end = unread.firstRange(of: Array("\r\n\r\n".utf8)) else { return false }
             unread.removeFirst(end.upperBound)
             step = .greeting
-            if transport == .native { sendText("{\"type\":\"hello\",\"version\":1}") }
+            if transport == .native {
+                update { $0.handle(.connect, now: $1) }
+                if let socket { update { $0.handle(.opened(socket), now: $1) } }
+            }
         case .greeting:
             guard let text = readText() else { return false }
-            let wanted = transport == .native ? "\"welcome\"" : "\"initial\""
-            if text.contains(Array(wanted.utf8)) { finish() }
+            if let socket {
+                update { $0.handle(.received(text, on: socket), now: $1) }
+            } else if text.contains(Array("\"initial\"".utf8)) {
+                finish()
+            }
         case .poll:
             guard let answer = readAnswer() else { return false }
             poll()
@@ -142,6 +152,20 @@ final class ConnectClient: ChannelInboundHandler, @unchecked Sendable {
         case .done: return false
         }
         return true
+    }
+
+    /// From the hello to the welcome, so its timeouts are of no use.
+    private func update(_ body: (inout ClientLine, Timestamp) -> [ClientLine.Effect]) {
+        for effect in body(&line, Timestamp(milliseconds: 0)) {
+            switch effect {
+            case .open(let socket): self.socket = socket
+            case .send(let bytes, _): sendText(bytes)
+            case .connected: finish()
+            case .ended(let ending):
+                connected.fail(LoadClient.Failure(description: ending.error?.message ?? "left"))
+            default: break
+            }
+        }
     }
 
     private func finish() {
@@ -182,7 +206,7 @@ final class ConnectClient: ChannelInboundHandler, @unchecked Sendable {
     }
 
     /// Masked with zeros, for texts below 126 bytes.
-    private func sendText(_ text: String) {
-        write([0x81, 0x80 | UInt8(text.utf8.count), 0, 0, 0, 0] + Array(text.utf8))
+    private func sendText(_ text: [UInt8]) {
+        write([0x81, 0x80 | UInt8(text.count), 0, 0, 0, 0] + text)
     }
 }

@@ -1,5 +1,6 @@
 import NIOCore
 import NIOPosix
+import Wire
 
 /// Many clients of one server, on one event loop.
 ///
@@ -29,7 +30,7 @@ final class Crowd: @unchecked Sendable {
             left -= some.count
             let opened = try EventLoopFuture.whenAllSucceed(some, on: loop).wait()
             clients += opened
-            try ask(opened, for: "welcome") { $0.sayUnnumbered("{\"type\":\"hello\",\"version\":1}") }
+            try ask(opened, for: "welcome") { $0.greet() }
         }
     }
 
@@ -42,9 +43,9 @@ final class Crowd: @unchecked Sendable {
         try run { done in
             var missing = some.count
             for client in some {
-                client.onMessage = { client, heard in
-                    if heard.type == "error" { return done.fail(LoadClient.Failure(description: "\(heard.text)")) }
-                    guard heard.type == type else { return }
+                client.onMessage = { client, message in
+                    if case .error(let refusal) = message { return done.fail(LoadClient.Failure(refusal.error)) }
+                    guard message.type == type else { return }
                     client.onMessage = nil
                     missing -= 1
                     if missing == 0 { done.succeed() }

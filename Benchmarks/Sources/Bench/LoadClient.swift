@@ -1,9 +1,10 @@
 import NIOCore
 import NIOPosix
+import Wire
 
-/// One client of `confab.v1` that costs the machine as little as it can: the servers are what is measured, and the load
-/// runs on the same cores. So it frames by itself, masks with zeros (legal, and the server's work is the same), and of
-/// each message reads the type and the numbers only.
+/// One client of `confab.v1`: a `ClientLine` on a WebSocket that costs the machine little, for the servers are what is
+/// measured, and the load runs on the same cores. So it frames by itself, and masks with zeros, which is legal and the
+/// same work for the server.
 ///
 /// Unchecked: used on its event loop alone.
 final class LoadClient: ChannelInboundHandler, @unchecked Sendable {
@@ -12,12 +13,9 @@ final class LoadClient: ChannelInboundHandler, @unchecked Sendable {
 
     struct Failure: Error, CustomStringConvertible {
         let description: String
-    }
 
-    /// What a message is, in as much as a load needs to know.
-    struct Heard {
-        var type: Substring
-        var text: Substring
+        init(description: String) { self.description = description }
+        init(_ error: WireError) { description = "\(error.code.rawValue): \(error.message)" }
     }
 
     private enum State {
@@ -29,11 +27,12 @@ final class LoadClient: ChannelInboundHandler, @unchecked Sendable {
     private var state = State.upgrading
     private var context: ChannelHandlerContext?
     private var unread = ByteBuffer()
-    private var sent: UInt64 = 0
-    private var received: UInt64 = 0
-    private var unacknowledged = 0
-    /// Called with each message; for the benchmark that runs at present.
-    var onMessage: ((LoadClient, Heard) -> Void)?
+    private var line: ClientLine
+    private var socket: ClientLine.Socket?
+    private var requestCount: UInt64 = 0
+    private var timeout: (at: Timestamp, task: Scheduled<Void>)?
+    /// Called with the welcome, each answer and each event; for the benchmark that runs at present.
+    var onMessage: ((LoadClient, ServerMessage) -> Void)?
     /// Called when the line ends before the benchmark ended it.
     var onEnd: ((String) -> Void)?
     /// Which of a crowd this is.
@@ -42,6 +41,9 @@ final class LoadClient: ChannelInboundHandler, @unchecked Sendable {
     init(port: Int, opened: EventLoopPromise<Void>) {
         self.port = port
         self.opened = opened
+        var options = ClientLine.Options()
+        (options.reconnects, options.connectTimeout, options.welcomeTimeout) = (false, nil, .seconds(180))
+        line = ClientLine(hello: Hello(), options: options, random: SystemRandomNumberGenerator())
     }
 
     /// Opens a socket; says nothing yet. Clients come from addresses of their own, as people do: all of 127.0.0.0/8
@@ -75,21 +77,63 @@ final class LoadClient: ChannelInboundHandler, @unchecked Sendable {
             .map { _ in }
     }
 
-    // MARK: Saying
+    // MARK: The line
 
-    /// An unnumbered message.
-    func sayUnnumbered(_ json: String) { write(opcode: 1, Array(json.utf8)) }
+    /// Says hello; `onMessage` gets the welcome.
+    func greet() {
+        update { $0.handle(.connect, now: $1) }
+        guard let socket else { return }
+        update { $0.handle(.opened(socket), now: $1) }
+    }
 
-    /// A numbered message: `members` is what follows the numbers.
-    func say(_ type: StaticString, _ members: String = "") {
-        sent += 1
-        unacknowledged = 0
-        sayUnnumbered(
-            "{\"type\":\"\(type)\",\"seq\":\(sent),\"ack\":\(received)\(members.isEmpty ? "" : "," + members)}")
+    /// Asks the server; `onMessage` gets the answer.
+    func ask(_ message: ClientMessage) {
+        requestCount += 1
+        let id = ClientLine.RequestID(rawValue: requestCount)
+        update { $0.handle(.request(id, message), now: $1) }
+    }
+
+    private func update(_ body: (inout ClientLine, Timestamp) -> [ClientLine.Effect]) {
+        for effect in body(&line, Self.now) {
+            switch effect {
+            case .open(let socket): self.socket = socket
+            case .send(let bytes, _): write(opcode: 1, bytes)
+            case .close: context?.close(promise: nil)
+            case .connected(let welcome, _): onMessage?(self, .welcome(welcome))
+            case .answered(_, let message), .event(let message): onMessage?(self, message)
+            case .failed(_, let error): onEnd?(error.message)
+            case .unreadable(let message): onEnd?(message.error.message)
+            case .ended(let ending): ended(ending.error?.message ?? "left")
+            case .reconnecting, .expired: break
+            }
+        }
+        schedule()
+    }
+
+    private static var now: Timestamp {
+        Timestamp(milliseconds: Int64(NIODeadline.now().uptimeNanoseconds / 1_000_000))
+    }
+
+    /// Has one task for the earliest timeout. A task that is too early starts another.
+    private func schedule() {
+        guard state == .open, let next = line.nextTimeout, let loop = context?.eventLoop else {
+            timeout?.task.cancel()
+            return timeout = nil
+        }
+        if let timeout, timeout.at <= next { return }
+        timeout?.task.cancel()
+        let delay = TimeAmount.milliseconds(max(0, (next - Self.now).wholeMilliseconds))
+        let task = loop.scheduleTask(in: delay) {
+            self.timeout = nil
+            self.update { $0.handleTimeout(now: $1) }
+        }
+        timeout = (next, task)
     }
 
     func end() {
         state = .closed
+        timeout?.task.cancel()
+        timeout = nil
         context?.close(promise: nil)
     }
 
@@ -108,7 +152,7 @@ final class LoadClient: ChannelInboundHandler, @unchecked Sendable {
         context.writeAndFlush(wrapOutboundOut(frame), promise: nil)
     }
 
-    // MARK: Hearing
+    // MARK: The channel
 
     func channelActive(context: ChannelHandlerContext) {
         self.context = context
@@ -170,36 +214,21 @@ final class LoadClient: ChannelInboundHandler, @unchecked Sendable {
             return false
         }
         switch opcode & 0x0F {
-        case 1: receive(Substring(decoding: payload.readableBytesView, as: UTF8.self))
-        case 9: write(opcode: 10, payload.readableBytesView)
-        case 8: ended("closed: \(payload.getInteger(at: payload.readerIndex, as: UInt16.self) ?? 1005)")
+        case 1: report { .received(Array(payload.readableBytesView), on: $0) }
+        case 9:
+            write(opcode: 10, payload.readableBytesView)
+            report { .heard($0) }
+        case 8:
+            let code = payload.getInteger(at: payload.readerIndex, as: UInt16.self).map { CloseCode(rawValue: $0) }
+            report { .closed($0, code ?? .noStatus) }
+            ended("closed: \((code ?? .noStatus).rawValue)")
         default: break
         }
         return true
     }
 
-    private func receive(_ text: Substring) {
-        // Both servers write the type first and the numbers next.
-        let type = Self.member("{\"type\":\"", of: text).prefix { $0 != UInt8(ascii: "\"") }
-        if let seq = Self.seq(of: text) {
-            received = seq
-            unacknowledged += 1
-            if unacknowledged >= 32 {
-                sayUnnumbered("{\"type\":\"ack\",\"ack\":\(received)}")
-                unacknowledged = 0
-            }
-        }
-        onMessage?(self, Heard(type: Substring(type), text: text))
-    }
-
-    private static func member(_ prefix: StaticString, of text: Substring) -> Substring.UTF8View {
-        text.utf8.dropFirst(prefix.utf8CodeUnitCount)
-    }
-
-    private static func seq(of text: Substring) -> UInt64? {
-        guard let start = text.utf8.firstIndex(of: UInt8(ascii: ",")) else { return nil }
-        let rest = text.utf8[start...]
-        guard rest.starts(with: ",\"seq\":".utf8) else { return nil }
-        return rest.dropFirst(7).prefix { $0 >= 0x30 && $0 <= 0x39 }.reduce(0) { $0 * 10 + UInt64($1 - 0x30) }
+    private func report(_ event: (ClientLine.Socket) -> ClientLine.Event) {
+        guard let socket else { return }
+        update { $0.handle(event(socket), now: $1) }
     }
 }

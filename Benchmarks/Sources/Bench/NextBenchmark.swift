@@ -1,4 +1,5 @@
 import NIOCore
+import Wire
 
 /// How long a person waits between pressing Next and the next partner, over real sockets.
 ///
@@ -10,7 +11,7 @@ final class NextBenchmark: @unchecked Sendable {
     private let crowd: Crowd
     private let others: Int
     private var partner: [Int: Int] = [:]
-    private var match: [Substring: Int] = [:]
+    private var match: [MatchID: Int] = [:]
     private var pressed: [Int: ContinuousClock.Instant] = [:]
     private var samples: [Double] = []
     private var matched = 0
@@ -24,37 +25,38 @@ final class NextBenchmark: @unchecked Sendable {
     func run(rounds: Int) throws -> [Double] {
         try crowd.open(others + 4)
         try crowd.ask(Array(crowd.clients.prefix(others)), for: "roulette.waiting") { client in
-            client.say("roulette.start", "\"interests\":[\"stamps \(client.tag)\"]")
+            client.ask(.roulette(.start(.init(interests: ["stamps \(client.tag)"]))))
         }
         let four = Array(crowd.clients.suffix(4))
         try crowd.run { [self] done in
             for client in four {
                 client.onMessage = { self.heard($1, by: $0, rounds: rounds, done) }
-                client.say("roulette.start")
+                client.ask(.roulette(.start(.init())))
             }
         }
         return samples
     }
 
-    private func heard(_ heard: LoadClient.Heard, by client: LoadClient, rounds: Int, _ done: EventLoopPromise<Void>) {
-        switch heard.type {
-        case "roulette.matched":
+    private func heard(
+        _ message: ServerMessage, by client: LoadClient, rounds: Int, _ done: EventLoopPromise<Void>
+    ) {
+        switch message {
+        case .matched(let news):
             if let since = pressed.removeValue(forKey: client.tag) { samples.append(seconds(since)) }
-            pair(client, heard.text)
+            pair(client, news.match)
             matched += 1
             guard matched == 4 else { return }
             matched = 0
             if samples.count >= 2 * rounds { return done.succeed() }
             // After what the server still has to say to the others: each press begins from rest.
             crowd.loop.execute { self.press() }
-        case "error": done.fail(LoadClient.Failure(description: "\(heard.text)"))
+        case .error(let refusal): done.fail(LoadClient.Failure(refusal.error))
         default: break
         }
     }
 
     /// Remembers who is with whom: both were told the same match.
-    private func pair(_ client: LoadClient, _ text: Substring) {
-        guard let id = text.split(separator: "\"matchId\":\"", maxSplits: 1).last?.prefix(32) else { return }
+    private func pair(_ client: LoadClient, _ id: MatchID) {
         if let other = match.removeValue(forKey: id) {
             partner[client.tag] = other
             partner[other] = client.tag
@@ -68,7 +70,7 @@ final class NextBenchmark: @unchecked Sendable {
         guard let other = four.first(where: { $0.tag != four[0].tag && partner[four[0].tag] != $0.tag }) else { return }
         for client in [four[0], other] {
             pressed[client.tag] = .now
-            client.say("roulette.next")
+            client.ask(.roulette(.next(.init())))
         }
     }
 

@@ -23,7 +23,7 @@ final class RelayBenchmark: @unchecked Sendable {
 
     let crowd: Crowd
     private(set) var figures = Figures()
-    private var sessions: [String] = []
+    private var sessions: [SessionID] = []
     /// Of the three messages a relay ends with, how many each pair still waits for.
     private var missing: [Int] = []
     private var turn: [Int] = []
@@ -49,7 +49,7 @@ final class RelayBenchmark: @unchecked Sendable {
         var tokens: [String] = []
         for _ in 0..<crowd.clients.count / 2 {
             let session = project.makeSessionID(mediaMode: .relayed, now: now, using: &generator)
-            sessions.append(session.text)
+            sessions.append(session)
             tokens.append(
                 project.makeSessionToken(
                     SessionTokenClaims(session: session, role: .publisher, lifetime: .seconds(3600)), now: now,
@@ -62,7 +62,7 @@ final class RelayBenchmark: @unchecked Sendable {
         let (sessions, said) = (sessions, tokens)
         try crowd.ask(crowd.clients, for: "session.joined") { client in
             let pair = client.tag / 2
-            client.say("session.join", "\"sessionId\":\"\(sessions[pair])\",\"token\":\"\(said[pair])\"")
+            client.ask(.session(.join(.init(session: sessions[pair], token: said[pair]))))
         }
     }
 
@@ -89,16 +89,16 @@ final class RelayBenchmark: @unchecked Sendable {
         let pair = order[position]
         missing[pair] = 3
         turn[pair] ^= 1
-        crowd.clients[2 * pair + turn[pair]].say(
-            "session.signal", "\"sessionId\":\"\(sessions[pair])\",\"signalType\":\"chat\",\"data\":\"\(Self.data)\""
-        )
+        let signal = Signal(session: sessions[pair], type: "chat", data: Self.data)
+        crowd.clients[2 * pair + turn[pair]].ask(.signal(signal))
     }
 
-    private func heard(_ heard: LoadClient.Heard, by client: LoadClient, _ done: EventLoopPromise<Void>) {
+    private func heard(_ message: ServerMessage, by client: LoadClient, _ done: EventLoopPromise<Void>) {
+        switch message {
         // The last to join may hear of each other only now.
-        guard heard.type != "session.connectionCreated" else { return }
-        guard heard.type == "session.signal" || heard.type == "ok" else {
-            return done.fail(LoadClient.Failure(description: "\(crowd.server.name) said \(heard.text)"))
+        case .connectionCreated: return
+        case .signal, .ok: break
+        default: return done.fail(LoadClient.Failure(description: "\(crowd.server.name) said \(message)"))
         }
         let pair = client.tag / 2
         missing[pair] -= 1

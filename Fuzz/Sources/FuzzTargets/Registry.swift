@@ -36,6 +36,7 @@ extension FuzzTarget {
         .pushEndpoints,
         .pushAnswers,
         .link,
+        .clientLine,
         .hub,
     ]
 }

@@ -43,7 +43,7 @@ extension Person {
     // MARK: Nearby
 
     static func move(_ place: GlobePlace) -> ClientMessage {
-        .nearby(.move(NearbyVerb.Move(latitude: place.latitude, longitude: place.longitude)))
+        .nearby(.move(.init(latitude: place.latitude, longitude: place.longitude)))
     }
 
     /// Goes there; the error, if it is refused.

@@ -6,46 +6,56 @@ import NIOWebSocket
 import Synchronization
 import Wire
 
-/// A client of our WebSocket protocol for tests: says what it is told, remembers what it hears, and waits for a message with
-/// a reason why it has not come yet.
+/// A `ClientLine` on a real socket, for tests: remembers what it hears, and waits for a message with a reason why it has not
+/// come yet. Before its hello it also says what a client must not say.
 actor SocketClient {
     struct TimedOut: Error, CustomStringConvertible {
         let description: String
     }
 
     enum Heard: Sendable {
-        case message(Envelope<ServerMessage>)
+        case text([UInt8])
         /// The server's close frame, or 1006 when the line ended without one.
         case closed(UInt16)
     }
 
     private static let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
 
-    private let channel: any Channel
-    private let incoming: Inbox
-    private var seq: UInt64 = 0
-    private(set) var received: UInt64 = 0
+    private let port: Int
+    private let headers: [(String, String)]
+    private var channel: any Channel
+    private var incoming: Inbox
+    private var line: ClientLine
+    private var socket: ClientLine.Socket?
+    private var requestCount: UInt64 = 0
+    /// Heard, and not looked at yet.
+    private var unread: ArraySlice<ServerMessage> = []
     private(set) var heard: [ServerMessage] = []
     private(set) var closeCode: UInt16?
 
-    private init(_ channel: any Channel, _ incoming: Inbox) {
-        self.channel = channel
-        self.incoming = incoming
+    private init(port: Int, headers: [(String, String)], _ channel: any Channel, _ incoming: Inbox) {
+        (self.port, self.headers, self.channel, self.incoming) = (port, headers, channel, incoming)
+        line = ClientLine(hello: Hello(), random: SystemRandomNumberGenerator())
+        for case .open(let socket) in line.handle(.connect, now: Self.now) { self.socket = socket }
     }
 
+    /// No test takes as long as the line's timeouts.
+    private static let now = Timestamp(milliseconds: 0)
+
     /// Opens a WebSocket; says nothing yet.
-    ///
-    /// - Parameter answersClose: false leaves the connection open when the server closes, until `drop`.
-    static func connect(
-        port: Int, headers: [(String, String)] = [], answersClose: Bool = true
-    ) async throws -> SocketClient {
+    static func connect(port: Int, headers: [(String, String)] = []) async throws -> SocketClient {
+        let (channel, inbox) = try await open(port: port, headers: headers)
+        return SocketClient(port: port, headers: headers, channel, inbox)
+    }
+
+    private static func open(port: Int, headers: [(String, String)]) async throws -> (any Channel, Inbox) {
         let inbox = Inbox()
         let channel = try await ClientBootstrap(group: group)
             .connect(host: "127.0.0.1", port: port) { channel in
                 channel.eventLoop.makeCompletedFuture {
                     let upgrader = NIOTypedWebSocketClientUpgrader<Void>(maxFrameSize: 1 << 20) { channel, _ in
                         channel.eventLoop.makeCompletedFuture {
-                            try channel.pipeline.syncOperations.addHandler(Listener(inbox, answersClose: answersClose))
+                            try channel.pipeline.syncOperations.addHandler(Listener(inbox))
                         }
                     }
                     var head = HTTPRequestHead(version: .http1_1, method: .GET, uri: "/v1/socket")
@@ -64,24 +74,46 @@ actor SocketClient {
                     ).map { channel }
                 }
             }
-        return SocketClient(try await channel.get(), inbox)
+        return (try await channel.get(), inbox)
     }
 
     // MARK: Saying
 
-    /// Sends a message with the next number, or unnumbered; returns the number.
+    /// Sends a request; before the welcome, a message as it is.
+    /// - Returns: its number.
     @discardableResult
     func say(_ message: ClientMessage) async throws -> UInt64 {
-        if message.isUnnumbered {
-            try await send(text: Envelope(message: message).encode())
-            return 0
+        guard line.isConnected else {
+            let seq: UInt64? = message.isUnnumbered ? nil : 1
+            try await send(opcode: .text, Envelope(seq: seq, message: message).encode())
+            return seq ?? 0
         }
-        seq += 1
-        try await send(text: Envelope(seq: seq, ack: received, message: message).encode())
-        return seq
+        requestCount += 1
+        try await report(.request(.init(rawValue: requestCount), message))
+        return requestCount
     }
 
-    func send(text: [UInt8]) async throws { try await send(opcode: .text, text) }
+    private func report(_ event: ClientLine.Event) async throws {
+        try await carryOut(line.handle(event, now: Self.now))
+    }
+
+    private func carryOut(_ effects: [ClientLine.Effect]) async throws {
+        for effect in effects {
+            switch effect {
+            case .open(let socket): self.socket = socket
+            case .send(let bytes, _):
+                do {
+                    try await send(opcode: .text, bytes)
+                } catch ChannelError.ioOnClosedChannel {
+                    // The server closed it meanwhile, which is heard next.
+                }
+            case .connected(let welcome, _): unread.append(.welcome(welcome))
+            case .answered(_, let message), .event(let message): unread.append(message)
+            case .ended(let ending): if let error = ending.error { heard.append(.error(ServerMessage.Failure(error))) }
+            case .close, .reconnecting, .expired, .failed, .unreadable: break
+            }
+        }
+    }
 
     private func send(opcode: WebSocketOpcode, _ bytes: [UInt8]) async throws {
         let frame = WebSocketFrame(
@@ -95,8 +127,23 @@ actor SocketClient {
         try await send(opcode: .connectionClose, [UInt8(code >> 8), UInt8(code & 0xFF)])
     }
 
-    /// Cuts the line: a drop.
+    /// Cuts the socket: a drop.
     func drop() { channel.close(promise: nil) }
+
+    /// Opens another socket after a drop, and waits for the welcome.
+    func reconnect() async throws -> Welcome {
+        guard let socket else { throw TimedOut(description: "no socket to replace") }
+        try await report(.closed(socket, .abnormal))
+        // Without waiting for the backoff.
+        if let next = line.nextTimeout { try await carryOut(line.handleTimeout(now: next)) }
+        (channel, incoming) = try await Self.open(port: port, headers: headers)
+        return try await sayHello()
+    }
+
+    private func sayHello() async throws -> Welcome {
+        if let socket { try await report(.opened(socket)) }
+        return try await hear("welcome") { if case .welcome(let welcome) = $0 { welcome } else { nil } }
+    }
 
     // MARK: Hearing
 
@@ -110,14 +157,17 @@ actor SocketClient {
             channel.close(promise: nil)
         }
         defer { guardian.cancel() }
-        while let event = await incoming.next() {
+        while true {
+            while let message = unread.popFirst() {
+                heard.append(message)
+                if let picked = pick(message) { return picked }
+            }
+            guard let event = await incoming.next(), let socket else { break }
             switch event {
-            case .message(let envelope):
-                if let seq = envelope.seq { received = max(received, seq) }
-                heard.append(envelope.message)
-                if let picked = pick(envelope.message) { return picked }
+            case .text(let bytes): try await report(.received(bytes, on: socket))
             case .closed(let code):
                 closeCode = code
+                try await report(.closed(socket, CloseCode(rawValue: code)))
                 throw TimedOut(description: "no \(what): closed with \(code) after \(heard.map(\.type))")
             }
         }
@@ -138,15 +188,9 @@ actor SocketClient {
 
     /// Says hello and waits for the welcome.
     @discardableResult
-    func greet(
-        identity: String? = nil, token: String? = nil, resume: Hello.Resume? = nil
-    ) async throws -> Welcome {
-        var hello = Hello()
-        hello.identity = identity
-        hello.token = token
-        hello.resume = resume
-        try await say(.hello(hello))
-        return try await hear("welcome") { if case .welcome(let welcome) = $0 { welcome } else { nil } }
+    func greet(identity: String? = nil, token: String? = nil) async throws -> Welcome {
+        (line.hello.identity, line.hello.token) = (identity, token)
+        return try await sayHello()
     }
 
     /// Presses Start and waits for a match.
@@ -203,10 +247,9 @@ private final class Listener: ChannelInboundHandler {
     typealias InboundIn = WebSocketFrame
 
     private let inbox: Inbox
-    private let answersClose: Bool
     private var isClosed = false
 
-    init(_ inbox: Inbox, answersClose: Bool) { (self.inbox, self.answersClose) = (inbox, answersClose) }
+    init(_ inbox: Inbox) { self.inbox = inbox }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         let frame = unwrapInboundIn(data)
@@ -214,11 +257,11 @@ private final class Listener: ChannelInboundHandler {
         case .text:
             var data = frame.unmaskedData
             let bytes = data.readBytes(length: data.readableBytes) ?? []
-            if let envelope = try? Envelope<ServerMessage>.decode(bytes) { inbox.put(.message(envelope)) }
+            inbox.put(.text(bytes))
         case .connectionClose:
             var data = frame.unmaskedData
             finish(data.readInteger(as: UInt16.self) ?? 1005)
-            if answersClose { context.close(promise: nil) }
+            context.close(promise: nil)
         case .ping:
             let pong = WebSocketFrame(fin: true, opcode: .pong, maskKey: .random(), data: frame.unmaskedData)
             context.channel.writeAndFlush(pong, promise: nil)

@@ -113,7 +113,7 @@ import Wire
         ada.subscribe(session, stream.id)
         ada.take()
         let seq = bob.say(.session(.leave(.init(session: session))))
-        #expect(bob.take().last == .ok(Answer(re: seq)))
+        #expect(bob.take().last == .ok(ServerMessage.OK(re: seq)))
         #expect(
             ada.take() == [
                 .session(.streamDestroyed(.init(session: session, stream: stream.id, reason: .clientDisconnected))),
@@ -148,12 +148,12 @@ enum SessionVerbs {
         mute.session = session
         let ofStream = SessionVerb.StreamReference(session: session, stream: stream)
         return [
-            .session(.leave(.init(session: session))), .publish(publish), .unpublish(ofStream), .update(update),
-            .session(.subscribe(.init(session: session, stream: stream))), .unsubscribe(ofStream),
-            .negotiate(negotiate),
+            .session(.leave(.init(session: session))), .session(.publish(publish)), .session(.unpublish(ofStream)), .session(.update(update)),
+            .session(.subscribe(.init(session: session, stream: stream))), .session(.unsubscribe(ofStream)),
+            .session(.negotiate(negotiate)),
             .session(.signal(.init(session: session, type: nil, data: nil))),
-            .session(.forceDisconnect(.init(session: session, connection: connection))), .forceUnpublish(ofStream),
-            .forceMute(mute),
+            .session(.forceDisconnect(.init(session: session, connection: connection))), .session(.forceUnpublish(ofStream)),
+            .session(.forceMute(mute)),
         ]
     }
 }

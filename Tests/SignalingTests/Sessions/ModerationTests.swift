@@ -21,7 +21,7 @@ import Wire
     private func mute(_ stream: StreamID? = nil, active: Bool = true, excluded: [StreamID]? = nil) -> ClientMessage {
         var verb = SessionVerb.ForceMute()
         (verb.session, verb.stream, verb.active, verb.excluded) = (session, stream, active, excluded)
-        return .forceMute(verb)
+        return .session(.forceMute(verb))
     }
 
     @Test func whoIsPutOutIsToldSoAndEverybodyElseThatHeIsGone() throws {

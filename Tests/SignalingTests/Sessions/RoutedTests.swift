@@ -216,7 +216,7 @@ import Wire
                         stream.id, session, subscriber: bob.connection, paused: isPaused, reason: .slow)))
             let changed = SessionNotice.SubscriptionChanged(
                 session: session, stream: stream.id, videoPaused: isPaused, reason: .slow)
-            #expect(bob.take() == [.subscriptionChanged(changed)])
+            #expect(bob.take() == [.session(.subscriptionChanged(changed))])
         }
         bob.unsubscribe(session, stream.id)
         stage.handle(

@@ -1,153 +1,163 @@
 import Signaling
-import Testing
+import TestSupport
 import Wire
 
-/// A client as small as one can be that resumes: `Link` on its side of the line, a session it joins, and a count in every
-/// signal, by which loss and repetition are seen.
+/// A `ClientLine` on the simulated network: it joins a session, and puts a count into every signal, by which loss and
+/// repetition are seen.
 final class NetworkClient {
+    /// What a request of this client's present epoch was, and whether it has its outcome.
+    private struct Asked {
+        var type: String
+        var isSettled = false
+    }
+
     let number: Int
     let identity: IdentityID
     private unowned let network: SimulatedNetwork
 
-    private var socket: SocketID?
-    private var isWelcome = false
-    private var link = Link()
-    private var secret: String?
-    private(set) var connection = ConnectionID(high: 0, low: 0)
+    private var line: ClientLine
+    /// The socket that the line uses, and what the network calls it.
+    private var socket: (own: ClientLine.Socket, network: SocketID)?
+    private var connection = ConnectionID(high: 0, low: 0)
     /// How often this client began anew.
     private(set) var epoch = 0
     private(set) var said = 0
-    private var asked: [UInt64: String] = [:]
-    private var lastAsked: UInt64 = 0
-    private var answered: Set<UInt64> = []
-    private var isRefused = false
+    private var asked: [ClientLine.RequestID: Asked] = [:]
+    private var requestCount: UInt64 = 0
+    /// Whether the line gave its connection up before the server did.
+    private var hasExpired = false
     /// The last count heard from each sender's epoch, in this client's present epoch.
     private(set) var heard: [String: Int] = [:]
     private(set) var resumes = 0
     private(set) var failures = 0
 
-    init(number: Int, identity: IdentityID, on network: SimulatedNetwork) {
+    init(number: Int, identity: IdentityID, seed: UInt64, on network: SimulatedNetwork) {
         (self.number, self.identity, self.network) = (number, identity, network)
+        var options = ClientLine.Options()
+        options.connectTimeout = nil
+        line = ClientLine(hello: Hello(), options: options, random: SeededGenerator(seed: seed))
     }
 
-    // MARK: Coming
+    // MARK: Events
 
-    func connect() {
-        guard socket == nil else { return }
-        let socket = network.connect(self)
-        self.socket = socket
-        isWelcome = false
-        isRefused = false
-        var hello = Hello()
-        hello.resume = secret.map { Hello.Resume(secret: $0, received: link.received) }
-        network.toServer(socket, Envelope(message: ClientMessage.hello(hello)).encode())
-    }
+    func connect() { report(.connect) }
+
+    /// The network has no way to the server at present.
+    func unreachable(_ socket: ClientLine.Socket) { report(.closed(socket, .abnormal)) }
 
     func lost(_ socket: SocketID) {
-        guard socket == self.socket else { return }
+        guard let own = self.socket, socket == own.network else { return }
         self.socket = nil
-        network.comeBack(self)
+        report(.closed(own.own, .abnormal))
     }
 
-    /// Ten seconds without a welcome are enough.
-    func loseHope(of socket: SocketID) {
-        if socket == self.socket, !isWelcome { giveUpSocket() }
+    func receive(_ bytes: [UInt8], on socket: SocketID) {
+        guard let own = self.socket, socket == own.network else { return }
+        report(.received(bytes, on: own.own))
     }
 
-    private func giveUpSocket() {
-        guard let socket else { return }
-        self.socket = nil
-        network.abandon(socket)
-        network.comeBack(self)
-    }
-
-    // MARK: Saying
+    func wake() { carryOut(line.handleTimeout(now: network.now)) }
 
     func speak() {
-        guard isWelcome || socket == nil, epoch > 0 else { return }
+        guard epoch > 0 else { return }
         let data = "\(number)/\(epoch)/\(said)"
         said += 1
         ask(.session(.signal(.init(session: network.session, type: nil, data: data))))
     }
 
     private func ask(_ message: ClientMessage) {
-        lastAsked += 1
-        asked[lastAsked] = message.type
-        let bytes = link.send { seq, ack in Envelope(seq: seq, ack: ack, message: message).encode() }
-        if isWelcome, let socket { network.toServer(socket, bytes) }
+        requestCount += 1
+        let id = ClientLine.RequestID(rawValue: requestCount)
+        asked[id] = Asked(type: message.type)
+        report(.request(id, message))
     }
 
-    // MARK: Hearing
+    private func report(_ event: ClientLine.Event) { carryOut(line.handle(event, now: network.now)) }
 
-    func receive(_ bytes: [UInt8], on socket: SocketID) {
-        guard socket == self.socket else { return }
-        guard let envelope = try? Envelope<ServerMessage>.decode(bytes) else {
-            return network.fail("an unreadable message")
-        }
-        if let ack = envelope.ack { link.acknowledged(upTo: ack) }
-        guard let seq = envelope.seq else { return receiveUnnumbered(envelope.message) }
-        guard isWelcome else { return giveUpSocket() }
-        switch link.receive(seq: seq) {
-        case .duplicate: return
-        // A fault of the server's or of something between: come back and have it said again.
-        case .gap: return giveUpSocket()
-        case .deliver: take(envelope.message)
-        }
-        if link.unacknowledgedReceipts >= 32 {
-            network.toServer(socket, Envelope(ack: link.acknowledge(), message: ClientMessage.ack).encode())
-        }
-    }
+    // MARK: Effects
 
-    private func receiveUnnumbered(_ message: ServerMessage) {
-        switch message {
-        case .welcome(let welcome): receive(welcome)
-        case .error(let error):
-            if error.error.code == .resumeFailed {
-                isRefused = true
-            } else if error.error.code != .replaced {
-                network.fail("\(number) was told \(error.error.code.rawValue)")
+    private func carryOut(_ effects: [ClientLine.Effect]) {
+        for effect in effects {
+            switch effect {
+            case .open(let socket): open(socket)
+            case .send(let bytes, let socket):
+                if let own = self.socket, own.own == socket { network.toServer(own.network, bytes) }
+            case .close(let socket, let code): close(socket, code)
+            case .connected(let welcome, let start): connected(welcome, start)
+            case .expired:
+                hasExpired = true
+                beginAnew()
+            case .answered(let id, let message):
+                let type = settle(id, "answered")
+                if let code = message.errorCode { network.fail("\(number)'s \(type) was refused: \(code.rawValue)") }
+            case .failed(let id, let error):
+                let type = settle(id, "failed")
+                guard error.code != .connectionRestarted else { break }
+                network.fail("\(number)'s \(type) failed: \(error.code.rawValue)")
+            case .event(let message): take(message)
+            case .unreadable(let message): network.fail("an unreadable message: \(message.error.message)")
+            case .ended(let ending): network.fail("\(number) ended with \(ending)")
+            case .reconnecting: break
             }
-        default: break
         }
+        if let next = line.nextTimeout { network.wake(self, at: next) }
     }
 
-    private func receive(_ welcome: Welcome) {
-        // Delivered twice: the first one counts.
-        guard !isWelcome else { return }
-        secret = welcome.resume.secret
-        isWelcome = true
-        guard welcome.resumed else { return startAfresh(welcome) }
-        resumes += 1
-        if welcome.connection != connection { network.fail("\(number) was resumed as another") }
-        guard let missing = link.replay(after: welcome.received) else {
-            return network.fail("\(number) cannot say again what the server lacks after \(welcome.received)")
-        }
-        for bytes in missing { if let socket { network.toServer(socket, bytes) } }
+    private func open(_ socket: ClientLine.Socket) {
+        guard let opened = network.connect(self, socket) else { return }
+        self.socket = (socket, opened)
+        report(.opened(socket))
     }
 
-    private func startAfresh(_ welcome: Welcome) {
-        if epoch > 0 {
-            failures += 1
-            // An error lost on the way leaves the welcome to say it; both come in one breath.
-            if !isRefused, network.weather.losses == 0 { network.fail("\(number) began anew and was not told why") }
-            if welcome.connection == connection { network.fail("\(number) began anew under its old name") }
+    private func close(_ socket: ClientLine.Socket, _ code: CloseCode) {
+        guard let own = self.socket, own.own == socket else { return }
+        self.socket = nil
+        if code != .dropped { network.fail("\(number) left with \(code.rawValue)") }
+        network.abandon(own.network)
+    }
+
+    private func connected(_ welcome: Welcome, _ start: ClientLine.Start) {
+        if case .resumed = start {
+            resumes += 1
+            if welcome.connection != connection { network.fail("\(number) was resumed as another") }
+            return
         }
+        if welcome.connection == connection { network.fail("\(number) began anew under its old name") }
         if welcome.state != Snapshot() || welcome.received != 0 { network.fail("a fresh start has a past") }
         connection = welcome.connection
+        if case .restarted(let reason) = start {
+            failures += 1
+            // An error lost on the way leaves the welcome to say it; both come in one breath.
+            if reason.code != .resumeFailed, !hasExpired, network.weather.losses == 0 {
+                network.fail("\(number) began anew and was not told why")
+            }
+        }
+        if !hasExpired { beginAnew() }
+        hasExpired = false
+    }
+
+    private func beginAnew() {
         epoch += 1
-        (link, said, lastAsked) = (Link(), 0, 0)
-        (asked, answered, heard) = ([:], [], [:])
+        if !unanswered.isEmpty { network.fail("\(number) has no outcome of \(unanswered)") }
+        (asked, heard, said) = ([:], [:], 0)
         ask(.session(.join(.init(session: network.session, token: network.token()))))
     }
 
-    private func take(_ message: ServerMessage) {
-        if let re = message.re {
-            if !answered.insert(re).inserted { network.fail("\(number)'s request \(re) was answered twice") }
-            guard let type = asked[re] else { return network.fail("\(number) never asked \(re)") }
-            if let code = message.errorCode { network.fail("\(number)'s \(type) was refused: \(code.rawValue)") }
+    /// Notes a request's outcome.
+    /// - Returns: the type of the request.
+    private func settle(_ id: ClientLine.RequestID, _ outcome: String) -> String {
+        guard let request = asked[id] else {
+            network.fail("\(number) never asked what was \(outcome)")
+            return "nothing"
         }
-        guard case .session(.signal(let signal)) = message, let parts = signal.data?.split(separator: "/"),
-            parts.count == 3,
+        if request.isSettled { network.fail("\(number)'s \(request.type) was \(outcome) after its outcome") }
+        asked[id]?.isSettled = true
+        return request.type
+    }
+
+    private func take(_ message: ServerMessage) {
+        if let re = message.re { network.fail("\(number)'s request \(re) was answered twice, or never asked") }
+        guard case .session(.signal(let signal)) = message, let parts = signal.data?.split(separator: "/"), parts.count == 3,
             let count = Int(parts[2])
         else { return }
         let sender = "\(parts[0])/\(parts[1])"
@@ -159,7 +169,7 @@ final class NetworkClient {
 
     // MARK: At the end
 
-    var isAtRest: Bool { socket != nil && isWelcome }
-    var unanswered: [String] { asked.keys.sorted().filter { !answered.contains($0) }.compactMap { asked[$0] } }
+    var isAtRest: Bool { line.isConnected }
+    var unanswered: [String] { asked.values.filter { !$0.isSettled }.map(\.type) }
     var sender: String { "\(number)/\(epoch)" }
 }

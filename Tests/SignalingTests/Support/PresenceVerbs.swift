@@ -20,7 +20,7 @@ extension Guest {
     }
 
     @discardableResult func move(_ latitude: Double, _ longitude: Double) -> ServerMessage? {
-        ask(.nearby(.move(NearbyVerb.Move(latitude: latitude, longitude: longitude))))
+        ask(.nearby(.move(.init(latitude: latitude, longitude: longitude))))
     }
 
     /// Says `nearby.watch`, and returns the list.

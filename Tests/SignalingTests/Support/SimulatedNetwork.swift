@@ -16,7 +16,7 @@ struct Weather {
     var delay = 5...300
     /// How long until an end notices that a socket is broken, in milliseconds.
     var notice = 0...12_000
-    /// How long a client waits before it comes back.
+    /// How long the server is out of reach for a client whose socket broke.
     var absence = 0...4000
 
     static let calm = Weather(delay: 1...5)
@@ -29,9 +29,10 @@ final class SimulatedNetwork {
         case toClient(SocketID, [UInt8])
         case serverNotices(SocketID)
         case clientNotices(SocketID)
-        case comeBack(NetworkClient)
+        case connect(NetworkClient)
+        case unreachable(NetworkClient, ClientLine.Socket)
         case speak(NetworkClient)
-        case awaitWelcome(NetworkClient, SocketID)
+        case wake(NetworkClient, Timestamp)
     }
 
     private struct Due: Comparable {
@@ -61,6 +62,9 @@ final class SimulatedNetwork {
     private(set) var clients: [NetworkClient] = []
     private(set) var faults: [String] = []
     private var sockets: [SocketID: Socket] = [:]
+    /// By client number: until when the server is out of reach, and when the client is woken.
+    private var awayUntil: [Int: Timestamp] = [:]
+    private var wakes: [Int: Timestamp] = [:]
     private var lastSocket: UInt64 = 0
     private var events = Heap<Due>()
     private var order = 0
@@ -74,9 +78,11 @@ final class SimulatedNetwork {
         random = SeededGenerator(seed: seed)
         session = project.makeSessionID(mediaMode: .relayed, now: now, using: &random)
         hub = Hub(surroundings: Surroundings(rules: rules, project: project), generator: SeededGenerator(seed: ~seed))
-        clients = (0..<count).map { NetworkClient(number: $0, identity: .random(using: &random), on: self) }
+        clients = (0..<count).map {
+            NetworkClient(number: $0, identity: .random(using: &random), seed: random.next(), on: self)
+        }
         for client in clients {
-            schedule(.comeBack(client), in: 0...100)
+            schedule(.connect(client), in: 0...100)
             schedule(.speak(client), in: 100...2000)
         }
     }
@@ -119,8 +125,13 @@ final class SimulatedNetwork {
             sockets[socket]?.isOpenForServer = false
             if sockets[socket]?.saidHello ?? false { carryOut(hub.handle(.closed(socket, leaving: false), now: now)) }
         case .clientNotices(let socket): sockets[socket]?.client.lost(socket)
-        case .comeBack(let client): client.connect()
-        case .awaitWelcome(let client, let socket): client.loseHope(of: socket)
+        case .connect(let client): client.connect()
+        case .unreachable(let client, let socket): client.unreachable(socket)
+        case .wake(let client, let time):
+            // An earlier one took its place.
+            guard wakes[client.number] == time else { return }
+            wakes[client.number] = nil
+            client.wake()
         case .speak(let client):
             if isTalkative { client.speak() }
             schedule(.speak(client), in: 20...3000)
@@ -129,15 +140,24 @@ final class SimulatedNetwork {
 
     // MARK: Sockets
 
-    func connect(_ client: NetworkClient) -> SocketID {
+    /// - Returns: nil if the server is out of reach, of which the client learns later.
+    func connect(_ client: NetworkClient, _ wanted: ClientLine.Socket) -> SocketID? {
+        if let until = awayUntil[client.number], now < until {
+            schedule(.unreachable(client, wanted), in: weather.delay)
+            return nil
+        }
         lastSocket += 1
         let socket = SocketID(rawValue: lastSocket)
         sockets[socket] = Socket(client: client, lastToServer: now, lastToClient: now)
-        schedule(.awaitWelcome(client, socket), in: 10_000...10_000)
         return socket
     }
 
-    func comeBack(_ client: NetworkClient) { schedule(.comeBack(client), in: weather.absence) }
+    /// Calls the client at this time, or at an earlier one, from which it asks again.
+    func wake(_ client: NetworkClient, at time: Timestamp) {
+        if let planned = wakes[client.number], planned <= time { return }
+        wakes[client.number] = time
+        schedule(.wake(client, time), at: max(now, time))
+    }
 
     /// A client gives a socket up; the server learns of it later.
     func abandon(_ socket: SocketID) { breakDown(socket) }
@@ -147,6 +167,7 @@ final class SimulatedNetwork {
         sockets[socket]?.isBroken = true
         schedule(.serverNotices(socket), in: weather.notice)
         schedule(.clientNotices(socket), in: weather.notice)
+        if let client = sockets[socket]?.client { awayUntil[client.number] = now + milliseconds(weather.absence) }
     }
 
     func toServer(_ socket: SocketID, _ bytes: [UInt8]) {

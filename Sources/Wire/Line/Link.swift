@@ -32,12 +32,19 @@ public struct Link: Equatable, Sendable {
     private var nextSequence: UInt64 = 1
     private var acknowledged: UInt64 = 0
 
+    /// The number of the last message sent; 0 before the first.
+    public var sent: UInt64 { nextSequence - 1 }
     /// The highest number received; everything below it came too.
     public private(set) var received: UInt64 = 0
     /// Numbered messages received since this end last said how far it got.
     public private(set) var unacknowledgedReceipts = 0
 
     public init(bounds: Bounds = Bounds()) { self.bounds = bounds }
+
+    /// Returns whether another message of `byteCount` bytes can be kept without dropping an older one.
+    public func hasRoom(for byteCount: Int) -> Bool {
+        kept.count - first < bounds.messages && keptBytes + byteCount <= bounds.bytes
+    }
 
     /// Numbers a message, keeps it, and returns it ready to send.
     public mutating func send(_ encode: (_ seq: UInt64, _ ack: UInt64) -> [UInt8]) -> [UInt8] {

@@ -1,0 +1,20 @@
+/// Delays between attempts to connect: exponential backoff with jitter.
+///
+/// The ceiling doubles from 250 ms to 3 s. Each delay is random between half of the ceiling and all of it, so that the
+/// clients of a restarted server do not come back at the same moment.
+struct Backoff: Equatable, Sendable {
+    private static let shortest = Duration.milliseconds(250)
+    /// Well inside the 30 s in which a connection can be resumed.
+    static let longest = Duration.seconds(3)
+
+    private var ceiling = Self.shortest
+
+    mutating func next(using random: inout some RandomNumberGenerator) -> Duration {
+        let milliseconds = ceiling.wholeMilliseconds
+        ceiling = min(ceiling * 2, Self.longest)
+        return .milliseconds(Int64.random(in: milliseconds / 2...milliseconds, using: &random))
+    }
+
+    /// Begins with the shortest delay again.
+    mutating func reset() { ceiling = Self.shortest }
+}

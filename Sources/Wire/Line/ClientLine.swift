@@ -1,0 +1,387 @@
+/// The client's side of a client connection (protocol §1 to §3): greeting, numbering, acknowledgements, requests and their
+/// answers, pings, reconnecting and resuming.
+///
+/// It does no I/O and reads no clock. Its owner reports events, carries out the effects that come back, and calls
+/// `handleTimeout` at `nextTimeout`, which changes with every call.
+///
+/// ```swift
+/// var line = ClientLine(hello: hello, random: SystemRandomNumberGenerator())
+/// carryOut(line.handle(.connect, now: now))                              // .open(socket)
+/// carryOut(line.handle(.opened(socket), now: now))                       // .send(hello, on: socket)
+/// carryOut(line.handle(.received(bytes, on: socket), now: now))          // .connected(welcome, .first)
+/// carryOut(line.handle(.request(id, .count), now: now))                  // .send(request, on: socket), later .answered(id, …)
+/// ```
+///
+/// Invariants: each request gets exactly one `answered` or `failed`; each numbered message of the server is delivered once
+/// and in order, or a `restarted` or an `ended` says that it may not have been. What is kept is bounded by `Options`.
+public struct ClientLine: Sendable {
+    /// Legal next states: `idle` → `opening`, `ended`; `opening` → `greeting`, `waiting`, `ended`; `greeting` →
+    /// `connected`, `waiting`, `ended`; `connected` → `waiting`, `ended`; `waiting` → `opening`, `ended`.
+    private enum State: Equatable, Sendable {
+        case idle
+        case opening(Socket, until: Timestamp)
+        /// The hello was sent.
+        case greeting(Socket, until: Timestamp)
+        case connected(Socket, since: Timestamp)
+        /// Until the next attempt to connect. The server may have asked for the pause.
+        case waiting(until: Timestamp, isAsked: Bool)
+        case ended(Ending)
+    }
+
+    /// What proves to the server that a new socket belongs to this client connection (protocol §3).
+    private struct Place: Equatable, Sendable {
+        var connection: ConnectionID
+        var secret: String
+    }
+
+    /// The pause after 4408 and 4429 if the server names none.
+    private static let politePause = Duration.seconds(10)
+    /// Missed pings after which the server drops a socket (protocol §1).
+    private static let missedPings = 3
+    /// A welcome cannot make this client ping more often.
+    private static let minSilence = Duration.seconds(1)
+
+    /// Sent on each new socket, except for `resume`, which the line fills in. The identity is replaced when a welcome
+    /// brings one. An owner whose token expires sets a new one here.
+    public var hello: Hello
+    /// The last welcome. It stays while the line reconnects, and when it has ended.
+    public private(set) var welcome: Welcome?
+    private let options: Options
+    private var random: any RandomNumberGenerator & Sendable
+    private var state = State.idle
+    private var socketCount: UInt64 = 0
+    private var exchange: Exchange
+    /// Nil until a welcome, and while the server keeps no place for this client.
+    private var place: Place?
+    /// Why the next welcome is that of a restart.
+    private var restartReason: WireError?
+    /// Why the server is about to close the socket.
+    private var lastError: WireError?
+    private var backoff = Backoff()
+    private var liveness: Liveness?
+    private var connectDeadline: Timestamp?
+    /// When the server no longer keeps the place.
+    private var placeDeadline: Timestamp?
+
+    /// - Parameters:
+    ///   - hello: who the client is. Its `resume` is ignored.
+    ///   - random: for the jitter of the backoff.
+    public init(hello: Hello, options: Options = Options(), random: any RandomNumberGenerator & Sendable) {
+        (self.hello, self.options, self.random) = (hello, options, random)
+        exchange = Exchange(bounds: options.replay, maxRequests: options.maxRequests)
+    }
+
+    // MARK: Where it stands
+
+    /// Whether the server has said welcome on the present socket.
+    public var isConnected: Bool { if case .connected = state { true } else { false } }
+
+    /// Why it is over; nil while it is not.
+    public var ending: Ending? { if case .ended(let ending) = state { ending } else { nil } }
+
+    /// Requests that have neither an answer nor a failure, those that wait for a connection included.
+    public var unansweredCount: Int { exchange.unansweredCount }
+
+    private var socket: Socket? {
+        switch state {
+        case .opening(let socket, _), .greeting(let socket, _), .connected(let socket, _): socket
+        case .idle, .waiting, .ended: nil
+        }
+    }
+
+    // MARK: Events
+
+    /// - Returns: what to do now, in this order.
+    public mutating func handle(_ event: Event, now: Timestamp) -> [Effect] {
+        var effects: [Effect] = []
+        switch event {
+        case .connect: connect(now, &effects)
+        case .opened(let opened):
+            if case .opening(let socket, let until) = state, socket == opened { greet(on: socket, until, &effects) }
+        case .received(let bytes, let socket):
+            if socket == self.socket { receive(bytes, on: socket, now, &effects) }
+        case .heard(let socket):
+            if socket == self.socket { liveness?.heard(now: now) }
+        case .closed(let socket, let code):
+            if socket == self.socket { socketEnded(code, lastError ?? .closed(by: code), now, &effects) }
+        case .request(let id, let message): request(message, as: id, &effects)
+        case .networkChanged: networkChanged(now, &effects)
+        case .leave: leave(&effects)
+        }
+        return effects
+    }
+
+    // MARK: Time
+
+    /// When `handleTimeout` should be called.
+    public var nextTimeout: Timestamp? {
+        var next: Timestamp?
+        func consider(_ time: Timestamp?) {
+            if let time { next = min(next ?? time, time) }
+        }
+        switch state {
+        case .idle, .ended: return nil
+        case .opening(_, let until), .greeting(_, let until), .waiting(let until, _): consider(until)
+        case .connected:
+            consider(exchange.acknowledgementDeadline)
+            consider(liveness?.deadline)
+        }
+        consider(connectDeadline)
+        consider(placeDeadline)
+        return next
+    }
+
+    /// Does what is due. Calling it too early does no harm.
+    /// - Returns: what to do now, in this order.
+    public mutating func handleTimeout(now: Timestamp) -> [Effect] {
+        var effects: [Effect] = []
+        if let deadline = connectDeadline, deadline <= now {
+            if let socket { effects.append(.close(socket, .normal)) }
+            end(.abnormal, lastError ?? .connectFailed, &effects)
+            return effects
+        }
+        if let deadline = placeDeadline, deadline <= now { expire(&effects) }
+        switch state {
+        case .opening(let socket, let until), .greeting(let socket, let until):
+            if until <= now { abandon(socket, lastError ?? .connectFailed, now, &effects) }
+        case .waiting(let until, _): if until <= now { open(now, &effects) }
+        case .connected(let socket, _): keepAlive(socket, now, &effects)
+        case .idle, .ended: break
+        }
+        return effects
+    }
+
+    private mutating func keepAlive(_ socket: Socket, _ now: Timestamp, _ effects: inout [Effect]) {
+        if let deadline = exchange.acknowledgementDeadline, deadline <= now { acknowledge(on: socket, &effects) }
+        switch liveness?.check(now: now) {
+        case .ping: send(.ping, on: socket, &effects)
+        case .dead: abandon(socket, .silentServer, now, &effects)
+        case nil: break
+        }
+    }
+
+    // MARK: Connecting
+
+    private mutating func connect(_ now: Timestamp, _ effects: inout [Effect]) {
+        guard state == .idle else { return }
+        connectDeadline = options.connectTimeout.map { now + $0 }
+        open(now, &effects)
+    }
+
+    private mutating func open(_ now: Timestamp, _ effects: inout [Effect]) {
+        socketCount += 1
+        let socket = Socket(number: socketCount)
+        state = .opening(socket, until: now + options.welcomeTimeout)
+        lastError = nil
+        effects.append(.open(socket))
+    }
+
+    private mutating func greet(on socket: Socket, _ until: Timestamp, _ effects: inout [Effect]) {
+        state = .greeting(socket, until: until)
+        var hello = hello
+        // The hello acknowledges as well.
+        hello.resume = place.map { Hello.Resume(secret: $0.secret, received: exchange.acknowledge()) }
+        send(.hello(hello), on: socket, &effects)
+    }
+
+    private mutating func welcomed(
+        _ welcome: Welcome, on socket: Socket, _ now: Timestamp, _ effects: inout [Effect]
+    ) {
+        let fits = welcome.resumed ? welcome.connection == place?.connection : welcome.received == 0
+        guard fits else { return startOver(socket, now, &effects) }
+        if place != nil, !welcome.resumed { forgetPlace(because: lastError ?? .connectionRestarted, &effects) }
+        guard let missing = exchange.replay(after: welcome.received) else { return startOver(socket, now, &effects) }
+        self.welcome = welcome
+        if let identity = welcome.identity, hello.token == nil { hello.identity = identity }
+        place = Place(connection: welcome.connection, secret: welcome.resume.secret)
+        state = .connected(socket, since: now)
+        liveness = Liveness(now: now, silence: Self.silence(welcome))
+        (lastError, connectDeadline, placeDeadline) = (nil, nil, nil)
+        for bytes in missing { effects.append(.send(bytes, on: socket)) }
+        let start = welcome.resumed ? Start.resumed : restartReason.map { .restarted(because: $0) } ?? .first
+        restartReason = nil
+        effects.append(.connected(welcome, start))
+    }
+
+    private static func silence(_ welcome: Welcome) -> Duration { max(welcome.ping, minSilence) }
+
+    private mutating func networkChanged(_ now: Timestamp, _ effects: inout [Effect]) {
+        switch state {
+        case .waiting(_, isAsked: false): open(now, &effects)
+        case .connected(let socket, _): if liveness?.ping(now: now) == true { send(.ping, on: socket, &effects) }
+        case .idle, .opening, .greeting, .waiting, .ended: break
+        }
+    }
+
+    // MARK: Sending
+
+    private func send(_ message: ClientMessage, ack: UInt64? = nil, on socket: Socket, _ effects: inout [Effect]) {
+        effects.append(.send(Envelope(ack: ack, message: message).encode(), on: socket))
+    }
+
+    private mutating func acknowledge(on socket: Socket, _ effects: inout [Effect]) {
+        send(.ack, ack: exchange.acknowledge(), on: socket, &effects)
+    }
+
+    private mutating func request(_ message: ClientMessage, as id: RequestID, _ effects: inout [Effect]) {
+        switch state {
+        case .idle: return effects.append(.failed(id, .notConnected))
+        case .ended(let ending): return effects.append(.failed(id, ending.error ?? .left))
+        case .opening, .greeting, .connected, .waiting: break
+        }
+        do throws(WireError) {
+            let limits = welcome?.limits ?? Welcome.Bounds()
+            let bytes = try exchange.send(message, as: id, limits: limits, isConnected: isConnected)
+            if case .connected(let socket, _) = state { effects.append(.send(bytes, on: socket)) }
+        } catch {
+            effects.append(.failed(id, error))
+        }
+    }
+
+    // MARK: Receiving
+
+    private mutating func receive(
+        _ bytes: [UInt8], on socket: Socket, _ now: Timestamp, _ effects: inout [Effect]
+    ) {
+        liveness?.heard(now: now)
+        do throws(UnreadableMessage) {
+            let envelope = try Envelope<ServerMessage>.decode(bytes)
+            if isConnected, let ack = envelope.ack { exchange.acknowledged(upTo: ack) }
+            guard let seq = envelope.seq else {
+                return receiveUnnumbered(envelope.message, on: socket, now, &effects)
+            }
+            guard count(seq, on: socket, now, &effects) else { return }
+            deliver(envelope.message, &effects)
+        } catch {
+            if let seq = error.seq, !count(seq, on: socket, now, &effects) { return }
+            effects.append(.unreadable(error))
+            // It may be an answer that a newer server gives.
+            if let re = unreadableAnswer(bytes), let id = exchange.takeRequest(re) {
+                effects.append(.failed(id, error.error))
+            }
+        }
+        if exchange.mustAcknowledge { acknowledge(on: socket, &effects) }
+    }
+
+    /// Counts a numbered message.
+    /// - Returns: false if it must not be delivered.
+    private mutating func count(
+        _ seq: UInt64, on socket: Socket, _ now: Timestamp, _ effects: inout [Effect]
+    ) -> Bool {
+        // Before the welcome, which then must have been lost, the numbering is unknown.
+        guard isConnected else {
+            abandon(socket, .skippedMessage, now, &effects)
+            return false
+        }
+        switch exchange.receive(seq: seq, now: now) {
+        case .deliver: return true
+        case .duplicate: return false
+        case .gap:
+            abandon(socket, .skippedMessage, now, &effects)
+            return false
+        }
+    }
+
+    private mutating func deliver(_ message: ServerMessage, _ effects: inout [Effect]) {
+        if let re = message.re, let id = exchange.takeRequest(re) {
+            effects.append(.answered(id, message))
+        } else {
+            effects.append(.event(message))
+        }
+    }
+
+    private mutating func receiveUnnumbered(
+        _ message: ServerMessage, on socket: Socket, _ now: Timestamp, _ effects: inout [Effect]
+    ) {
+        switch message {
+        case .welcome(let welcome):
+            // A repeated welcome changes nothing.
+            if case .greeting = state { welcomed(welcome, on: socket, now, &effects) }
+        case .error(let error):
+            // It precedes a close, or a welcome that does not resume.
+            lastError = error.error
+            if isConnected, let re = error.re, let id = exchange.takeRequest(re) {
+                effects.append(.answered(id, message))
+            }
+        case .ack, .pong: break
+        default:
+            let error = WireError(.malformed, "A \"\(message.type)\" came without a number.")
+            effects.append(.unreadable(UnreadableMessage(error: error)))
+        }
+    }
+
+    /// The request that an unreadable message answers, if that much of it can be read.
+    private func unreadableAnswer(_ bytes: [UInt8]) -> UInt64? {
+        guard let value = try? JSONReader.parse(bytes), case .object(let members) = value,
+            case .integer(let re)? = members["re"]
+        else { return nil }
+        return UInt64(exactly: re)
+    }
+
+    // MARK: Dropping and ending
+
+    /// Ends a socket that is broken, such that the server keeps the connection.
+    private mutating func abandon(
+        _ socket: Socket, _ error: WireError, _ now: Timestamp, _ effects: inout [Effect]
+    ) {
+        effects.append(.close(socket, .dropped))
+        socketEnded(.abnormal, error, now, &effects)
+    }
+
+    private mutating func socketEnded(
+        _ code: CloseCode, _ error: WireError, _ now: Timestamp, _ effects: inout [Effect]
+    ) {
+        liveness = nil
+        // The server found a gap in our numbers: a resume would only repeat it.
+        let isMiscounted = code == .malformed && lastError?.code == .outOfOrder && place != nil
+        guard options.reconnects, isMiscounted || code.isRetried else { return end(code, error, &effects) }
+        if case .connected(_, let since) = state {
+            if now - since >= Backoff.longest { backoff.reset() }
+            if let welcome { placeDeadline = now + welcome.resume.grace + Self.silence(welcome) * Self.missedPings }
+            effects.append(.reconnecting)
+        }
+        let pause = code.asksForPause ? lastError?.retryAfter ?? Self.politePause : .zero
+        state = .waiting(until: now + max(pause, backoff.next(using: &random)), isAsked: code.asksForPause)
+        if isMiscounted { expire(&effects) }
+    }
+
+    /// Gives up the place on the server and takes a new one.
+    private mutating func startOver(_ socket: Socket, _ now: Timestamp, _ effects: inout [Effect]) {
+        send(.bye, on: socket, &effects)
+        effects.append(.close(socket, .normal))
+        expire(&effects)
+        socketEnded(.abnormal, .wrongWelcome, now, &effects)
+    }
+
+    private mutating func expire(_ effects: inout [Effect]) {
+        guard place != nil else { return }
+        forgetPlace(because: .connectionRestarted, &effects)
+        effects.append(.expired)
+    }
+
+    /// The server keeps no place for this client, so no more answers come.
+    private mutating func forgetPlace(because reason: WireError, _ effects: inout [Effect]) {
+        (place, placeDeadline, restartReason) = (nil, nil, reason)
+        failAll(.connectionRestarted, &effects)
+    }
+
+    private mutating func failAll(_ error: WireError, _ effects: inout [Effect]) {
+        for id in exchange.unanswered { effects.append(.failed(id, error)) }
+        exchange = Exchange(bounds: options.replay, maxRequests: options.maxRequests)
+    }
+
+    private mutating func leave(_ effects: inout [Effect]) {
+        guard ending == nil else { return }
+        if case .connected(let socket, _) = state { send(.bye, on: socket, &effects) }
+        if let socket { effects.append(.close(socket, .normal)) }
+        end(.normal, nil, &effects)
+    }
+
+    private mutating func end(_ code: CloseCode, _ error: WireError?, _ effects: inout [Effect]) {
+        let ending = Ending(code: code, error: error)
+        state = .ended(ending)
+        (place, liveness, connectDeadline, placeDeadline) = (nil, nil, nil, nil)
+        failAll(error ?? .left, &effects)
+        effects.append(.ended(ending))
+    }
+}

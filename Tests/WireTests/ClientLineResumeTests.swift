@@ -1,0 +1,258 @@
+import TestSupport
+import Testing
+import Wire
+
+/// What a line does when its socket ends: backoff, resume, restart, and codes after which it does not come back.
+@Suite struct ClientLineResumeTests {
+    // MARK: Resuming
+
+    @Test func aResumeSendsAgainWhatTheServerLacks() {
+        var script = LineScript()
+        script.connect()
+        let (first, second) = (script.ask(), script.ask())
+        script.hearNext(ok(1), ack: 1)
+        let third = script.ask()
+        #expect(script.close() == [.reconnecting])
+        let fourth = script.ask()
+        script.wait(LineScript.longestBackoff)
+        #expect(script.open()?.resume == Hello.Resume(secret: "first", received: 1))
+        let effects = script.hear(LineScript.resumed(received: 2))
+        #expect(effects.numbers == [3, 4], "and neither what the server has nor a ping or an acknowledgement")
+        #expect(effects.start == .resumed)
+        #expect(effects.failures == [:])
+        #expect(script.hearNext(ok(2), ack: 4) == [.answered(second, ok(2))])
+        #expect(script.hearNext(ok(4)) == [.answered(fourth, ok(4))])
+        #expect(script.hearNext(ok(3)) == [.answered(third, ok(3))])
+        #expect(script.line.unansweredCount == 0)
+        #expect(first != second)
+        #expect(script.reconnect()?.resume == Hello.Resume(secret: "second", received: 4))
+    }
+
+    @Test func acknowledgementsPingsAndByesAreNeverKept() {
+        var script = LineScript()
+        script.connect()
+        script.hearNext(someEvent)
+        #expect(script.wait(.seconds(12)).said.map(\.message) == [.ack, .ping])
+        script.reconnect()
+        #expect(script.hear(LineScript.resumed(received: 0)).said == [])
+    }
+
+    @Test func aGapDropsTheSocketAndResumes() {
+        var script = LineScript()
+        script.connect()
+        script.hearNext(someEvent)
+        let effects = script.hear(someEvent, seq: 3)
+        #expect(effects.closes(.dropped))
+        #expect(!effects.contains(.event(someEvent)))
+        script.wait(LineScript.longestBackoff)
+        #expect(script.open()?.resume?.received == 1)
+    }
+
+    @Test func aNumberedMessageBeforeTheWelcomeDropsTheSocket() {
+        var script = LineScript()
+        script.connect()
+        script.reconnect()
+        #expect(script.hear(someEvent, seq: 1).closes(.dropped), "the welcome was lost")
+        script.wait(LineScript.longestBackoff)
+        #expect(script.open()?.resume?.secret == "first")
+    }
+
+    // MARK: Restarting
+
+    @Test func aFailedResumeFailsWhatHasNoAnswerAndHandsOutTheState() throws {
+        var script = LineScript()
+        script.connect()
+        script.hearNext(someEvent)
+        let (first, second) = (script.ask(), script.ask())
+        script.hearNext(ok(1))
+        script.close()
+        let third = script.ask()
+        script.wait(LineScript.longestBackoff)
+        script.open()
+        let reason = WireError(.resumeFailed, "This is a fresh start.")
+        script.hear(.error(ServerMessage.Failure(reason)))
+        let welcome = LineScript.welcome {
+            $0.connection = ConnectionID(high: 0, low: 2)
+            $0.state = Snapshot(sessions: [], roulette: .init(state: .waiting))
+        }
+        let effects = script.hear(.welcome(welcome))
+        #expect(effects.failures == [second: .connectionRestarted, third: .connectionRestarted])
+        #expect(effects.last == .connected(welcome, .restarted(because: reason)))
+        #expect(effects.said == [])
+        #expect(first != second)
+        script.restartNumbers()
+        #expect(script.request(.roulette(.count)).effects.said == [Envelope(seq: 1, ack: 0, message: .roulette(.count))])
+        #expect(script.hearNext(someEvent) == [.event(someEvent)])
+    }
+
+    @Test func theFailureOfARestartIsRetryable() {
+        var script = LineScript()
+        script.connect()
+        script.ask()
+        script.reconnect()
+        let effects = script.hear(.welcome(LineScript.welcome { $0.connection = ConnectionID(high: 0, low: 2) }))
+        for case .failed(_, let error) in effects { #expect(error.retryable) }
+        #expect(effects.failures.count == 1)
+    }
+
+    @Test func aPlaceThatTheServerNoLongerKeepsIsGivenUp() {
+        var script = LineScript()
+        script.connect()
+        let id = script.ask()
+        script.close()
+        // The grace, after three pings without an answer.
+        var effects = script.wait(.milliseconds(59_999))
+        #expect(!effects.contains(.expired))
+        effects = script.wait(.milliseconds(1))
+        #expect(effects.contains(.expired))
+        #expect(effects.failures == [id: .connectionRestarted])
+        let later = script.ask()
+        script.wait(.seconds(20))
+        #expect(script.open()?.resume == nil)
+        effects = script.hear(.welcome(LineScript.welcome { $0.connection = ConnectionID(high: 0, low: 2) }))
+        #expect(effects.numbers == [1])
+        guard case .restarted = effects.start else { return #expect(Bool(false), "it is a restart") }
+        #expect(script.hear(ok(1), seq: 1) == [.answered(later, ok(1))])
+    }
+
+    @Test func timesOfNothingInAWelcomeCauseNoTimeoutAtOnce() throws {
+        var script = LineScript()
+        script.connect { ($0.ping, $0.resume.grace) = (.zero, .zero) }
+        #expect(try #require(script.line.nextTimeout) - script.now == .seconds(1))
+        script.close()
+        #expect(try #require(script.line.nextTimeout) > script.now)
+    }
+
+    @Test func aMiscountedConnectionBeginsAnew() {
+        var script = LineScript()
+        script.connect()
+        let id = script.ask()
+        script.hear(.error(ServerMessage.Failure(WireError(.outOfOrder, "A gap."))))
+        let effects = script.close(.malformed)
+        #expect(effects.failures == [id: .connectionRestarted])
+        #expect(effects.contains(.expired))
+        script.wait(LineScript.longestBackoff)
+        #expect(script.open()?.resume == nil)
+    }
+
+    @Test func aWelcomeThatDoesNotFitIsLeft() {
+        let wrong: [(inout Welcome) -> Void] = [
+            { ($0.resumed, $0.connection) = (true, ConnectionID(high: 0, low: 2)) },
+            { ($0.resumed, $0.received) = (true, 9) },
+            { $0.received = 1 },
+        ]
+        for change in wrong {
+            var script = LineScript()
+            script.connect()
+            let id = script.ask()
+            script.reconnect()
+            let effects = script.hear(.welcome(LineScript.welcome(change)))
+            #expect(effects.said == [Envelope(message: .bye)])
+            #expect(effects.closes(.normal))
+            #expect(effects.failures == [id: .connectionRestarted])
+            script.wait(LineScript.longestBackoff)
+            #expect(script.open()?.resume == nil)
+        }
+    }
+
+    // MARK: Backoff and close codes
+
+    @Test func attemptsAreFurtherAndFurtherApartWithJitter() {
+        var delays: [[Int64]] = []
+        for seed in UInt64(1)...50 {
+            var script = LineScript(seed: seed) { $0.connectTimeout = nil }
+            script.handle(.connect)
+            delays.append(
+                (0..<6).map { _ in
+                    script.close()
+                    let before = script.now
+                    while let next = script.line.nextTimeout, !script.wait(next - script.now).hasOpen {}
+                    return (script.now - before).wholeMilliseconds
+                })
+        }
+        for (index, ceiling) in [250, 500, 1000, 2000, 3000, 3000].enumerated() {
+            let all = delays.map { $0[index] }
+            #expect(all.allSatisfy { (Int64(ceiling) / 2...Int64(ceiling)).contains($0) })
+            #expect(Set(all).count > 20, "they do not all come at the same moment")
+        }
+    }
+
+    @Test func aConnectionThatLastedResetsTheBackoff() throws {
+        var script = LineScript { $0.connectTimeout = nil }
+        script.handle(.connect)
+        for _ in 0..<6 {
+            script.close()
+            script.wait(LineScript.longestBackoff)
+        }
+        script.open()
+        script.hear(.welcome(LineScript.welcome()))
+        script.close()
+        #expect(try #require(script.line.nextTimeout) - script.now >= .milliseconds(1500), "it lasted no time")
+        script.wait(LineScript.longestBackoff)
+        script.open()
+        script.hear(LineScript.resumed(received: 0))
+        script.wait(.seconds(4))
+        script.close()
+        #expect(try #require(script.line.nextTimeout) - script.now <= .milliseconds(250))
+    }
+
+    @Test(arguments: [4400, 4401, 4403, 4409, 4413, 1009] as [UInt16])
+    func afterSomeCodesTheLineDoesNotComeBack(_ code: UInt16) {
+        var script = LineScript()
+        script.connect()
+        let ending = script.close(CloseCode(rawValue: code)).ending
+        #expect(ending?.code.rawValue == code)
+        #expect(ending?.error?.code.rawValue == "closed_\(code)")
+        #expect(script.wait(.seconds(3600)) == [])
+    }
+
+    @Test(arguments: [1000, 1001, 1005, 1006, 1011, 4000, 4408, 4429] as [UInt16])
+    func afterOthersItDoes(_ code: UInt16) {
+        var script = LineScript()
+        script.connect()
+        #expect(script.close(CloseCode(rawValue: code)) == [.reconnecting])
+        #expect(script.wait(.seconds(10)).hasOpen)
+    }
+
+    @Test(arguments: [CloseCode.timeout, .tooMany])
+    func theServerMayAskForAPause(_ code: CloseCode) throws {
+        var script = LineScript { $0.connectTimeout = nil }
+        script.handle(.connect)
+        script.close(code)
+        #expect(try #require(script.line.nextTimeout) - script.now == .seconds(10))
+        script.wait(.seconds(10))
+        script.open()
+        script.hear(.error(ServerMessage.Failure(WireError(.tooManyConnections, "Wait.", retryAfter: .seconds(25)))))
+        script.close(code)
+        #expect(try #require(script.line.nextTimeout) - script.now == .seconds(25))
+    }
+
+    // MARK: Timeouts
+
+    @Test func aSocketWithoutAWelcomeIsGivenUp() {
+        var script = LineScript()
+        script.handle(.connect)
+        #expect(script.wait(.milliseconds(9999)) == [])
+        #expect(script.wait(.milliseconds(1)).closes(.dropped))
+        #expect(script.wait(LineScript.longestBackoff).hasOpen)
+        script.open()
+        #expect(script.wait(.milliseconds(7000)).ending?.error?.code == .connectFailed, "20 seconds are over")
+    }
+
+    @Test func theFirstConnectionMustComeInTime() {
+        var script = LineScript()
+        script.handle(.connect)
+        let id = script.ask()
+        var effects: [ClientLine.Effect] = []
+        for _ in 0..<100 {
+            script.close()
+            effects += script.wait(.seconds(1))
+        }
+        #expect(effects.failures == [id: .connectFailed])
+        #expect(effects.ending?.error?.retryable == true)
+        script = LineScript()
+        script.connect()
+        script.close()
+        #expect(script.wait(.seconds(30)).ending == nil, "later ones have no limit")
+    }
+}

@@ -1,0 +1,159 @@
+import TestSupport
+import Testing
+import Wire
+
+/// A `ClientLine` with a clock and a server's numbering, so that a test is a script of events and expected effects.
+struct LineScript {
+    typealias Effect = ClientLine.Effect
+    typealias RequestID = ClientLine.RequestID
+
+    var line: ClientLine
+    var now = Timestamp(milliseconds: 1_000_000)
+    /// The socket that the line asked for last.
+    private(set) var socket: ClientLine.Socket?
+    /// The last number that the server used.
+    private(set) var seq: UInt64 = 0
+    private var requestCount: UInt64 = 0
+
+    init(hello: Hello = Hello(), seed: UInt64 = 1, _ change: (inout ClientLine.Options) -> Void = { _ in }) {
+        var options = ClientLine.Options()
+        change(&options)
+        line = ClientLine(hello: hello, options: options, random: SeededGenerator(seed: seed))
+    }
+
+    private mutating func note(_ effects: [Effect]) -> [Effect] {
+        for case .open(let socket) in effects { self.socket = socket }
+        return effects
+    }
+
+    @discardableResult mutating func handle(_ event: ClientLine.Event) -> [Effect] {
+        note(line.handle(event, now: now))
+    }
+
+    /// Lets time pass, with every timeout at its moment.
+    @discardableResult mutating func wait(_ duration: Duration) -> [Effect] {
+        let end = now + duration
+        var effects: [Effect] = []
+        while let next = line.nextTimeout, next <= end {
+            now = max(now, next)
+            effects += note(line.handleTimeout(now: now))
+        }
+        now = end
+        return effects
+    }
+
+    // MARK: The server
+
+    @discardableResult mutating func hear(_ message: ServerMessage, seq: UInt64? = nil, ack: UInt64? = nil) -> [Effect]
+    {
+        hear(Envelope(seq: seq, ack: ack, message: message).encode())
+    }
+
+    @discardableResult mutating func hear(_ bytes: [UInt8]) -> [Effect] {
+        guard let socket else { return [] }
+        return handle(.received(bytes, on: socket))
+    }
+
+    /// A message with the next number.
+    @discardableResult mutating func hearNext(_ message: ServerMessage, ack: UInt64? = nil) -> [Effect] {
+        seq += 1
+        return hear(message, seq: seq, ack: ack)
+    }
+
+    @discardableResult mutating func close(_ code: CloseCode = .abnormal) -> [Effect] {
+        guard let socket else { return [] }
+        return handle(.closed(socket, code))
+    }
+
+    /// Opens the socket that was asked for.
+    /// - Returns: the hello that the line said on it.
+    @discardableResult mutating func open() -> Hello? {
+        guard let socket, case .hello(let hello)? = handle(.opened(socket)).said.first?.message else { return nil }
+        return hello
+    }
+
+    /// From the beginning to the welcome.
+    @discardableResult mutating func connect(_ change: (inout Welcome) -> Void = { _ in }) -> [Effect] {
+        handle(.connect)
+        open()
+        return hear(.welcome(Self.welcome(change)))
+    }
+
+    /// Loses the socket and waits until there is another.
+    /// - Returns: the hello on it.
+    @discardableResult mutating func reconnect() -> Hello? {
+        close()
+        wait(Self.longestBackoff)
+        return open()
+    }
+
+    /// Counts from 1 again.
+    mutating func restartNumbers() { seq = 0 }
+
+    static let longestBackoff = Duration.seconds(3)
+
+    static func welcome(_ change: (inout Welcome) -> Void = { _ in }) -> Welcome {
+        var welcome = Welcome()
+        welcome.connection = ConnectionID(high: 0, low: 1)
+        welcome.resume = .init(secret: "first", grace: .seconds(30))
+        change(&welcome)
+        return welcome
+    }
+
+    /// The same connection, resumed.
+    static func resumed(received: UInt64, secret: String = "second") -> ServerMessage {
+        .welcome(
+            welcome {
+                ($0.resumed, $0.received) = (true, received)
+                $0.resume.secret = secret
+            })
+    }
+
+    // MARK: Requests
+
+    /// - Returns: its id and what the line did.
+    mutating func request(_ message: ClientMessage) -> (id: RequestID, effects: [Effect]) {
+        requestCount += 1
+        let id = RequestID(rawValue: requestCount)
+        return (id, handle(.request(id, message)))
+    }
+
+    @discardableResult mutating func ask() -> RequestID { request(.roulette(.count)).id }
+}
+
+extension [ClientLine.Effect] {
+    /// What was sent, decoded.
+    var said: [Envelope<ClientMessage>] {
+        compactMap { if case .send(let bytes, _) = $0 { try? .decode(bytes) } else { nil } }
+    }
+
+    /// The numbers of the requests that were sent.
+    var numbers: [UInt64] { said.compactMap(\.seq) }
+
+    var failures: [ClientLine.RequestID: WireError.Code] {
+        var failures: [ClientLine.RequestID: WireError.Code] = [:]
+        for case .failed(let id, let error) in self { failures[id] = error.code }
+        return failures
+    }
+
+    var start: ClientLine.Start? {
+        for case .connected(_, let start) in self { return start }
+        return nil
+    }
+
+    var ending: ClientLine.Ending? {
+        for case .ended(let ending) in self { return ending }
+        return nil
+    }
+
+    var hasOpen: Bool { contains { if case .open = $0 { true } else { false } } }
+
+    func closes(_ code: CloseCode) -> Bool {
+        contains { if case .close(_, code) = $0 { true } else { false } }
+    }
+}
+
+/// A message that answers nothing.
+let someEvent = ServerMessage.presence(.unlinked)
+
+func ok(_ re: UInt64) -> ServerMessage { .ok(ServerMessage.OK(re: re)) }
