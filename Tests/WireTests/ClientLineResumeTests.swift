@@ -81,7 +81,8 @@ import Wire
         #expect(effects.said == [])
         #expect(first != second)
         script.restartNumbers()
-        #expect(script.request(.roulette(.count)).effects.said == [Envelope(seq: 1, ack: 0, message: .roulette(.count))])
+        #expect(
+            script.request(.roulette(.count)).effects.said == [Envelope(seq: 1, ack: 0, message: .roulette(.count))])
         #expect(script.hearNext(someEvent) == [.event(someEvent)])
     }
 

@@ -160,7 +160,8 @@ import Wire
         var script = LineScript()
         script.connect()
         script.hearNext(someEvent)
-        #expect(script.request(.roulette(.count)).effects.said == [Envelope(seq: 1, ack: 1, message: .roulette(.count))])
+        #expect(
+            script.request(.roulette(.count)).effects.said == [Envelope(seq: 1, ack: 1, message: .roulette(.count))])
         #expect(script.wait(.seconds(5)) == [])
     }
 

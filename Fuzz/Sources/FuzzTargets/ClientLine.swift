@@ -99,7 +99,7 @@ extension FuzzTarget {
             let re = UInt64(input.byte() % 8)
             return switch input.byte() % 3 {
             case 0: .presence(.unlinked)
-            case 1: .ok(Answer(re: re))
+            case 1: .ok(.init(re: re))
             default: .error(ServerMessage.Failure(WireError(.notFound, ""), re: re))
             }
         }

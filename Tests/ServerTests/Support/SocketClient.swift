@@ -43,19 +43,25 @@ actor SocketClient {
     private static let now = Timestamp(milliseconds: 0)
 
     /// Opens a WebSocket; says nothing yet.
-    static func connect(port: Int, headers: [(String, String)] = []) async throws -> SocketClient {
-        let (channel, inbox) = try await open(port: port, headers: headers)
+    ///
+    /// - Parameter answersClose: false leaves the connection open when the server closes, until `drop`.
+    static func connect(
+        port: Int, headers: [(String, String)] = [], answersClose: Bool = true
+    ) async throws -> SocketClient {
+        let (channel, inbox) = try await open(port: port, headers: headers, answersClose: answersClose)
         return SocketClient(port: port, headers: headers, channel, inbox)
     }
 
-    private static func open(port: Int, headers: [(String, String)]) async throws -> (any Channel, Inbox) {
+    private static func open(
+        port: Int, headers: [(String, String)], answersClose: Bool = true
+    ) async throws -> (any Channel, Inbox) {
         let inbox = Inbox()
         let channel = try await ClientBootstrap(group: group)
             .connect(host: "127.0.0.1", port: port) { channel in
                 channel.eventLoop.makeCompletedFuture {
                     let upgrader = NIOTypedWebSocketClientUpgrader<Void>(maxFrameSize: 1 << 20) { channel, _ in
                         channel.eventLoop.makeCompletedFuture {
-                            try channel.pipeline.syncOperations.addHandler(Listener(inbox))
+                            try channel.pipeline.syncOperations.addHandler(Listener(inbox, answersClose: answersClose))
                         }
                     }
                     var head = HTTPRequestHead(version: .http1_1, method: .GET, uri: "/v1/socket")
@@ -247,9 +253,10 @@ private final class Listener: ChannelInboundHandler {
     typealias InboundIn = WebSocketFrame
 
     private let inbox: Inbox
+    private let answersClose: Bool
     private var isClosed = false
 
-    init(_ inbox: Inbox) { self.inbox = inbox }
+    init(_ inbox: Inbox, answersClose: Bool) { (self.inbox, self.answersClose) = (inbox, answersClose) }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         let frame = unwrapInboundIn(data)
@@ -261,7 +268,7 @@ private final class Listener: ChannelInboundHandler {
         case .connectionClose:
             var data = frame.unmaskedData
             finish(data.readInteger(as: UInt16.self) ?? 1005)
-            context.close(promise: nil)
+            if answersClose { context.close(promise: nil) }
         case .ping:
             let pong = WebSocketFrame(fin: true, opcode: .pong, maskKey: .random(), data: frame.unmaskedData)
             context.channel.writeAndFlush(pong, promise: nil)

@@ -148,11 +148,13 @@ enum SessionVerbs {
         mute.session = session
         let ofStream = SessionVerb.StreamReference(session: session, stream: stream)
         return [
-            .session(.leave(.init(session: session))), .session(.publish(publish)), .session(.unpublish(ofStream)), .session(.update(update)),
+            .session(.leave(.init(session: session))), .session(.publish(publish)), .session(.unpublish(ofStream)),
+            .session(.update(update)),
             .session(.subscribe(.init(session: session, stream: stream))), .session(.unsubscribe(ofStream)),
             .session(.negotiate(negotiate)),
             .session(.signal(.init(session: session, type: nil, data: nil))),
-            .session(.forceDisconnect(.init(session: session, connection: connection))), .session(.forceUnpublish(ofStream)),
+            .session(.forceDisconnect(.init(session: session, connection: connection))),
+            .session(.forceUnpublish(ofStream)),
             .session(.forceMute(mute)),
         ]
     }

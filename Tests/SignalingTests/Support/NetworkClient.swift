@@ -157,7 +157,8 @@ final class NetworkClient {
 
     private func take(_ message: ServerMessage) {
         if let re = message.re { network.fail("\(number)'s request \(re) was answered twice, or never asked") }
-        guard case .session(.signal(let signal)) = message, let parts = signal.data?.split(separator: "/"), parts.count == 3,
+        guard case .session(.signal(let signal)) = message, let parts = signal.data?.split(separator: "/"),
+            parts.count == 3,
             let count = Int(parts[2])
         else { return }
         let sender = "\(parts[0])/\(parts[1])"
