@@ -144,7 +144,7 @@ struct NearbyBenchmark {
         guard let cell = Cell(latitude: Self.middle.latitude, longitude: Self.middle.longitude) else { return }
         let client = ConnectionID(high: 0, low: 1)
         let after = Bool.random(using: &generator) ? cursors.popLast() : nil
-        let watch = Watch(unit: .miles, radius: 200, after: after, limit: 50)
+        let watch = NearbyVerb.Watch(unit: .miles, radius: 200, after: after, limit: 50)
         directory.handle(
             .watch(client, re: 1, viewer: IdentityID(high: 0, low: 0), blocked: [], at: cell, watch), &turn)
         guard case .client(_, .deliver(.nearby(.list(let list))))? = turn.nextLetter() else {

@@ -41,7 +41,7 @@ final class NextBenchmark: @unchecked Sendable {
         _ message: ServerMessage, by client: LoadClient, rounds: Int, _ done: EventLoopPromise<Void>
     ) {
         switch message {
-        case .matched(let news):
+        case .roulette(.matched(let news)):
             if let since = pressed.removeValue(forKey: client.tag) { samples.append(seconds(since)) }
             pair(client, news.match)
             matched += 1

@@ -89,15 +89,15 @@ final class RelayBenchmark: @unchecked Sendable {
         let pair = order[position]
         missing[pair] = 3
         turn[pair] ^= 1
-        let signal = Signal(session: sessions[pair], type: "chat", data: Self.data)
-        crowd.clients[2 * pair + turn[pair]].ask(.signal(signal))
+        let signal = SessionVerb.Signal(session: sessions[pair], type: "chat", data: Self.data)
+        crowd.clients[2 * pair + turn[pair]].ask(.session(.signal(signal)))
     }
 
     private func heard(_ message: ServerMessage, by client: LoadClient, _ done: EventLoopPromise<Void>) {
         switch message {
         // The last to join may hear of each other only now.
-        case .connectionCreated: return
-        case .signal, .ok: break
+        case .session(.connectionCreated): return
+        case .session(.signal), .ok: break
         default: return done.fail(LoadClient.Failure(description: "\(crowd.server.name) said \(message)"))
         }
         let pair = client.tag / 2
