@@ -71,6 +71,13 @@ import Testing
         #expect(try load(yaml: "dataDirectory: ' /srv/a, b '\nallowedOrigins: [' https://a.example ']") == plain)
     }
 
+    @Test func aSecretOfBlanksIsRefusedAndNotTakenForUnset() {
+        let blanks = String(repeating: " ", count: 48)
+        #expect(problems(environment: ["CONFAB_API_SECRET": blanks]).count == 1)
+        #expect(problems(["apiSecret": blanks]).count == 1)
+        #expect(problems(yaml: "apiSecret: '\(blanks)'").count == 1)
+    }
+
     @Test func anEmptyValueUnsetsAKeyThatMayBeUnset() throws {
         #expect(try load(environment: ["CONFAB_PUBLIC_URL": ""], yaml: "publicURL: https://x.example").publicURL == nil)
         #expect(try load(yaml: "publicURL: ~\n").publicURL == nil)

@@ -256,4 +256,17 @@ import Wire
         script.close()
         #expect(script.wait(.seconds(30)).ending == nil, "later ones have no limit")
     }
+
+    @Test("an unreadable message without a number answers no request, so its answer still arrives after a resume")
+    func unreadableWithoutNumber() {
+        var script = LineScript()
+        script.connect()
+        let request = script.ask()
+        script.close()
+        script.reconnect()
+        let effects = script.hear(Array(#"{"type":"x","re":1}"#.utf8))
+        #expect(effects.failures.isEmpty)
+        script.hear(LineScript.resumed(received: 0))
+        #expect(script.hearNext(ok(1)).contains(.answered(request, ok(1))))
+    }
 }

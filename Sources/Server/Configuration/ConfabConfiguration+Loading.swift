@@ -87,8 +87,9 @@ extension ConfabConfiguration {
             setting.isList
             ? reader.stringArray(forKey: key)
             : reader.string(forKey: key, isSecret: setting.key.isSecret).map { [$0] }
-        // Blanks around a value are never meant. Variables come with them; the reader trims nothing.
-        let trimmed = items?.map { $0.trimmingBlanks() }
+        // Blanks around a value are never meant; variables come with them. A secret is taken as it is: blanks alone are a
+        // secret that is too weak, not one that is unset.
+        let trimmed = setting.key.isSecret ? items : items?.map { $0.trimmingBlanks() }
         return setting.isList ? trimmed?.filter { !$0.isEmpty } : trimmed
     }
 

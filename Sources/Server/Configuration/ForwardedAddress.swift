@@ -1,5 +1,3 @@
-import HTTPTypes
-
 /// Who a request really comes from, when proxies stand in between.
 ///
 /// Anybody can send `X-Forwarded-For`. It counts only when the peer that handed us the request is a trusted proxy, and
@@ -46,11 +44,6 @@ public struct ForwardedAddress: Equatable, Sendable {
             result.address = fromList ?? fromStandard ?? peer
         }
         return result
-    }
-
-    /// The same for the header type that HTTP handlers see.
-    public static func client(peer: IPAddress, headers: HTTPFields, trusted: TrustedProxies) -> ForwardedAddress {
-        client(peer: peer, headers: headers.lazy.map { (name: $0.name.rawName, value: $0.value) }, trusted: trusted)
     }
 
     private static let names: Set = ["forwarded", "x-forwarded-for", "x-forwarded-proto"]

@@ -117,8 +117,8 @@ extension ConfabConfiguration {
         return allowedOrigins.contains(origin.lowercased())
     }
 
-    /// The rule for plain HTTP: a request without an origin is allowed. Programs send none, and neither do browsers for a
-    /// page of this server.
+    /// The rule for plain HTTP: a request without an origin is allowed. Programs send none, and browsers send none for a GET by
+    /// a page of this server.
     func allows(_ headers: HTTPHeaders) -> Bool {
         !headers.contains(name: "Origin") || allows(origin: headers.onlyOrigin)
     }

@@ -14,7 +14,6 @@ extension WireError.Code {
     public static let tooManyRequests: Self = "too_many_requests"
     /// The connection is away, and too much waits for it already.
     public static let offlineQueueFull: Self = "offline_queue_full"
-
 }
 
 extension WireError {

@@ -71,8 +71,8 @@ extension ClientLine {
         case expired
         /// The server's answer to a request, an `error` included (protocol §1).
         case answered(RequestID, ServerMessage)
-        /// A request was not sent or gets no answer. Unless the code is `not_connected`, `malformed`,
-        /// `message_too_large`, `too_many_requests` or `offline_queue_full`, the server may have received it.
+        /// A request was not sent, or gets no answer. With `not_connected`, `too_many_requests` or `offline_queue_full` it
+        /// was not sent. With any other code the server may have received it: do not repeat it without a look at the state.
         case failed(RequestID, WireError)
         /// A numbered message that answers none of the requests.
         case event(ServerMessage)

@@ -253,10 +253,11 @@ public struct ClientLine: Sendable {
             guard count(seq, on: socket, now, &effects) else { return }
             deliver(envelope.message, &effects)
         } catch {
+            if isConnected, let ack = error.ack { exchange.acknowledged(upTo: ack) }
             if let seq = error.seq, !count(seq, on: socket, now, &effects) { return }
             effects.append(.unreadable(error))
-            // It may be an answer that a newer server gives.
-            if let re = unreadableAnswer(bytes), let id = exchange.takeRequest(re) {
+            // It may be an answer that a newer server gives. Answers are numbered.
+            if error.seq != nil, let re = unreadableAnswer(bytes), let id = exchange.takeRequest(re) {
                 effects.append(.failed(id, error.error))
             }
         }

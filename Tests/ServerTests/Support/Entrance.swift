@@ -87,8 +87,7 @@ struct Entrance: Sendable, CustomTestStringConvertible {
     private static func refusal(of client: SocketClient) async throws -> WireError.Code {
         let closeCode = try await client.hearClose()
         if closeCode == CloseCode.goingAway.rawValue { return .draining }
-        let codes = await client.heard.compactMap { if case .error(let error) = $0 { error.error.code } else { nil } }
-        return try #require(codes.last, "closed with \(closeCode)")
+        return try #require(await client.refusal, "closed with \(closeCode)").code
     }
 
     // MARK: HTTP

@@ -32,6 +32,8 @@ actor SocketClient {
     private var unread: ArraySlice<ServerMessage> = []
     private(set) var heard: [ServerMessage] = []
     private(set) var closeCode: UInt16?
+    /// The last error that answered no request. The line reports none before its hello, nor one after which it would return.
+    private(set) var refusal: WireError?
 
     private init(port: Int, headers: [(String, String)], _ channel: any Channel, _ incoming: Inbox) {
         (self.port, self.headers, self.channel, self.incoming) = (port, headers, channel, incoming)
@@ -170,7 +172,11 @@ actor SocketClient {
             }
             guard let event = await incoming.next(), let socket else { break }
             switch event {
-            case .text(let bytes): try await report(.received(bytes, on: socket))
+            case .text(let bytes):
+                if case .error(let failure)? = try? Envelope<ServerMessage>.decode(bytes).message, failure.re == nil {
+                    refusal = failure.error
+                }
+                try await report(.received(bytes, on: socket))
             case .closed(let code):
                 closeCode = code
                 try await report(.closed(socket, CloseCode(rawValue: code)))
