@@ -96,6 +96,14 @@ enum ProcessFigures {
         (try? FileManager.default.contentsOfDirectory(atPath: "/proc/\(id)/fd").count) ?? 0
     }
 
+    /// What its descriptors are, sockets without their numbers: "socket 12, /data/confab.sqlite 2".
+    static func openFiles(_ id: Int32) -> [String: Int] {
+        let folder = "/proc/\(id)/fd"
+        let names = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
+        let targets = names.compactMap { try? FileManager.default.destinationOfSymbolicLink(atPath: folder + "/" + $0) }
+        return Dictionary(targets.map { ($0.hasPrefix("socket:") ? "socket" : $0, 1) }, uniquingKeysWith: +)
+    }
+
     private static func status(_ id: Int32, _ field: String) -> Int? {
         // Files in /proc say they are empty; only reading to the end tells.
         guard let handle = FileHandle(forReadingAtPath: "/proc/\(id)/status") else { return nil }

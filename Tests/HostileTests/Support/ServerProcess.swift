@@ -154,6 +154,9 @@ final class ServerProcess: Sendable {
     var peakMemory: Int { ProcessFigures.peakMemory(processID) }
     /// Open descriptors: sockets, files and what the loop needs.
     var descriptors: Int { ProcessFigures.descriptors(processID) }
+    /// The same by what they are.
+    var openFiles: [String: Int] { ProcessFigures.openFiles(processID) }
+    var sockets: Int { openFiles["socket", default: 0] }
 
     /// Runs another command of the executable on the same data.
     func command(_ arguments: [String]) async throws -> CommandResult {
