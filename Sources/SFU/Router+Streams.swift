@@ -65,7 +65,7 @@ extension Router {
         relink(subscription)
     }
 
-    /// A transceiver carries one stream at a time: whoever had it has it no more.
+    /// A transceiver carries one stream at a time: the stream that used it before loses it.
     private func take(_ mids: Mids, for subscription: Subscription) {
         for stream in clients[subscription.client]?.subscribed ?? [] where stream != subscription.publication.stream {
             publications[stream]?.subscriptions[subscription.client]?.release(mids)
@@ -126,7 +126,7 @@ extension Router {
         guard let mid = subscription.mid(kind), let slot = clients[subscription.client]?.receive?.outgoing(mid),
             slot.kind == kind
         else { return }
-        // No other subscription of the client names it: whoever subscribed into it last has it.
+        // No other subscription of the client names it: the last subscription to name it has it.
         slot.subscription = subscription
         let source = publication.mid(kind).flatMap { clients[publication.client]?.send?.incoming($0) }
         let isOn = publication.forwards(kind) && subscription.wants(kind) && source?.kind == kind && slot.isWanted

@@ -66,7 +66,7 @@ import Wire
 
     @Test("who fails no check is let in", arguments: Entrance.all)
     func admitted(_ entrance: Entrance) async throws {
-        // Whoever comes no further than the upgrade waits for this.
+        // A client that sends nothing after the upgrade waits for this timeout.
         try await run({ if entrance.door == .upgrade { $0.limits.handshakeTimeout = .milliseconds(200) } }) { server in
             let knock = try await entrance.approach(server, Self.home)
             #expect(try await knock() == nil)

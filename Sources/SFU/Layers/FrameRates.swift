@@ -2,7 +2,7 @@ import RTC
 
 /// How many pictures a second an encoding has, and has up to each of VP8's temporal layers (RFC 7741 §4.2, `TID`).
 struct FrameRates: Equatable, Sendable {
-    /// As often as this they are counted anew.
+    /// How long frames are counted before the rates are replaced.
     static let interval = MediaInterval.seconds(1)
     /// Of each temporal layer, or in the first where there are none.
     private var counts = SIMD4<UInt32>()

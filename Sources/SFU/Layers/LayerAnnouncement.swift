@@ -1,10 +1,10 @@
 import RTC
 
-/// What the publisher is told of the encodings that are wanted: of another one at once, of one that is not any more
-/// after a while, since whoever comes back or changes his mind should not wait for a keyframe. So there are few
-/// messages, whatever subscribers do.
+/// Tells a publisher which encodings are wanted. A new one is announced at once. One that is no longer wanted is announced
+/// after a delay, so that a subscriber who comes back does not wait for a keyframe. This also bounds the number of messages,
+/// whatever subscribers do.
 struct LayerAnnouncement: Sendable {
-    /// Without anybody who wants it for this long an encoding need not be made.
+    /// An encoding that nobody has wanted for this long need not be sent.
     static let patience = MediaInterval.seconds(2)
 
     /// A bit for each encoding that somebody gets or should.

@@ -22,7 +22,8 @@ extension WireError {
     static let connectFailed = WireError(
         .connectFailed, "The server cannot be reached. Check the connection and try again.", retryable: true)
     static let connectionRestarted = WireError(
-        .connectionRestarted, "The connection was lost for too long and began anew. Try again.", retryable: true)
+        .connectionRestarted, "The connection was lost for too long and had to be replaced. Try again.", retryable: true
+    )
     static let tooManyRequests = WireError(
         .tooManyRequests, "Too many requests have no answer yet. Wait for some, then try again.", retryable: true)
     static let offlineQueueFull = WireError(

@@ -276,7 +276,7 @@ public struct LoggedCall: Payload, Hashable {
     }
 }
 
-/// How a call ended, from the point of view of whoever is told.
+/// How a call ended, as the receiver sees it.
 public enum CallOutcome: String, Hashable, Sendable, CaseIterable {
     /// Somebody hung up: the other, or oneself on any device.
     case hungUp, ended

@@ -24,7 +24,7 @@ public struct Hello: Payload {
 
     public mutating func fields(_ coder: inout FieldCoder) throws(WireError) {
         try coder.integer("version", &version, in: 0...Int(Int32.max))
-        // Tokens are judged by whoever verifies them; here only a bound.
+        // Only the length is checked here. The verifier checks the rest.
         try coder.string("identity", &identity, max: Limits.message)
         try coder.string("token", &token, max: Limits.message)
         try coder.string("name", &name, max: Limits.name)

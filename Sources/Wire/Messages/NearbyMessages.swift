@@ -23,7 +23,7 @@ public enum NearbyVerb: Equatable, Sendable, MessageSet {
 }
 
 extension NearbyVerb {
-    /// Where a device says it is. Whoever handles it judges the numbers, with a code of its own.
+    /// Where a device says it is. The person's machine checks the numbers: they have an error code of their own.
     public struct Move: Payload, Hashable {
         public var latitude: JSONValue?
         public var longitude: JSONValue?

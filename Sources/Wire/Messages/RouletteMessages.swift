@@ -159,7 +159,7 @@ extension RouletteNotice {
     }
 }
 
-/// Why a match is over, from the point of view of whoever is told.
+/// Why a match is over, as the receiver sees it.
 public enum EndReason: String, Hashable, Sendable {
     case next, stopped, blocked
     case partnerNext, partnerLeft

@@ -39,7 +39,7 @@ struct Entrance: Sendable, CustomTestStringConvertible {
                 Entrance("WHIP", door) { server, origin in
                     try post(server, origin, SampleOffer.obs) { $0.whip }
                 },
-                // Nobody publishes, so whoever is let in hears from the rules that there is nothing to watch.
+                // Nobody publishes, so a client that is let in is told that there is nothing to watch.
                 Entrance("WHEP", door) { server, origin in
                     try post(server, origin, SampleOffer.player) { $0.whep }
                 },

@@ -283,7 +283,7 @@ export class Client extends Emitter {
     this.#restarting ||= this.#welcome !== null;
     this.#rejectAll(new ConfabError({
       code: 'connection_restarted', retryable: true,
-      message: 'The connection was lost for too long and began anew. Try again.',
+      message: 'The connection was lost for too long and had to be replaced. Try again.',
     }));
     if (hadPlace) this.emit('expired');
   }
