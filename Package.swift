@@ -1,19 +1,19 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-// Each target exists to enforce a dependency rule, for another audience or for another platform; otherwise it would be
-// a folder. `scripts/check` builds with explicit import checking, so a forbidden import fails there.
+// Each target enforces a dependency rule, or serves another audience or platform. Otherwise it would be a folder.
+// `scripts/check` builds with explicit import checking, which rejects forbidden imports.
 let settings: [SwiftSetting] = [
     .enableUpcomingFeature("ExistentialAny"),
     .enableUpcomingFeature("MemberImportVisibility"),
 ]
 
-// What is done for each packet, optimised in debug builds too: a newcomer's `make run` carries calls, and the tests send a
-// million packets. In release nothing watches for overlapping accesses, which is a fifth of the router's time: what overlaps
-// is found by the tests, which run with the watch on.
+// Per-packet code is optimized in debug builds too, because `make run` carries calls and the tests send a million packets.
+// Release builds do not check for overlapping accesses (exclusivity), which would take a fifth of the router's time. The
+// tests run with these checks.
 let packetSettings =
     settings + [
-        // As one module: the optimizer then reads each file once, for two thirds of the time.
+        // With whole-module optimization each file is read once, in two thirds of the time.
         .unsafeFlags(["-O", "-whole-module-optimization", "-num-threads", "2"], .when(configuration: .debug)),
         .unsafeFlags(["-enforce-exclusivity=unchecked"], .when(configuration: .release)),
     ]
@@ -32,14 +32,14 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
         .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
         .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
-        // 2.100 is the first without the unlimited-headers fault (CVE-2026-28980).
+        // 2.100 is the first version that limits headers (CVE-2026-28980).
         .package(url: "https://github.com/apple/swift-nio", from: "2.101.0"),
         .package(url: "https://github.com/apple/swift-nio-extras", from: "1.35.0"),
         .package(url: "https://github.com/apple/swift-nio-http2", from: "1.46.0"),
         .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.0"),
         .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
-        // One trait: with two, SwiftPM 6.3 passes their flags in an order that changes from build to build, and builds
-        // Hummingbird and everything above it again. We do not use its other trait, ConfigurationSupport.
+        // Only one trait: with two, SwiftPM 6.3 passes their flags in an order that changes between builds, and rebuilds
+        // Hummingbird and everything that depends on it. We do not need the other trait, ConfigurationSupport.
         .package(
             url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.0", traits: ["FullFoundation"]
         ),
@@ -59,15 +59,16 @@ let package = Package(
             ],
             swiftSettings: settings
         ),
-        // DTLS and the ciphers of SRTP; only `RTC` uses it.
+        // DTLS and the ciphers of SRTP. Only `RTC` uses it.
         .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
         .target(name: "RTC", dependencies: ["COpenSSL"], swiftSettings: packetSettings),
         .target(name: "SFU", dependencies: ["RTC"], swiftSettings: packetSettings),
-        // What Linux has for many datagrams at once and Swift's own module does not show.
+        // Linux calls for many datagrams at once, which Swift's own module lacks.
         .target(name: "CSockets"),
-        // UDP sockets by the hundred packets, for the server and for robots, of which neither may import the other.
+        // UDP sockets that send and receive many packets per system call. Shared by the server and the robots, which must not
+        // import each other.
         .target(name: "Datagrams", dependencies: ["CSockets", "RTC"], swiftSettings: packetSettings),
-        // Clients without a browser: for the bot, the load and the tests. They know what a client knows, and no more.
+        // Clients without a browser, for the bot, the load generator and the tests. They use only what any client can use.
         .target(
             name: "Robots",
             dependencies: [
@@ -78,7 +79,7 @@ let package = Package(
                 .product(name: "NIOSSL", package: "swift-nio-ssl"),
                 .product(name: "NIOWebSocket", package: "swift-nio"),
             ],
-            // What the bot shows when it is given no file, in the executable itself.
+            // What the bot publishes without a file, embedded in the executable.
             resources: [.embedInCode("Sample/picture.ivf"), .embedInCode("Sample/sound.ogg")],
             swiftSettings: packetSettings
         ),
@@ -114,7 +115,7 @@ let package = Package(
             swiftSettings: settings,
             plugins: ["EmbedWeb"]
         ),
-        // Not called as its product: macOS folds case in file names, where it would collide with a module `Confab`.
+        // Not named like its product: file names on macOS ignore case, so it would collide with a module `Confab`.
         .executableTarget(
             name: "Command",
             dependencies: [
@@ -124,9 +125,9 @@ let package = Package(
             ],
             swiftSettings: settings
         ),
-        // No more than most tests need: whatever this depends on is built again before all of them.
+        // Few dependencies, because a change in any of them rebuilds all tests.
         .target(name: "TestSupport", dependencies: ["RTC"], swiftSettings: settings),
-        // The web files are compiled into the executable, so that a moved binary still serves them.
+        // Compiles the web files into the executable, so that it needs no other files.
         .executableTarget(name: "EmbedTool", swiftSettings: settings),
         .plugin(name: "EmbedWeb", capability: .buildTool(), dependencies: ["EmbedTool"]),
         .testTarget(name: "WireTests", dependencies: ["Wire", "TestSupport"], swiftSettings: settings),
@@ -137,13 +138,13 @@ let package = Package(
             ],
             swiftSettings: settings
         ),
-        // Another implementation of SRTP, to compare ours with.
+        // Another implementation of SRTP, for comparison with ours.
         .systemLibrary(name: "CSRTP", path: "Tests/CSRTP", providers: [.apt(["libsrtp2-dev"])]),
         .testTarget(
             name: "RTCTests", dependencies: ["COpenSSL", "CSRTP", "RTC", "TestSupport"], exclude: ["Offers"],
             swiftSettings: settings
         ),
-        // Counts what a thread allocates.
+        // Counts the allocations of a thread.
         .target(name: "CAllocations", path: "Tests/CAllocations"),
         .testTarget(
             name: "SFUTests", dependencies: ["CAllocations", "RTC", "SFU", "TestSupport"], swiftSettings: settings
@@ -172,12 +173,12 @@ let package = Package(
             ],
             swiftSettings: settings
         ),
-        // What the fuzzer keeps, replayed through the same functions: `Targets` is a link to them.
+        // Replays saved fuzzer inputs through the same functions. `Targets` is a link to them.
         .testTarget(
             name: "FuzzTests", dependencies: ["RTC", "Robots", "Server", "Signaling", "TestSupport", "Wire"],
             swiftSettings: settings
         ),
-        // Attacks on the executable, from raw sockets: without the server's own code, which could be wrong in the same way.
+        // Attacks on the executable through raw sockets, without the server's own code, which might share its bugs.
         .testTarget(
             name: "HostileTests",
             dependencies: ["RTC", "Signaling", "Wire", .product(name: "Crypto", package: "swift-crypto")],

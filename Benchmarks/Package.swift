@@ -6,8 +6,8 @@ let settings: [SwiftSetting] = [
     .enableUpcomingFeature("MemberImportVisibility"),
 ]
 
-// A package of its own, so that nothing here becomes part of a user's build. What it measures by itself it takes
-// through links in `Sources`; the servers are programs, which `run` builds and starts.
+// A separate package, so that it does not become part of a user's build. Targets that it measures directly are symbolic
+// links in `Sources`. `run` builds and starts the servers.
 let package = Package(
     name: "benchmarks",
     platforms: [.macOS(.v15)],

@@ -1,8 +1,8 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-// A package of its own, because everything in it is built for libFuzzer: each edge counted, each access checked. It takes
-// the parsers' sources through links in `Sources`, and nothing of the server that needs a network or a disk.
+// A separate package, because everything in it is built for libFuzzer with coverage and sanitizers. Symbolic links in
+// `Sources` select the parsers, without the parts of the server that need a network or a disk.
 let watched: [SwiftSetting] = [
     .enableUpcomingFeature("ExistentialAny"),
     .enableUpcomingFeature("MemberImportVisibility"),
@@ -32,7 +32,7 @@ let package = Package(
             ],
             swiftSettings: watched
         ),
-        // Only what reads text that an operator, a proxy or a push service wrote, and where somebody wants to be woken.
+        // Only the files that parse text from operators, proxies and push services, and push endpoints.
         .target(
             name: "Server",
             dependencies: [
@@ -47,7 +47,7 @@ let package = Package(
         ),
         .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
         .target(name: "RTC", dependencies: ["COpenSSL"], swiftSettings: watched),
-        // Only what reads and writes files of media.
+        // Only the code for media files.
         .target(name: "Robots", dependencies: ["RTC"], swiftSettings: watched),
         .target(
             name: "FuzzTargets", dependencies: ["RTC", "Robots", "Server", "Signaling", "Wire"], swiftSettings: watched
@@ -58,7 +58,7 @@ let package = Package(
             swiftSettings: watched,
             linkerSettings: [
                 .unsafeFlags(["-sanitize=fuzzer,address", "-O", "-assert-config", "Debug"]),
-                // gold has a warning for each symbol of the sanitizer.
+                // gold prints a warning for each symbol of the sanitizer.
                 .unsafeFlags(["-use-ld=lld"], .when(platforms: [.linux])),
             ]
         ),

@@ -1,15 +1,15 @@
-// Says which tests a change can reach; `scripts/test --changed` runs those.
+// Prints the tests that a change can affect, for `scripts/test --changed`.
 //
 //   node scripts/affected.mjs [--base REV]
 //
-// Changed is what differs from the commit where this branch left REV: in commits, not committed yet, or new and not ignored.
-// A renamed file counts under both names. Without --base, REV is main; on main itself it is origin/main; where there is
-// neither, only what is not committed counts.
+// A file is changed if it differs from the commit where this branch left REV: in a commit, not committed yet, or new and not
+// ignored. A renamed file counts under both names. Without --base, REV is main, or origin/main on main itself. If neither
+// exists, only uncommitted changes count.
 //
-// Prints a line for each test, "swift", "web" or "browser" before a tab, and a summary to stderr.
+// Prints a line for each test: "swift", "web" or "browser", a tab, and the name. Prints a summary to stderr.
 //
-// When in doubt, a test is included. Whatever a source file has in quotes and is the path of a file or a folder counts as a use of
-// it: an import, a page's style sheet, a file that a test reads. What nothing uses, such as a document, reaches nothing.
+// If in doubt, a test is included. A quoted text that is the path of a file or folder counts as a use of it: an import, the
+// style sheet of a page, a file that a test reads. A file that nothing uses, such as a document, affects nothing.
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, realpathSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -21,31 +21,31 @@ import { changeSince, exists, root, usualBase } from './checkout.mjs';
 /**
  * @typedef {object} Target of the Swift package
  * @property {string} name
- * @property {string} type such as `test`, `plugin` or `executable`
+ * @property {string} type for example `test`, `plugin` or `executable`
  * @property {string} folder
- * @property {string[]} dependencies other targets and plugins of the package
+ * @property {string[]} dependencies other targets and plugins in the package
  */
 
 /** @typedef {import('./checkout.mjs').Checkout & {targets: Target[]}} Change */
 
 /** @typedef {{swift: string[], web: string[], browser: string[]}} Tests targets of the Swift package, and files */
 
-/** How all tests are run. */
+/** Scripts that run all tests. */
 const everything = /^scripts\/(test|environment|steps)$/;
-/** What the whole package is built by. */
+/** Files that determine the build of the whole package. */
 const manifest = /^Package(@[^/]*)?\.(swift|resolved)$/;
-/** What tells node how to read the scripts beneath it. */
+/** Tells node how to read the scripts below it. */
 const nodeManifest = /(^|\/)package\.json$/;
-/** What no browser test runs without. */
+/** Scripts that every browser test needs. */
 const browserSetup = /^scripts\/browser-(setup|tests)$/;
-/** What the executable carries; `Plugins/EmbedWeb` has the same folders. */
+/** Files embedded in the executable. `Plugins/EmbedWeb` has the same folders. */
 const embedded = /^web\/(app|lib|socket\.io)\//;
-/** Where the server says which address has which page. */
+/** Where the server maps URLs to pages. */
 const routing = /^Sources\/Server\/Gateway\/[^/]+\.swift$/;
 /** The target that the browser tests start. */
 const executable = 'Command';
 
-/** The same files that `scripts/test` runs. @param {Pick<Change, 'targets' | 'files'>} change @returns {Tests} */
+/** Returns the same tests that `scripts/test` runs. @param {Pick<Change, 'targets' | 'files'>} change @returns {Tests} */
 export function allTests({ targets, files }) {
   return {
     swift: targets.filter(({ type }) => type === 'test').map(({ name }) => name),
@@ -54,7 +54,7 @@ export function allTests({ targets, files }) {
   };
 }
 
-/** The tests that a change can reach. @param {Change} change @returns {Tests} */
+/** Returns the tests that a change can affect. @param {Change} change @returns {Tests} */
 export function affected({ targets, ...change }) {
   const checkout = new Checkout(change);
   const all = allTests({ targets, files: change.files });
@@ -72,9 +72,9 @@ export function affected({ targets, ...change }) {
   };
 }
 
-/** The files of a checkout, and which of them use which. */
+/** The files of a checkout, and which files use which. */
 class Checkout {
-  /** Each path, also through links, and the path of the same file without them. @type {Map<string, string>} */
+  /** Maps each path, including those through links, to the file's path without links. @type {Map<string, string>} */
   #places = new Map();
   /** @type {Map<string, string[]>} */
   #folders = new Map();
@@ -90,9 +90,9 @@ class Checkout {
       .map(([link, to]) => link + file.slice(to.length))];
     this.#read = read;
     this.changed = new Set(changed.flatMap(places));
-    // Deleted files count: other files may still refer to them.
+    // Deleted files count, because other files may still refer to them.
     for (const file of new Set([...files, ...changed])) for (const place of places(file)) this.#add(place, file);
-    /** The files at the server's addresses. @type {Map<string, string>} */
+    /** Maps the server's URLs to files. @type {Map<string, string>} */
     this.routes = new Map(files.filter((file) => routing.test(file)).flatMap((file) => routesIn(this.text(file))));
   }
 
@@ -105,17 +105,17 @@ class Checkout {
     }
   }
 
-  /** Everything beneath it. @param {string} folder */
+  /** Returns all files below a folder. @param {string} folder */
   inside(folder) {
     return this.#folders.get(folder) ?? [];
   }
 
-  /** The text of a file without the comments that have lines of their own. @param {string} file */
+  /** Returns the text of a file without comments on separate lines. @param {string} file */
   text(file) {
     return this.#read(this.#places.get(file) ?? file).replace(/^\s*\/\*[^]*?\*\/|^\s*\/\/.*$/gm, '');
   }
 
-  /** What a file names, as far as it is here. @param {string} file @returns {string[]} */
+  /** Returns the files that a file names, if they exist. @param {string} file @returns {string[]} */
   uses(file) {
     const known = this.#uses.get(file);
     if (known) return known;
@@ -128,13 +128,13 @@ class Checkout {
 
   /** @param {string} from @param {string} name @returns {string[]} */
   #find(from, name) {
-    // Nearly everything lies beneath the folders above a file: they are where a longer path begins.
+    // Nearly every file is below the parent folders. They are only the beginning of a longer path.
     if (/^[./]*$/.test(name)) return [];
     const beside = path.join(path.dirname(from), name);
     let paths = [beside];
     if (name.startsWith('/')) {
       const route = this.routes.get(name);
-      // An address of the server's, unless it is the server's own code that handles it. A link to a page does not load it.
+      // A URL of the server, unless the server's own code names it. A link to a page does not load the page.
       const served = from.endsWith('.swift') ? [] : [`web${name}`, ...(route && !route.endsWith('.html') ? [route] : [])];
       paths = [...served, name.slice(1)];
     } else if (!name.startsWith('.')) {
@@ -147,7 +147,7 @@ class Checkout {
     });
   }
 
-  /** Whether something changed among these and all that they use, directly or not. @param {string[]} files */
+  /** Returns true if one of these files, or a file that they use directly or indirectly, changed. @param {string[]} files */
   touches(files) {
     const seen = new Set(files);
     for (const file of seen) {
@@ -159,8 +159,8 @@ class Checkout {
 }
 
 /**
- * What could be paths in a text: all in quotes, up to where a value is inserted, a query or a fragment begins; and words in a
- * row as `path.join` takes them. What comes after an inserted value could be the rest of an address.
+ * Returns possible paths in a text: quoted texts, up to an inserted value, a query or a fragment, and lists of words like the
+ * arguments of `path.join`. The text after an inserted value could be the rest of a URL.
  *
  * @param {string} file @param {string} text @returns {string[]}
  */
@@ -172,24 +172,24 @@ function namesIn(file, text) {
   return [...[...quoted].map(([, name]) => name), ...[...rows].map(([row]) => row.slice(1, -1).split("', '").join('/'))];
 }
 
-/** Addresses and files that stand in one line. @param {string} text @returns {[string, string][]} */
+/** Returns pairs of a URL and a file on the same line. @param {string} text @returns {[string, string][]} */
 function routesIn(text) {
   return [...text.matchAll(/"(\/[^"\n]*)"(?=[^\n]*"(app\/[^"\n]+)")/g)].map(([, address, file]) => [address, `web/${file}`]);
 }
 
-/** Those that `swift package dump-package` tells of. @param {{targets: any[]}} dump @returns {Target[]} */
+/** Returns the targets in the output of `swift package dump-package`. @param {{targets: any[]}} dump @returns {Target[]} */
 export function targetsOf({ targets }) {
   const own = new Set(targets.map(({ name }) => name));
   const parents = new Map([['test', 'Tests'], ['plugin', 'Plugins']]);
   return targets.map(({ name, type, path: folder, dependencies, pluginUsages = [] }) => ({
     name, type, folder: folder ?? `${parents.get(type) ?? 'Sources'}/${name}`,
-    // Each is `{byName: [name, condition]}`, `{product: [name, package, …]}` or the like.
+    // Each is `{byName: [name, condition]}`, `{product: [name, package, …]}` or similar.
     dependencies: [...dependencies, ...pluginUsages].map((each) => Object.values(each)[0][0]).filter((each) => own.has(each)),
   }));
 }
 
 /**
- * Tests that look for the executable run it, and Package.swift does not say so.
+ * Adds the executable as a dependency of tests that run it. Package.swift does not list it.
  *
  * @param {Checkout} checkout @param {Target[]} targets @returns {Target[]}
  */
@@ -201,7 +201,7 @@ function withExecutable(checkout, targets) {
   });
 }
 
-/** The targets that changed, and those that depend on them. @param {Checkout} checkout @param {Target[]} targets */
+/** Returns the targets that changed, and those that depend on them. @param {Checkout} checkout @param {Target[]} targets */
 function reachedTargets(checkout, targets) {
   /** @type {Set<string>} */
   const reached = new Set();
@@ -209,7 +209,7 @@ function reachedTargets(checkout, targets) {
     if (file.endsWith('.md')) continue;
     const owner = targets.find(({ folder }) => file.startsWith(`${folder}/`));
     if (owner) reached.add(owner.name);
-    // A target that this package does not have, or has no more.
+    // A target that does not exist, or no longer exists.
     else if (/^(Sources|Tests|Plugins)\//.test(file)) for (const { name } of targets) reached.add(name);
   }
   for (const { name, folder } of targets) {
@@ -224,9 +224,9 @@ function reachedTargets(checkout, targets) {
 }
 
 /**
- * Those that see a changed page. It is compiled into the target that the plugin serves, and all that depends on this target is
- * built again; but only its own tests ask for pages, and those that attack the executable. To all others a page is text that
- * they never ask for.
+ * Returns the test targets that see a changed page. Pages are compiled into the target with the plugin, and everything that
+ * depends on it is rebuilt. But only the tests of that target request pages, and those that attack the executable. For all
+ * other tests a page is text that they never use.
  *
  * @param {Target[]} targets @returns {string[]}
  */
@@ -238,20 +238,20 @@ function pageTests(targets) {
   return asking.map(({ name }) => name);
 }
 
-/** @param {Checkout} checkout @param {string} test @param {boolean} isServerReached other than by its pages */
+/** @param {Checkout} checkout @param {string} test @param {boolean} isServerReached apart from its pages */
 function browserReached(checkout, test, isServerReached) {
   if (checkout.touches([test])) return true;
   const pieces = piecesOf(checkout, test);
-  // Tests of the tests start no server, or a stand-in.
+  // Tests of the test tools start no server, or a fake one.
   if (!pieces.some((piece) => /(?<!function )\bstartServer\((?!\{ binary\b)/.test(piece))) return false;
   return isServerReached || checkout.touches(pagesIn(checkout, pieces));
 }
 
-/** The pages that are opened. @param {Checkout} checkout @param {string[]} pieces @returns {string[]} */
+/** Returns the pages that are opened. @param {Checkout} checkout @param {string[]} pieces @returns {string[]} */
 function pagesIn(checkout, pieces) {
   const addresses = pieces.flatMap((piece) => [...piece.matchAll(/\.goto\(([^;]*)/g)]).map(([, argument]) => {
     const [given] = /\/[\w./-]*/.exec(argument.replace(/\$\{[^}]*\}/g, '')) ?? [];
-    // Only a server's name, with at most a query after it.
+    // Only the server's origin, with at most a query after it.
     return given ?? (/`|\burl\b/.test(argument) ? '/' : 'anywhere');
   });
   return [...new Set(addresses)].flatMap((address) => {
@@ -261,8 +261,8 @@ function pagesIn(checkout, pieces) {
 }
 
 /**
- * What can run in a test: its own file, and of each module what is imported by name, and what that uses. Whole modules would
- * not do: the one that starts the server for every test also opens the front page for some.
+ * Returns the code that can run in a test: its own file, the imported names of each module, and what those use. Whole modules
+ * would be too much: the module that starts the server for every test also opens the front page for some.
  *
  * @param {Checkout} checkout @param {string} test @returns {string[]}
  */
@@ -275,7 +275,7 @@ function piecesOf(checkout, test) {
     const module = modules.get(file) ?? moduleOf(file, checkout.text(file));
     modules.set(file, module);
     for (const piece of module.pieces) {
-      // What has no name runs whenever the module is loaded.
+      // Code without a name runs whenever the module is loaded.
       if (found.has(piece) || (name && piece.name && piece.name !== name)) continue;
       found.add(piece);
       for (const word of new Set(piece.text.match(/\w+/g))) {
@@ -292,9 +292,9 @@ function piecesOf(checkout, test) {
   return [...found].map(({ text }) => text);
 }
 
-/** A module, cut wherever a line begins with a word. @param {string} file @param {string} text */
+/** Splits a module wherever a line begins with a word. @param {string} file @param {string} text */
 function moduleOf(file, text) {
-  /** Without a name it is the whole module. @type {Map<string, {file: string, name?: string}>} */
+  /** Imports by local name. Without `name`, the whole module is imported. @type {Map<string, {file: string, name?: string}>} */
   const imports = new Map();
   for (const [, clause, from] of text.matchAll(/^import\s+([^'"]*?)\s+from\s+['"](\.[^'"]+)/gm)) {
     for (const item of clause.match(/[\w*]+(\s+as\s+\w+)?/g) ?? []) {
@@ -308,7 +308,7 @@ function moduleOf(file, text) {
   return { imports, pieces, names: new Set(pieces.map(({ name }) => name)) };
 }
 
-/** The package's targets. With a folder of its own, SwiftPM waits for no build that runs. @returns {Target[]} */
+/** Returns the targets of the package. With its own scratch folder, SwiftPM does not wait for a running build. @returns {Target[]} */
 function packageTargets() {
   const scratch = mkdtempSync(path.join(tmpdir(), 'confab-affected-'));
   const args = ['package', 'dump-package', '--package-path', root, '--scratch-path', scratch];

@@ -1,15 +1,15 @@
-// What the checkout holds and what changed in it, for the tools that run only what a change can reach.
+// Reads the files of the checkout and what changed in it, for tools that run only the tests that a change can affect.
 import { execFileSync } from 'node:child_process';
 import { lstatSync, readFileSync, readlinkSync } from 'node:fs';
 import { posix as path } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 /**
- * @typedef {object} Checkout all paths are from its root
- * @property {string[]} changed deleted files too
- * @property {string[]} files all that there are
- * @property {Map<string, string>} [links] symbolic links, and where they lead
- * @property {(file: string) => string} read the text of a file; empty if there is none
+ * @typedef {object} Checkout all paths are relative to its root
+ * @property {string[]} changed including deleted files
+ * @property {string[]} files all files
+ * @property {Map<string, string>} [links] symbolic links and their targets
+ * @property {(file: string) => string} read returns the text of a file, or an empty string if it does not exist
  */
 
 export const root = fileURLToPath(new URL('..', import.meta.url));
@@ -33,13 +33,13 @@ export function exists(revision) {
   return asked('rev-parse', '--verify', '--quiet', `${revision}^{commit}`) !== undefined;
 }
 
-/** The revision to compare with when none is given. */
+/** Returns the default revision to compare with. */
 export function usualBase() {
   const isMain = asked('symbolic-ref', '--quiet', 'HEAD') === 'refs/heads/main';
   return [...(isMain ? [] : ['main']), 'origin/main'].find(exists) ?? 'HEAD';
 }
 
-/** What the checkout is and how it differs from a revision. @param {string} base @returns {Checkout} */
+/** Returns the checkout and its differences from a revision. @param {string} base @returns {Checkout} */
 export function changeSince(base) {
   const paths = (/** @type {string[]} */ ...args) => git(...args).split('\0').filter(Boolean);
   const start = asked('merge-base', base, 'HEAD') ?? base;

@@ -1,9 +1,9 @@
-// Says which fuzz targets' code a change touches; `scripts/fuzz --changed` runs those.
+// Prints the fuzz targets whose code a change touches, for `scripts/fuzz --changed`.
 //
 //   node scripts/fuzz-changed.mjs [BASE]
 //
-// Prints one name per line. A target uses a source file if its own file names a type or a function that the source file declares
-// or extends, and what that file uses in turn. When in doubt, a target is included.
+// Prints one name per line. A target uses a source file if its own file names a type or function that the source file declares
+// or extends. It also uses everything that the source file uses. If in doubt, a target is included.
 import { realpathSync } from 'node:fs';
 import process from 'node:process';
 import { fileURLToPath } from 'node:url';
@@ -11,10 +11,10 @@ import { changeSince, exists, usualBase } from './checkout.mjs';
 
 const targetFolder = 'Fuzz/Sources/FuzzTargets/';
 
-/** @param {import('./checkout.mjs').Checkout} checkout @returns {string[]} names of targets */
+/** @param {import('./checkout.mjs').Checkout} checkout @returns {string[]} the names of the targets */
 export function touchedTargets({ changed, files, links = new Map(), read }) {
   const isHowTheyRun = changed.some((file) => /^(scripts\/fuzz|Fuzz\/Package\.swift|Fuzz\/Sources\/fuzz\/.*)$/.test(file));
-  // The fuzz package takes the code under test through links.
+  // The fuzz package has the code under test as links.
   const places = [targetFolder, ...[...links].filter(([link]) => link.startsWith('Fuzz/Sources/')).map(([, place]) => place)];
   const sources = files.filter((file) => file.endsWith('.swift') && places.some((place) => file.startsWith(place)));
   const texts = new Map(sources.map((file) => [file, withoutComments(read(file))]));
@@ -40,8 +40,8 @@ function withoutComments(text) {
 }
 
 /**
- * By name, the files that declare it or extend it at their top level: nested names are too often the same. Extensions of
- * types from elsewhere are left out, as is the type that every target's file extends.
+ * Maps each name to the files that declare or extend it at their top level. Nested names are too often the same. Extensions of
+ * types from other modules are left out, and so is the type that the file of every target extends.
  *
  * @param {Map<string, string>} texts
  */
@@ -58,7 +58,7 @@ function declarations(texts) {
   return declaring;
 }
 
-/** What code of a module can name: names of another module that are the same mean nothing. */
+/** The modules that a module can name. Equal names in other modules mean nothing. */
 const imports = new Map([
   ['Wire', ['Wire']], ['Signaling', ['Wire', 'Signaling']], ['RTC', ['RTC']], ['Robots', ['RTC', 'Robots', 'Wire']],
 ]);
@@ -77,7 +77,7 @@ function reached(from, uses) {
   return found;
 }
 
-/** The targets that a file declares. @param {string} text */
+/** Returns the targets that a file declares. @param {string} text */
 function targetsIn(text) {
   return [...text.matchAll(/\bFuzzTarget\(\s*"([\w-]+)"([^{]*)/g)].map(([, name, rest]) => ({
     name,

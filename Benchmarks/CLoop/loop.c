@@ -1,12 +1,12 @@
-// What an SFU cannot do without, and nothing else: receives one publisher's SRTP over UDP, decrypts it, encrypts it
-// anew for each subscriber with that subscriber's key (AES-128-GCM, RFC 7714), and sends it. No ICE, no RTCP, no
-// history, no rewriting, no checks: the floor to compare `confab bench sfu` with.
+// The minimum work of an SFU: receives one publisher's SRTP over UDP, decrypts it, encrypts it again for each
+// subscriber with that subscriber's key (AES-128-GCM, RFC 7714), and sends it. It has no ICE, RTCP, history, rewriting
+// or checks. It is the lower bound for `confab bench sfu`.
 //
 //   cc -O2 -o loop loop.c -lcrypto
 //   ./loop SUBSCRIBERS SECONDS      prints one JSON object
 //
-// The publisher and the subscribers are a second process: 26 frames of four packets of 1200 bytes and 50 audio
-// packets of 100 bytes a second, as the robots send them. Each subscriber has a socket of its own.
+// The publisher and the subscribers run in a second process. It sends 26 frames of four packets of 1200 bytes and 50
+// audio packets of 100 bytes per second, as the robots do. Each subscriber has its own socket.
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>
@@ -36,7 +36,7 @@ enum {
     burst = 64,
     longest = 2048,
     tag_length = 16,
-    // With an extension that names the section, which every receiver of many needs (RFC 8843 §9.2).
+    // Includes the MID header extension, which receivers of several sections need (RFC 8843 §9.2).
     header_length = 20,
     arena_size = 512 * 1024,
     most_messages = 256,
@@ -122,7 +122,7 @@ static void publish(int out, const struct sockaddr_in *server, EVP_CIPHER_CTX *c
 }
 
 static void load(int out, struct sockaddr_in server, const int *sockets, int subscribers) {
-    // As the robots do: what is measured is not interrupted by it.
+    // Like the robots, do not preempt the process under test.
     sched_setscheduler(0, SCHED_BATCH, &(struct sched_param){0});
     int poller = epoll_create1(0);
     for (int index = 0; index < subscribers; index++) {
@@ -204,7 +204,7 @@ static void commit(struct arena *arena, int descriptor, uint8_t *packet, uint16_
         }
     }
     if (arena->count == most_messages) {
-        // What is being committed lies behind all that is sent now.
+        // The packet being committed lies after everything that is sent now.
         memmove(arena->memory, packet, length);
         send_all(arena, descriptor);
         packet = arena->memory;
@@ -228,7 +228,7 @@ static void commit(struct arena *arena, int descriptor, uint8_t *packet, uint16_
 
 struct packet {
     uint8_t *bytes;
-    // Of header and payload, without the tag.
+    // Header and payload, without the tag.
     int length;
 };
 

@@ -1,6 +1,6 @@
-// The yardstick for the relay benchmark: a server on Debian's `ws` that does for `session.signal` what the protocol
-// asks. It parses JSON, checks every member, knows who is in which session, numbers and acknowledges, relays to
-// everybody in the session and answers `ok`. It keeps nothing for a resume, has no budgets, no roulette and no storage.
+// The reference for the relay benchmark: a server on Debian's `ws` that handles `session.signal` as the protocol
+// requires. It parses JSON, checks every member, tracks who is in which session, numbers and acknowledges messages,
+// relays to all members of the session and answers `ok`. It does not support resume, budgets, roulette or storage.
 //
 //   NODE_PATH=/usr/share/nodejs node relay.js SECRET     prints "ready PORT" once it listens
 'use strict';
@@ -120,14 +120,14 @@ class Connection {
     switch (type) {
       case 'session.join': return this.join(message, re);
       case 'session.signal': return this.signal(message, re);
-      default: throw new Refusal('unknown_type', `This server does not know the message "${type.slice(0, 64)}".`);
+      default: throw new Refusal('unknown_type', `This server does not support the message "${type.slice(0, 64)}".`);
     }
   }
 
   join(message, re) {
     const id = sessionId(message);
     const { role } = verifyToken(string(message, 'token', 8192), id);
-    if (this.joined.has(id)) throw new Refusal('already_joined', 'This connection is in the session already.');
+    if (this.joined.has(id)) throw new Refusal('already_joined', 'This connection has already joined the session.');
     const members = sessions.get(id) ?? [];
     sessions.set(id, members);
     const connection = { connectionId: this.id, createdAt: Date.now(), data: '' };
@@ -150,10 +150,10 @@ class Connection {
     const data = optionalString(message, 'data', limits.message);
     const to = optionalString(message, 'to', 32);
     const session = this.joined.get(id);
-    if (session === undefined) throw new Refusal('not_joined', 'Join this session first.');
+    if (session === undefined) throw new Refusal('not_joined', 'Join the session first (session.join).');
     if (!session.maySignal) throw new Refusal('not_permitted', 'The token\'s role does not allow signalling.');
     if (signalType !== undefined && !/^[A-Za-z0-9_~-]{0,128}$/.test(signalType)) {
-      throw new Refusal('signal_invalid', 'A signal\'s type has at most 128 characters of A-Z a-z 0-9 - _ ~.');
+      throw new Refusal('signal_invalid', 'A signal\'s type can have up to 128 characters of A-Z a-z 0-9 - _ ~.');
     }
     if (data !== undefined && Buffer.byteLength(data) > limits.signal) {
       throw new Refusal('signal_too_large', 'Split it.');
@@ -162,7 +162,7 @@ class Connection {
     let members = session.members;
     if (to !== undefined) {
       members = members.filter((member) => member.to.id === to);
-      if (members.length === 0) throw new Refusal('not_found', 'That connection is not in this session any more.');
+      if (members.length === 0) throw new Refusal('not_found', 'This connection is no longer in the session.');
     }
     for (const member of members) member.to.send('session.signal', event);
     this.send('ok', { re });
@@ -194,7 +194,7 @@ server.on('connection', (socket) => {
   connections.add(connection);
   socket.on('message', (data, isBinary) => {
     try {
-      if (isBinary) return socket.close(1003, 'messages are text');
+      if (isBinary) return socket.close(1003, 'only text messages are supported');
       connection.receive(data.toString());
     } catch (error) {
       socket.close(4400, error.code ?? 'malformed');

@@ -1,10 +1,9 @@
-// Symmetric ciphers for SRTP. A context is made once for each session key; a packet only sets its IV, so that nothing
-// here allocates while media flows. Every function that can fail returns 1 for success and 0 for failure.
+// Symmetric ciphers for SRTP. A context is created once for each session key. A packet only sets its IV, so nothing
+// allocates while media flows. Functions that can fail return 1 for success and 0 for failure.
 #ifndef CONFAB_CIPHERS_H
 #define CONFAB_CIPHERS_H
 
-// OpenSSL 3 would rather have SHA-1 used through EVP, but there every HMAC copies its state into newly allocated
-// memory.
+// OpenSSL 3 deprecates direct use of SHA-1 in favor of EVP, but EVP copies the state of every HMAC into newly allocated memory.
 #ifndef OPENSSL_SUPPRESS_DEPRECATED
 #define OPENSSL_SUPPRESS_DEPRECATED
 #endif
@@ -17,11 +16,11 @@
 #include <stdint.h>
 #include <string.h>
 
-/// To be called before OpenSSL is used first. It then does not take itself apart while `exit` runs, when other threads may
-/// still free what they had of it: that reads locks which are gone.
+/// Call this before the first use of OpenSSL. It disables cleanup at exit, because other threads may still free OpenSSL
+/// objects then, which would use locks that no longer exist.
 static inline void confab_openssl_stays(void) { OPENSSL_init_crypto(OPENSSL_INIT_NO_ATEXIT, NULL); }
 
-/// A cipher with a key of 16 bytes; null when OpenSSL has no memory or does not offer it.
+/// Returns a cipher with a 16-byte key; NULL if OpenSSL has no memory or does not support it.
 static inline EVP_CIPHER_CTX *confab_cipher_new(const EVP_CIPHER *cipher, const void *key, int encrypting) {
     confab_openssl_stays();
     EVP_CIPHER_CTX *context = EVP_CIPHER_CTX_new();
@@ -32,7 +31,7 @@ static inline EVP_CIPHER_CTX *confab_cipher_new(const EVP_CIPHER *cipher, const 
     return NULL;
 }
 
-/// Counter mode encrypts and decrypts alike.
+/// In counter mode, encryption and decryption are the same operation.
 static inline EVP_CIPHER_CTX *confab_aes_ctr_new(const void *key) {
     return confab_cipher_new(EVP_aes_128_ctr(), key, 1);
 }
@@ -41,18 +40,19 @@ static inline EVP_CIPHER_CTX *confab_aes_gcm_new(const void *key, int encrypting
     return confab_cipher_new(EVP_aes_128_gcm(), key, encrypting);
 }
 
-/// Begins a packet: 16 bytes of IV for counter mode, 12 for GCM. Key and direction stay.
+/// Begins a packet with a new IV: 16 bytes for counter mode, 12 for GCM. Keeps key and direction.
 static inline int confab_cipher_begin(EVP_CIPHER_CTX *context, const void *iv) {
     return EVP_CipherInit_ex(context, NULL, NULL, NULL, (const unsigned char *)iv, -1) == 1;
 }
 
-/// Data that GCM authenticates and leaves in the clear; all of it comes before the first `confab_cipher_update`.
+/// Adds data that GCM authenticates but does not encrypt. All of it must come before the first `confab_cipher_update`.
 static inline int confab_gcm_authenticate(EVP_CIPHER_CTX *context, const void *data, size_t length) {
     int written = 0;
     return EVP_CipherUpdate(context, NULL, &written, (const unsigned char *)data, (int)length) == 1;
 }
 
-/// `out` may be `in` itself. Nothing to do is a success: a null pointer would mean something else to EVP.
+/// Encrypts or decrypts. `out` may equal `in`. Length 0 succeeds without calling EVP, to which a null pointer means
+/// something else.
 static inline int confab_cipher_update(EVP_CIPHER_CTX *context, const void *in, size_t length, void *out) {
     int written = 0;
     if (length == 0) return 1;
@@ -60,7 +60,7 @@ static inline int confab_cipher_update(EVP_CIPHER_CTX *context, const void *in, 
         && (size_t)written == length;
 }
 
-/// Writes the tag of 16 bytes.
+/// Writes the 16-byte tag.
 static inline int confab_gcm_finish(EVP_CIPHER_CTX *context, void *tag) {
     unsigned char nothing[16];
     int written = 0;
@@ -68,24 +68,24 @@ static inline int confab_gcm_finish(EVP_CIPHER_CTX *context, void *tag) {
         && EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_GET_TAG, 16, tag) == 1;
 }
 
-/// Compares the tag of 16 bytes, in constant time.
+/// Verifies the 16-byte tag in constant time.
 static inline int confab_gcm_verify(EVP_CIPHER_CTX *context, const void *tag) {
     unsigned char nothing[16];
     int written = 0;
     if (EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_SET_TAG, 16, (void *)tag) == 1
         && EVP_CipherFinal_ex(context, nothing, &written) == 1) return 1;
-    // A forged packet must not leave an error behind for the next DTLS call on this thread to trip over.
+    // Clear the error queue, so that a forged packet does not affect the next DTLS call on this thread.
     ERR_clear_error();
     return 0;
 }
 
-/// HMAC-SHA1 (RFC 2104) after its key: the hash states behind the inner and the outer padding.
+/// A keyed HMAC-SHA1 (RFC 2104): the hash states after the inner and outer padded keys.
 typedef struct confab_srtp_mac {
     SHA_CTX inner;
     SHA_CTX outer;
 } confab_srtp_mac;
 
-/// - Parameter length: of the key, at most one block of 64 bytes.
+/// - Parameter length: the length of the key, at most one block (64 bytes).
 static inline int confab_srtp_mac_init(confab_srtp_mac *mac, const void *key, size_t length) {
     uint8_t inner[SHA_CBLOCK] = {0}, outer[SHA_CBLOCK];
     if (length > sizeof inner) return 0;
@@ -101,8 +101,8 @@ static inline int confab_srtp_mac_init(confab_srtp_mac *mac, const void *key, si
     return fine;
 }
 
-/// The digest of a message followed by one word in network order: in SRTP that is the rollover counter, in SRTCP the
-/// E flag and the index (RFC 3711 §4.2).
+/// Computes the digest of a message followed by a word in network byte order: the rollover counter in SRTP, the E flag and
+/// the index in SRTCP (RFC 3711 §4.2).
 static inline void confab_srtp_mac_sum(
     const confab_srtp_mac *mac, const void *message, size_t length, uint32_t word, uint8_t digest[SHA_DIGEST_LENGTH]
 ) {
@@ -117,7 +117,7 @@ static inline void confab_srtp_mac_sum(
     SHA1_Final(digest, &state);
 }
 
-/// Writes the digest's first 10 bytes, the 80 bits of AES_CM_128_HMAC_SHA1_80.
+/// Writes the first 10 bytes of the digest, the 80 bits of AES_CM_128_HMAC_SHA1_80.
 static inline void confab_srtp_mac_write(
     const confab_srtp_mac *mac, const void *message, size_t length, uint32_t word, void *tag
 ) {
@@ -126,7 +126,7 @@ static inline void confab_srtp_mac_write(
     memcpy(tag, digest, 10);
 }
 
-/// Compares the digest's first 10 bytes, in constant time.
+/// Verifies the first 10 bytes of the digest in constant time.
 static inline int confab_srtp_mac_verify(
     const confab_srtp_mac *mac, const void *message, size_t length, uint32_t word, const void *tag
 ) {

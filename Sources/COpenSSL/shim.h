@@ -1,4 +1,4 @@
-// OpenSSL for Swift: macros and variadic functions are not imported, so each one that is needed has a function here.
+// OpenSSL for Swift. Swift does not import macros and variadic functions, so these headers wrap the ones it needs.
 #ifndef CONFAB_OPENSSL_SHIM_H
 #define CONFAB_OPENSSL_SHIM_H
 

@@ -22,7 +22,7 @@ struct confab_batch {
     struct mmsghdr *messages;
     struct iovec *vectors;
     struct sockaddr_storage *sources;
-    // One control message each, where segments are expected.
+    // One control message for each datagram, if segments are expected.
     union {
         char bytes[CMSG_SPACE(sizeof(int))];
         struct cmsghdr align;
@@ -63,7 +63,7 @@ void confab_batch_free(confab_batch *batch) {
 }
 
 int confab_batch_receive(confab_batch *batch, int socket) {
-    // The kernel writes the lengths it used over the lengths it may use.
+    // Reset the buffer lengths, which the kernel overwrites with the lengths it used.
     for (uint32_t index = 0; index < batch->count; index++) {
         batch->messages[index].msg_hdr.msg_namelen = sizeof(struct sockaddr_storage);
         if (batch->controls != NULL) {
@@ -79,7 +79,7 @@ uint8_t *confab_batch_bytes(const confab_batch *batch, uint32_t index) {
 }
 
 uint32_t confab_batch_length(const confab_batch *batch, uint32_t index) {
-    // A datagram that did not fit is none of ours.
+    // Ignore truncated datagrams: no media datagram is that long.
     if (batch->messages[index].msg_hdr.msg_flags & MSG_TRUNC) return 0;
     return batch->messages[index].msg_len;
 }
@@ -112,7 +112,7 @@ struct confab_sends {
     struct mmsghdr *messages;
     struct iovec *vectors;
     struct sockaddr_storage *addresses;
-    // Room for one control message each, aligned as the kernel wants it.
+    // One control message for each message, aligned as the kernel requires.
     union {
         char bytes[CMSG_SPACE(sizeof(uint16_t))];
         struct cmsghdr align;
@@ -178,7 +178,7 @@ int confab_has_segmentation(int socket) {
 
 void confab_give_way(void) {
     const struct sched_param none = {0};
-    // Every process may choose it; where a sandbox forbids it, nothing is worse than before.
+    // Needs no privilege. If a sandbox forbids it, the policy simply stays unchanged.
     (void)sched_setscheduler(0, SCHED_BATCH, &none);
 }
 

@@ -5,72 +5,75 @@ import Server
 import Signaling
 import Wire
 
-/// Measurements that anybody can make on his own machine.
+/// The `confab bench` command: benchmarks for the operator's machine.
 struct Bench: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Measure this machine's server.", subcommands: [BenchSFU.self])
+        abstract: "Benchmark the server on this machine.", subcommands: [BenchSFU.self])
 }
 
-/// Sends media through a server and measures what that costs it.
+/// The `confab bench sfu` command. Sends media through a server and measures its load.
 struct BenchSFU: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "sfu",
-        abstract: "Send media through the server, and measure its processor time, memory, loss and delay.",
+        abstract: "Send media through a server and measure CPU time, memory, packet loss and delay.",
         discussion: """
-            Each publisher sends 104 video packets of 1200 bytes and 50 audio packets of 100 bytes a second; robots
-            receive them over UDP on this machine. Without --server it starts a server of its own, measures that, and ends
-            it.
+            Each publisher sends 104 video packets of 1200 bytes and 50 audio packets of 100 bytes per second. Simulated
+            clients on this machine receive them over UDP. Without --server, the command starts a temporary server and
+            measures that.
 
               confab bench sfu --subscribers 50
               confab bench sfu --rooms 10 --size 10 --seconds 20 --json
             """
     )
 
-    /// Robots of one process; each takes a descriptor or two of each side.
-    static let mostRobots = 5000
+    /// Maximum simulated clients per process. Each needs one or two descriptors in both the client and the server.
+    static let maxRobots = 5000
 
     @OptionGroup var data: DataOptions
 
-    @Option(help: "How many watch, in one room.")
+    @Option(help: "Number of subscribers, all in one room.")
     var subscribers: Int?
 
-    @Option(help: "How many publish in that room.")
+    @Option(help: "Number of publishers in that room.")
     var publishers = 1
 
-    @Option(help: "Rooms in which everybody publishes and watches everybody else.")
+    @Option(help: "Number of rooms in which everyone publishes and subscribes to everyone else.")
     var rooms: Int?
 
-    @Option(help: "People in each of those rooms.")
+    @Option(help: "Clients per room.")
     var size = 10
 
-    @Option(help: "How long to measure, in seconds.")
+    @Option(help: "Duration of the measurement in seconds.")
     var seconds = 10
 
-    @Option(help: "A server that runs already; sessions are made with the project of --data-dir.")
+    @Option(help: "URL of a running server. Sessions are created with the project in --data-dir.")
     var server: String?
 
-    @Option(help: "A Janus to measure instead, by its HTTP API: http://127.0.0.1:8088/janus.")
+    @Option(help: "HTTP API of a Janus server to measure instead: http://127.0.0.1:8088/janus.")
     var janus: String?
 
-    @Option(help: "The process of that server, when it runs on this machine.")
+    @Option(help: "Process ID of that server, if it runs on this machine.")
     var pid: Int32?
 
     @Option(
-        help: "That Confab's GET /metrics, to tell its own losses from the machine's: http://127.0.0.1:9464/metrics.")
+        help: "Metrics URL of that server, to tell its packet loss from the machine's: http://127.0.0.1:9464/metrics.")
     var metrics: String?
 
-    @Flag(help: "Print one JSON object.")
+    @Flag(help: "Print the result as JSON.")
     var json = false
 
     func validate() throws {
-        guard server == nil || janus == nil else { throw ValidationError("Give --server or --janus, not both.") }
+        guard server == nil || janus == nil else {
+            throw ValidationError("Specify either --server or --janus, not both.")
+        }
         guard (subscribers != nil) != (rooms != nil) else {
-            throw ValidationError("Give --subscribers or --rooms, one of the two.")
+            throw ValidationError("Specify either --subscribers or --rooms.")
         }
-        guard shape.receivers > 0, shape.senders > 0, shape.receivers + shape.senders <= Self.mostRobots else {
-            throw ValidationError("There are 1 to \(Self.mostRobots) robots, of which some publish and some watch.")
+        guard shape.receivers > 0, shape.senders > 0, shape.receivers + shape.senders <= Self.maxRobots else {
+            throw ValidationError(
+                "At least one publisher and one subscriber are required, and at most \(Self.maxRobots) clients.")
         }
-        guard (1...3600).contains(seconds) else { throw ValidationError("--seconds is a number from 1 to 3600.") }
+        guard (1...3600).contains(seconds) else { throw ValidationError("--seconds must be from 1 to 3600.") }
     }
 
     private var shape: LoadShape {
@@ -92,7 +95,7 @@ struct BenchSFU: AsyncParsableCommand {
                 print(report.text)
             }
         } catch let error as WireError {
-            throw Complaint(description: "\(error.message) (\(error.code.rawValue))")
+            throw CommandError(description: "\(error.message) (\(error.code.rawValue))")
         }
     }
 
@@ -132,7 +135,7 @@ struct BenchSFU: AsyncParsableCommand {
     }
 }
 
-/// Each robot takes a line and one or two sockets.
+/// Raises the limit of open files. Each simulated client needs a WebSocket and one or two sockets.
 private func raiseDescriptorLimit() {
     var limit = rlimit()
     #if os(Linux)
@@ -145,7 +148,7 @@ private func raiseDescriptorLimit() {
     _ = setrlimit(kind, &limit)
 }
 
-/// `confab serve` in a process of its own, with a project and a data directory that end with it.
+/// A `confab serve` child process with a temporary project and data directory.
 private struct MeasuredServer {
     let url: String
     let metrics: String?
@@ -154,8 +157,8 @@ private struct MeasuredServer {
     private let process: Process
     private let directory: URL
 
-    /// A server says that it is ready within a second, and one that is busy within some.
-    private static let patience: TimeInterval = 60
+    /// A server is usually ready within a second, or a few on a busy machine.
+    private static let readyTimeout: TimeInterval = 60
     private static let readyMark = "Confab is ready: "
 
     static func start() throws -> MeasuredServer {
@@ -165,7 +168,7 @@ private struct MeasuredServer {
         var generator = SystemRandomNumberGenerator()
         let secret = (0..<3).map { _ in String(generator.next() as UInt64, radix: 16) }.joined() + "0123456789abcdef"
         guard let project = Project(apiKey: "10000000", secret: secret) else {
-            throw Complaint(description: "No project can be made.")
+            throw CommandError(description: "Cannot create a temporary project.")
         }
         let log = directory.appendingPathComponent("log")
         FileManager.default.createFile(atPath: log.path, contents: nil)
@@ -191,7 +194,7 @@ private struct MeasuredServer {
         }
     }
 
-    /// As a server has it by default, but for what many people from one machine would run into.
+    /// Returns the default configuration without the limits that many clients on one machine would exceed.
     private static func environment(_ secret: String) -> [String: String] {
         let limits = [
             "VERBS_PER_SECOND": "1000000", "VERB_BURST": "1000000", "HELLOS_PER_SECOND": "1000000",
@@ -205,23 +208,27 @@ private struct MeasuredServer {
         return environment
     }
 
-    /// - Returns: where it is, and where its metrics are if they could be had.
+    /// Waits until the server is ready.
+    ///
+    /// - Returns: the URL of the server, and the URL of its metrics if they are served.
     private static func ready(_ process: Process, _ log: URL) throws -> (String, metrics: String?) {
-        let end = Date().addingTimeInterval(patience)
+        let end = Date().addingTimeInterval(readyTimeout)
         while process.isRunning, Date() < end {
             let text = (try? String(contentsOf: log, encoding: .utf8)) ?? ""
             let lines = text.split(separator: "\n")
-            // One port is open sooner than the other, or cannot be had.
+            // Wait for both messages. The two ports open in any order, and the metrics port may be unavailable.
             if let line = lines.first(where: { $0.hasPrefix(readyMark) }),
-                let news = lines.first(where: { $0.contains("Metrics ready") || $0.contains("No metrics") })
+                let metricsLine = lines.first(where: { $0.contains("Metrics ready") || $0.contains("No metrics") })
             {
-                let metrics = news.firstRange(of: "url=").map { news[$0.upperBound...].prefix { $0 != " " } }
+                let metrics = metricsLine.firstRange(of: "url=").map {
+                    metricsLine[$0.upperBound...].prefix { $0 != " " }
+                }
                 return (String(line.dropFirst(readyMark.count).prefix { $0 != " " }), metrics.map(String.init))
             }
             usleep(20_000)
         }
         let text = (try? String(contentsOf: log, encoding: .utf8)) ?? ""
-        throw Complaint(description: "The server to measure did not start. It said:\n\(text)")
+        throw CommandError(description: "The server did not start. Its log:\n\(text)")
     }
 
     func stop() {
@@ -232,7 +239,7 @@ private struct MeasuredServer {
 }
 
 extension LoadReport {
-    /// For people.
+    /// The report as text.
     var text: String {
         func figure(_ value: Double, _ digits: Int) -> String {
             value.isFinite ? String(format: "%.\(digits)f", value) : "unknown"
@@ -240,21 +247,22 @@ extension LoadReport {
         let share = figure(100 * Double(lost) / Double(max(1, expected)), 3)
         let (ours, theirs) = (figure(robotsLoad * 100, 1), figure(serverLoad * 100, 1))
         var lines = [
-            "\(target): \(publishers) publishing, \(subscribers) watching, \(figure(seconds, 1)) s",
-            "forwarded      \(received) packets, \(figure(packetsPerSecond, 0)) a second",
-            "processor      \(figure(processorPerPacket, 2)) µs a packet; the server used \(theirs) % of a core, "
-                + "this load \(ours) %",
-            "memory         \(figure(memoryPerSubscriber, 1)) kB a subscriber",
-            "delay          median \(figure(delayMedian, 2)) ms, 99 % within \(figure(delay99, 2)) ms, at most "
+            "\(target): \(publishers) publishers, \(subscribers) subscribers, \(figure(seconds, 1)) s",
+            "forwarded      \(received) packets, \(figure(packetsPerSecond, 0)) per second",
+            "CPU            \(figure(processorPerPacket, 2)) µs per packet; the server used \(theirs) % of a core, "
+                + "the load generator \(ours) %",
+            "memory         \(figure(memoryPerSubscriber, 1)) kB per subscriber",
+            "delay          median \(figure(delayMedian, 2)) ms, 99th percentile \(figure(delay99, 2)) ms, maximum "
                 + "\(figure(delayMost, 2)) ms",
-            "lost           \(lost) of \(expected) (\(share) %): \(lostByServer) by the server, \(lostByMachine) by this "
-                + "machine, \(unexplained) unexplained",
-            "dropped        \(droppedAtServer) datagrams that the server read too late, \(droppedHere) that this load "
-                + "read too late, \(droppedBetween) by a full backlog; not taken from the server \(unsentByServer), "
-                + "from this load \(unsentHere)",
+            "lost           \(lost) of \(expected) (\(share) %): \(lostByServer) by the server, \(lostByMachine) by "
+                + "this machine, \(unexplained) for unknown reasons",
+            "dropped        \(droppedAtServer) datagrams at the server's sockets, \(droppedHere) at the load "
+                + "generator's sockets, \(droppedBetween) in the kernel's backlog",
+            "not sent       \(unsentByServer) datagrams from the server, \(unsentHere) from the load generator "
+                + "(rejected by the kernel)",
         ]
-        if pauses > 0 { lines.append("This load was too late to send \(pauses) times: the machine is too busy.") }
-        if broken > 0 { lines.append("\(broken) connections broke.") }
+        if pauses > 0 { lines.append("The load generator was late \(pauses) times: this machine is too busy.") }
+        if broken > 0 { lines.append("\(broken) connections were lost.") }
         return lines.joined(separator: "\n")
     }
 }

@@ -5,68 +5,70 @@ import Robots
 import Server
 import Wire
 
-/// A client without a browser, so that one person alone can try everything.
+/// The `confab bot` command: a client without a browser, so that one person can try all features alone.
 struct BotCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "bot",
-        abstract: "Show a film to whoever is there, answer what they write, and record what they show.",
+        abstract: "Run a bot that publishes a video, replies to chat messages and records other people.",
         discussion: """
-            In the roulette, with the sample that comes with the program:
+            Join the roulette with the built-in sample video:
               confab bot --server http://127.0.0.1:8080 --roulette
-            In a session, with files of your own (VP8 in IVF, Opus in Ogg), recording everybody else:
+            Join a session with your own files (VP8 in IVF, Opus in Ogg), and record everyone else:
               confab bot --session ID --token T --publish film.ivf --publish film.ogg --record recordings
             """
     )
 
-    /// Bots of one process. Each has a line, two media connections and a share of one thread.
-    static let mostBots = 100
+    /// Maximum bots per process. Each has a WebSocket and two media connections, and they share one thread.
+    static let maxBots = 100
 
-    @Option(help: "The server's address.")
+    @Option(help: "URL of the server.")
     var server = ConfabConfiguration.defaultServer
 
-    @Option(help: "The session to join; it must be a routed one.")
+    @Option(help: "Session to join. It must be routed.")
     var session: String?
 
-    @Option(help: "A token for the session, as `confab token create` prints it.")
+    @Option(help: "Token for the session, from `confab token create`.")
     var token: String?
 
-    @Flag(help: "Meet strangers in the roulette.")
+    @Flag(help: "Join the roulette.")
     var roulette = false
 
-    @Option(help: "An IVF file with VP8 or an Ogg file with Opus, or both by their name without .ivf and .ogg.")
+    @Option(help: "IVF file (VP8) or Ogg file (Opus) to publish. Omit the extension to publish both.")
     var publish: [String] = []
 
-    @Option(help: "The directory to record to, a file for each picture and each sound.")
+    @Option(help: "Directory for recordings, with one file per audio or video track.")
     var record: String?
 
-    @Option(help: "The name others see.")
+    @Option(help: "Display name of the bot.")
     var name = "Bot"
 
-    @Option(help: "What to say to whoever comes, besides that this is a bot.")
+    @Option(help: "Chat message for each new partner, in addition to the notice that this is a bot.")
     var say: String?
 
-    @Option(help: "So many bots at once; they do not meet each other.")
+    @Option(help: "Number of bots. They are not matched with each other.")
     var count = 1
 
-    @Option(help: "End after so many seconds.")
+    @Option(help: "Stop after this many seconds.")
     var seconds: Int?
 
     func validate() throws {
         guard roulette != (session != nil) else {
-            throw ValidationError("Give --roulette or --session, one of the two.")
+            throw ValidationError("Specify either --roulette or --session.")
         }
-        guard (session == nil) == (token == nil) else { throw ValidationError("--session and --token go together.") }
-        guard (1...Self.mostBots).contains(count) else {
-            throw ValidationError("--count is at least 1 and at most \(Self.mostBots).")
+        guard (session == nil) == (token == nil) else {
+            throw ValidationError("Specify both --session and --token, or neither.")
+        }
+        guard (1...Self.maxBots).contains(count) else {
+            throw ValidationError("--count must be from 1 to \(Self.maxBots).")
         }
         guard seconds.map({ (1...1_000_000).contains($0) }) ?? true else {
-            throw ValidationError("--seconds is a number from 1 to 1000000.")
+            throw ValidationError("--seconds must be from 1 to 1000000.")
         }
         guard !name.isEmpty, name.utf8.count <= Limits.name else {
-            throw ValidationError("--name has at most \(Limits.name) bytes.")
+            throw ValidationError("--name must not be empty, and must be at most \(Limits.name) bytes long.")
         }
         guard say?.utf8.count ?? 0 <= Limits.signalData / 2 else {
-            throw ValidationError("--say has at most \(Limits.signalData / 2) bytes.")
+            throw ValidationError("--say must be at most \(Limits.signalData / 2) bytes long.")
         }
     }
 
@@ -74,15 +76,15 @@ struct BotCommand: AsyncParsableCommand {
         let plan = try plan()
         let loop = try RobotLoop()
         defer { loop.stop() }
-        let company = Bot.Company()
+        let others = Bot.Group()
         let count = count
         let bots = Task {
             try await withThrowingTaskGroup(of: Void.self) { group in
                 for number in 0..<count {
                     group.addTask {
-                        let mark = count > 1 ? "\(number + 1): " : ""
-                        let bot = try await Bot.connect(plan, number: number, of: company, on: loop) { line in
-                            Self.tell(mark + line)
+                        let prefix = count > 1 ? "\(number + 1): " : ""
+                        let bot = try await Bot.connect(plan, number: number, of: others, on: loop) { line in
+                            Self.log(prefix + line)
                         }
                         try await bot.run()
                     }
@@ -90,31 +92,31 @@ struct BotCommand: AsyncParsableCommand {
                 try await group.waitForAll()
             }
         }
-        let stops = endings { bots.cancel() }
-        defer { for stop in stops { stop.cancel() } }
+        let sources = stopSources { bots.cancel() }
+        defer { for source in sources { source.cancel() } }
         do {
             try await bots.value
         } catch is CancellationError {
         } catch let error as WireError {
-            throw Complaint(description: "\(error.message) (\(error.code.rawValue))")
+            throw CommandError(description: "\(error.message) (\(error.code.rawValue))")
         } catch {
-            throw Complaint(description: "\(error)")
+            throw CommandError(description: "\(error)")
         }
     }
 
-    /// What ends the bots: Ctrl-C, SIGTERM and the time given.
-    private func endings(_ end: @escaping @Sendable () -> Void) -> [any DispatchSourceProtocol] {
+    /// Calls `stop` on Ctrl-C, on SIGTERM and when `--seconds` have passed.
+    private func stopSources(_ stop: @escaping @Sendable () -> Void) -> [any DispatchSourceProtocol] {
         var sources: [any DispatchSourceProtocol] = []
         for number in [SIGINT, SIGTERM] {
             signal(number, SIG_IGN)
             let source = DispatchSource.makeSignalSource(signal: number, queue: .global())
-            source.setEventHandler(handler: end)
+            source.setEventHandler(handler: stop)
             source.activate()
             sources.append(source)
         }
         if let seconds {
             let timer = DispatchSource.makeTimerSource(queue: .global())
-            timer.setEventHandler(handler: end)
+            timer.setEventHandler(handler: stop)
             timer.schedule(deadline: .now() + .seconds(seconds))
             timer.activate()
             sources.append(timer)
@@ -122,7 +124,7 @@ struct BotCommand: AsyncParsableCommand {
         return sources
     }
 
-    private static func tell(_ line: String) {
+    private static func log(_ line: String) {
         FileHandle.standardError.write(Data((line + "\n").utf8))
     }
 
@@ -132,67 +134,67 @@ struct BotCommand: AsyncParsableCommand {
         var place = BotPlan.Place.roulette
         if let session, let token {
             guard let id = SessionID(session) else {
-                throw Complaint(description: "This is not a session id: \(session)")
+                throw CommandError(description: "--session is not a valid session ID: \(session)")
             }
             place = .session(id, token: token)
         }
         if let record { try makeDirectory(record) }
         return BotPlan(
-            server: server, place: place, programme: try programme(), directory: record, name: name, line: say)
+            server: server, place: place, clip: try clip(), directory: record, name: name, line: say)
     }
 
     private func makeDirectory(_ path: String) throws {
         do {
             try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
         } catch {
-            throw Complaint(
-                description: "\(path) is no directory and cannot be made one: \(error.localizedDescription)")
+            throw CommandError(
+                description: "Cannot create the directory \(path): \(error.localizedDescription)")
         }
         guard FileManager.default.isWritableFile(atPath: path) else {
-            throw Complaint(description: "Nothing can be written to \(path).")
+            throw CommandError(description: "The directory \(path) is not writable.")
         }
     }
 
-    private func programme() throws -> Programme {
+    private func clip() throws -> MediaClip {
         guard !publish.isEmpty else { return .sample }
-        var programme = Programme()
+        var clip = MediaClip()
         for path in try publish.flatMap(files) {
             do {
-                try programme.add(try bytes(of: path))
+                try clip.add(try bytes(of: path))
             } catch let error as MediaFileError {
-                throw Complaint(description: "\(path) \(error).")
+                throw CommandError(description: "\(path) \(error).")
             }
         }
-        return programme
+        return clip
     }
 
-    /// The files that an argument names: itself, or those of its name with the two endings.
+    /// Returns the file that an argument names, or the files with this name and the extensions .ivf and .ogg.
     private func files(_ argument: String) throws -> [String] {
         var isDirectory: ObjCBool = false
         if FileManager.default.fileExists(atPath: argument, isDirectory: &isDirectory), !isDirectory.boolValue {
             return [argument]
         }
         let files = ["ivf", "ogg"].map { "\(argument).\($0)" }.filter { FileManager.default.fileExists(atPath: $0) }
-        guard !files.isEmpty else { throw Complaint(description: "There is no file \(argument).") }
+        guard !files.isEmpty else { throw CommandError(description: "The file \(argument) does not exist.") }
         return files
     }
 
-    /// In bytes: half an hour of a good picture. It is held in memory.
-    private static let mostFile = 512 << 20
+    /// In bytes, about half an hour of good video. The whole file is kept in memory.
+    private static let maxFile = 512 << 20
 
     private func bytes(of path: String) throws -> [UInt8] {
         do {
             let file = try FileHandle(forReadingFrom: URL(filePath: path))
             defer { try? file.close() }
-            let data = try file.read(upToCount: Self.mostFile + 1) ?? Data()
-            guard data.count <= Self.mostFile else {
-                throw Complaint(description: "\(path) has more than \(Self.mostFile >> 20) MB; cut it.")
+            let data = try file.read(upToCount: Self.maxFile + 1) ?? Data()
+            guard data.count <= Self.maxFile else {
+                throw CommandError(description: "\(path) is larger than \(Self.maxFile >> 20) MB. Use a shorter file.")
             }
             return [UInt8](data)
-        } catch let error as Complaint {
+        } catch let error as CommandError {
             throw error
         } catch {
-            throw Complaint(description: "\(path) cannot be read: \(error.localizedDescription)")
+            throw CommandError(description: "Cannot read \(path): \(error.localizedDescription)")
         }
     }
 }

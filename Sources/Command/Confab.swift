@@ -1,12 +1,12 @@
 import ArgumentParser
 import Server
 
-/// Self-hosted video chat.
+/// The `confab` command.
 @main
 struct Confab: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "confab",
-        abstract: "Self-hosted video chat: strangers meet, people call each other, groups talk in rooms.",
+        abstract: "Self-hosted video chat: random matching, direct calls and group rooms.",
         version: ConfabServer.version,
         subcommands: [
             Serve.self, ProjectCommand.self, SessionCommand.self, TokenCommand.self, ReportCommand.self,

@@ -6,14 +6,14 @@ import Wire
 
 struct ReportCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "report", abstract: "What people complained about.",
+        commandName: "report", abstract: "Review reports from users.",
         subcommands: [List.self, Show.self, Close.self]
     )
 
     struct List: AsyncParsableCommand {
         static let configuration = CommandConfiguration(abstract: "List reports, newest first.")
         @OptionGroup var data: DataOptions
-        @Flag(help: "Closed ones too.") var all = false
+        @Flag(help: "Include closed reports.") var all = false
 
         func run() async throws {
             let storage = try data.storage()
@@ -31,14 +31,14 @@ struct ReportCommand: AsyncParsableCommand {
     }
 
     struct Show: AsyncParsableCommand {
-        static let configuration = CommandConfiguration(abstract: "Show one report with its chat.")
+        static let configuration = CommandConfiguration(abstract: "Show a report and its chat messages.")
         @OptionGroup var data: DataOptions
         @Argument(help: "The report's number.") var id: Int64
 
         func run() async throws {
             let storage = try data.storage()
             guard let stored = try await storage.report(id: id) else {
-                throw Complaint(description: "There is no report \(id).")
+                throw CommandError(description: "Report \(id) does not exist.")
             }
             let report = stored.report
             print(
@@ -54,14 +54,14 @@ struct ReportCommand: AsyncParsableCommand {
     }
 
     struct Close: AsyncParsableCommand {
-        static let configuration = CommandConfiguration(abstract: "Mark a report as dealt with.")
+        static let configuration = CommandConfiguration(abstract: "Close a report.")
         @OptionGroup var data: DataOptions
         @Argument(help: "The report's number.") var id: Int64
 
         func run() async throws {
             let storage = try data.storage()
             guard try await storage.closeReport(id: id, at: .now) else {
-                throw Complaint(description: "There is no open report \(id).")
+                throw CommandError(description: "Report \(id) does not exist or is already closed.")
             }
             try await storage.close()
         }
@@ -70,34 +70,34 @@ struct ReportCommand: AsyncParsableCommand {
 
 struct BanCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "ban", abstract: "Keep people or addresses out.", subcommands: [Add.self, Remove.self, List.self]
+        commandName: "ban", abstract: "Ban people or IP addresses.", subcommands: [Add.self, Remove.self, List.self]
     )
 
-    /// An identity's 32 digits, or an address, or a block of them.
+    /// Parses an identity (32 hexadecimal digits), an IP address or a block of addresses.
     static func subject(_ text: String) throws -> BanSubject {
         if let identity = IdentityID(text) { return .identity(identity) }
         guard let block = CIDRBlock(text) else {
             throw ValidationError(
-                "\"\(text)\" is neither an identity (32 digits, as reports show them) nor an address.")
+                "\"\(text)\" is neither an identity (32 hexadecimal digits, as in reports) nor an IP address or block.")
         }
         return .address("\(block)")
     }
 
     struct Add: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Ban somebody; the running server puts them out within a second."
+            abstract: "Add a ban. A running server applies it within a second."
         )
         @OptionGroup var data: DataOptions
-        @Argument(help: "An identity, an address or a block of addresses (203.0.113.0/24).") var subject: String
-        @Option(help: "Why, for yourself.") var reason = ""
-        @Option(help: "For how long: 2h, 30d. Without it, for ever.") var expires: String?
+        @Argument(help: "Identity, IP address or block of addresses (203.0.113.0/24).") var subject: String
+        @Option(help: "Reason, for your own records.") var reason = ""
+        @Option(help: "Duration, for example 2h or 30d (default: permanent).") var expires: String?
 
         func run() async throws {
             let subject = try BanCommand.subject(subject)
             var end: Timestamp?
             if let expires {
                 guard let duration = Duration(expires) else {
-                    throw ValidationError("--expires takes a number and a unit: 2h, 30d.")
+                    throw ValidationError("--expires must be a number and a unit, for example 2h or 30d.")
                 }
                 end = .now + duration
             }
@@ -108,20 +108,22 @@ struct BanCommand: AsyncParsableCommand {
     }
 
     struct Remove: AsyncParsableCommand {
-        static let configuration = CommandConfiguration(abstract: "Lift a ban.")
+        static let configuration = CommandConfiguration(abstract: "Remove a ban.")
         @OptionGroup var data: DataOptions
-        @Argument(help: "The identity or address, as `ban list` shows it.") var subject: String
+        @Argument(help: "Identity or address, as shown by `confab ban list`.") var subject: String
 
         func run() async throws {
             let subject = try BanCommand.subject(subject)
             let storage = try data.storage()
-            guard try await storage.removeBan(subject) else { throw Complaint(description: "There is no such ban.") }
+            guard try await storage.removeBan(subject) else {
+                throw CommandError(description: "There is no ban for this identity or address. See `confab ban list`.")
+            }
             try await storage.close()
         }
     }
 
     struct List: AsyncParsableCommand {
-        static let configuration = CommandConfiguration(abstract: "List bans in force.")
+        static let configuration = CommandConfiguration(abstract: "List active bans.")
         @OptionGroup var data: DataOptions
 
         func run() async throws {
@@ -133,7 +135,7 @@ struct BanCommand: AsyncParsableCommand {
                     case .identity(let id): "\(id)"
                     case .address(let text): text
                     }
-                print("\(subject)  \(ban.expiresAt.map { "until \($0.text)" } ?? "for ever")  \(inert(ban.reason))")
+                print("\(subject)  \(ban.expiresAt.map { "until \($0.text)" } ?? "permanent")  \(inert(ban.reason))")
             }
             if bans.isEmpty { print("No bans.") }
             try await storage.close()
@@ -143,10 +145,10 @@ struct BanCommand: AsyncParsableCommand {
 
 struct Backup: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Write a consistent copy of the database, while the server runs."
+        abstract: "Write a consistent copy of the database. The server may be running."
     )
     @OptionGroup var data: DataOptions
-    @Argument(help: "The file to write; it must not exist.") var file: String
+    @Argument(help: "File to write. It must not exist.") var file: String
 
     func run() async throws {
         let storage = try data.storage()
@@ -155,7 +157,7 @@ struct Backup: AsyncParsableCommand {
     }
 }
 
-/// Text from strangers, harmless in a terminal.
+/// Replaces control and format characters in untrusted text, so that it is safe to print in a terminal.
 private func inert(_ text: String) -> String {
     String(
         text.unicodeScalars.map { scalar in

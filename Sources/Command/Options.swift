@@ -5,17 +5,17 @@ import Signaling
 import Wire
 
 extension ConfabConfiguration {
-    /// Where a server with the defaults is.
+    /// The URL of a server with the default configuration.
     static var defaultServer: String { "http://\(ConfabConfiguration().host):\(ConfabConfiguration().port)" }
 }
 
-/// Where the data is: what every command that works beside a running server needs.
+/// Options that locate the data directory, for commands that work alongside a running server.
 struct DataOptions: ParsableArguments {
     @Option(
-        help: "The directory that holds the project and the database (default \(ConfabConfiguration().dataDirectory)).")
+        help: "Directory with the project file and the database (default: \(ConfabConfiguration().dataDirectory)).")
     var dataDir: String?
 
-    @Option(help: "A YAML file with settings; deploy/confab.sample.yaml lists them all.")
+    @Option(help: "YAML configuration file. See deploy/confab.sample.yaml for all settings.")
     var config: String?
 
     func configuration(overrides: [String: String] = [:]) throws -> ConfabConfiguration {
@@ -28,14 +28,14 @@ struct DataOptions: ParsableArguments {
                 overrides: overrides, environment: environment.filter { $0.key != "CONFAB_CONFIG" }, file: file
             )
         } catch {
-            throw Complaint(description: "\(error)")
+            throw CommandError(description: "\(error)")
         }
     }
 
     func project() throws -> (Project, ProjectFile) {
         let file = try openProject(configuration())
         guard let project = Project(apiKey: file.apiKey, secret: file.apiSecret.revealed) else {
-            throw Complaint(description: "The API key must be numeric and the secret at least 32 bytes long.")
+            throw CommandError(description: "The API key must be numeric and the secret at least 32 bytes long.")
         }
         return (project, file)
     }
@@ -45,24 +45,26 @@ struct DataOptions: ParsableArguments {
     }
 }
 
-/// The project of the data directory, or a complaint that says what is wrong with it.
+/// Opens the project of the data directory.
+///
+/// - Throws: `CommandError` if the project file cannot be created or is invalid.
 func openProject(_ configuration: ConfabConfiguration) throws -> ProjectFile {
     do {
         return try ProjectFile.open(configuration)
     } catch {
-        throw Complaint(description: "\(error)")
+        throw CommandError(description: "\(error)")
     }
 }
 
-/// An error for people: one sentence on standard error, exit status 1.
-struct Complaint: Error, CustomStringConvertible {
+/// An error to print on standard error. The command exits with status 1.
+struct CommandError: Error, CustomStringConvertible {
     var description: String
 }
 
 extension Timestamp {
     static var now: Timestamp { Timestamp(milliseconds: Int64(Date().timeIntervalSince1970 * 1000)) }
 
-    /// As operators read it.
+    /// The time in ISO 8601 format.
     var text: String {
         Date(timeIntervalSince1970: Double(milliseconds) / 1000).formatted(.iso8601)
     }

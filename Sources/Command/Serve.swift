@@ -4,28 +4,28 @@ import Logging
 import Metrics
 import Server
 
-/// Runs the server until SIGTERM or SIGINT.
+/// The `confab serve` command. Runs the server until SIGTERM or SIGINT.
 struct Serve: AsyncParsableCommand {
     static let configuration = CommandConfiguration(abstract: "Run the server.")
 
     @OptionGroup var data: DataOptions
 
-    @Option(help: "The address to listen on (default \(ConfabConfiguration().host)).")
+    @Option(help: "Address to listen on (default: \(ConfabConfiguration().host)).")
     var host: String?
 
-    @Option(help: "The port to listen on; 0 takes a free one (default \(String(ConfabConfiguration().port))).")
+    @Option(help: "Port to listen on; 0 picks a free port (default: \(String(ConfabConfiguration().port))).")
     var port: Int?
 
-    @Option(help: "The UDP and TCP port for media (default \(String(ConfabConfiguration().media.port))).")
+    @Option(help: "UDP and TCP port for media (default: \(String(ConfabConfiguration().media.port))).")
     var mediaPort: Int?
 
-    @Option(help: "The address that media is announced at (default: this machine's own).")
+    @Option(help: "Address announced to browsers for media (default: this machine's address).")
     var mediaAddress: String?
 
-    @Flag(help: "Serve phones on this network: listen everywhere, with a certificate of our own, and show a QR code.")
+    @Flag(help: "Serve the local network: listen on all interfaces, use a local CA and show a QR code.")
     var lan = false
 
-    @Flag(help: "Print every setting with its default and meaning.")
+    @Flag(help: "Print all settings with their defaults and meanings.")
     var helpConfig = false
 
     func run() async throws {

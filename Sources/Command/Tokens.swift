@@ -4,14 +4,14 @@ import Server
 import Signaling
 import Wire
 
-/// The project: the key and secret that sessions and tokens are made with.
+/// The `confab project` command. The project's API key and secret sign sessions and tokens.
 struct ProjectCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "project", abstract: "The API key and secret.", subcommands: [Show.self]
+        commandName: "project", abstract: "Show the project.", subcommands: [Show.self]
     )
 
     struct Show: ParsableCommand {
-        static let configuration = CommandConfiguration(abstract: "Print the API key and the secret.")
+        static let configuration = CommandConfiguration(abstract: "Print the API key and secret.")
         @OptionGroup var data: DataOptions
 
         func run() throws {
@@ -24,17 +24,17 @@ struct ProjectCommand: ParsableCommand {
 
 struct SessionCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "session", abstract: "Make sessions.", subcommands: [Create.self]
+        commandName: "session", abstract: "Create sessions.", subcommands: [Create.self]
     )
 
     struct Create: ParsableCommand {
-        static let configuration = CommandConfiguration(abstract: "Print the id of a new session.")
+        static let configuration = CommandConfiguration(abstract: "Create a session and print its ID.")
         @OptionGroup var data: DataOptions
 
-        @Option(help: "routed (through the server) or relayed (peer to peer).")
+        @Option(help: "Media mode: routed (through the server) or relayed (peer to peer).")
         var media: MediaMode = .routed
 
-        @Flag(help: "Relayed, and never through the server, even where peers cannot reach each other.")
+        @Flag(help: "Use relayed media and never fall back to routed, even if peers cannot connect.")
         var relayedOnly = false
 
         func run() throws {
@@ -50,51 +50,51 @@ struct SessionCommand: ParsableCommand {
 
 struct TokenCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "token", abstract: "Make tokens.", subcommands: [Create.self]
+        commandName: "token", abstract: "Create tokens.", subcommands: [Create.self]
     )
 
     struct Create: ParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Print a token for a session, or for one of your own users."
+            abstract: "Create a token for a session or for one of your users, and print it."
         )
         @OptionGroup var data: DataOptions
 
-        @Option(help: "The session the token lets into.")
+        @Option(help: "Session that the token can join.")
         var session: String?
 
-        @Option(help: "subscriber, publisher, publisheronly or moderator.")
+        @Option(help: "Role: subscriber, publisher, publisheronly or moderator.")
         var role: Role = .publisher
 
-        @Option(name: .customLong("data"), help: "Connection data that everybody in the session sees.")
+        @Option(name: .customLong("data"), help: "Connection data, visible to everyone in the session.")
         var connectionData: String = ""
 
-        @Option(help: "How long it is valid: 90s, 10m, 24h, 30d.")
+        @Option(help: "How long the token is valid: 90s, 10m, 24h or 30d, for example.")
         var expires: String = "24h"
 
-        @Option(help: "Your own id of a user; the token then proves who somebody is.")
+        @Option(help: "ID of one of your users. Creates a user token, which identifies that person.")
         var user: String?
 
-        @Option(help: "The user's name.")
+        @Option(help: "Display name of the user.")
         var name: String?
 
         func run() throws {
             let (project, _) = try data.project()
             guard let lifetime = Duration(expires) else {
-                throw ValidationError("--expires takes a number and a unit: 90s, 10m, 24h or 30d.")
+                throw ValidationError("--expires must be a number and a unit, for example 90s, 10m, 24h or 30d.")
             }
             switch (session, user) {
             case (let session?, nil): print(try sessionToken(session, project, lifetime))
             case (nil, let user?): print(try userToken(user, project, lifetime))
-            default: throw ValidationError("Give --session or --user, one of the two.")
+            default: throw ValidationError("Specify either --session or --user.")
             }
         }
 
         private func sessionToken(_ text: String, _ project: Project, _ lifetime: Duration) throws -> String {
             guard let session = SessionID(text), project.mediaMode(of: session) != nil else {
-                throw ValidationError("This is not a session of this project.")
+                throw ValidationError("--session is not a session ID of this project.")
             }
             guard connectionData.unicodeScalars.count <= Limits.connectionData else {
-                throw ValidationError("--data has at most \(Limits.connectionData) characters.")
+                throw ValidationError("--data must be at most \(Limits.connectionData) characters long.")
             }
             try check(lifetime, longest: Project.longestSessionToken)
             var generator = SystemRandomNumberGenerator()
@@ -105,7 +105,7 @@ struct TokenCommand: ParsableCommand {
 
         private func userToken(_ user: String, _ project: Project, _ lifetime: Duration) throws -> String {
             guard !user.isEmpty, user.utf8.count <= Limits.name, name?.utf8.count ?? 0 <= Limits.name else {
-                throw ValidationError("--user and --name have at most \(Limits.name) bytes.")
+                throw ValidationError("--user must not be empty; --user and --name may have \(Limits.name) bytes.")
             }
             try check(lifetime, longest: Project.longestUserToken)
             return project.makeUserToken(user: user, name: name, now: .now, lifetime: lifetime)
@@ -114,7 +114,7 @@ struct TokenCommand: ParsableCommand {
         private func check(_ lifetime: Duration, longest: Duration) throws {
             guard lifetime > .zero, lifetime <= longest else {
                 throw ValidationError(
-                    "--expires is at most \(longest.components.seconds / 3600)h for this kind of token.")
+                    "--expires must be above zero and at most \(longest.components.seconds / 3600)h for this token.")
             }
         }
     }
@@ -124,7 +124,7 @@ extension MediaMode: ExpressibleByArgument {}
 extension Role: ExpressibleByArgument {}
 
 extension Duration {
-    /// `90s`, `10m`, `24h`, `30d`.
+    /// Parses a number and a unit: `90s`, `10m`, `24h`, `30d`.
     init?(_ text: String) {
         let units: [Character: Int64] = ["s": 1, "m": 60, "h": 3600, "d": 86_400]
         guard let unit = text.last.flatMap({ units[$0] }), let count = Int64(text.dropLast()), count >= 0,

@@ -1,36 +1,36 @@
 import RTC
 
-/// What is to be sent, back to back in one piece of memory, until the loop sends it all at once.
+/// A send buffer: datagrams back to back in one block of memory, until the loop sends them all at once.
 ///
-/// Neighbours that go the same way and have the same length become one message, which the kernel cuts up again (UDP
-/// GSO): the packets of a video frame cost one system call's work instead of several.
+/// Consecutive datagrams of the same path and length are joined into one message, which the kernel splits again (UDP GSO).
+/// The packets of a video frame then cost one system call instead of several.
 ///
-/// A class, so that whoever holds it in a `let` is not asked for each packet whether somebody else is changing it too.
+/// A class, so that its owner can hold it in a `let` and avoids an exclusivity check for each packet.
 package final class DatagramArena {
     package struct Message {
         package var path: Path
         package var offset: Int
         package var length: Int
-        /// Of each datagram in it; the last may be shorter.
+        /// The length of each datagram in the message; the last may be shorter.
         package var segment: Int
         package var count: Int
     }
 
-    /// A loop's wake-up seldom has more to send; when it does it is sent in parts.
+    /// Enough for most iterations of the loop. More data is sent in parts.
     package static let size = 512 * 1024
     /// The kernel's UDP_MAX_SEGMENTS.
-    package static let mostSegments = 64
-    /// What IPv4 can carry, and some room for headers.
+    package static let maxSegments = 64
+    /// The maximum of IPv4, less some room for headers.
     package static let longestMessage = 65_000
 
     private let memory: UnsafeMutableRawBufferPointer
     private var used = 0
-    /// How much may be committed.
+    /// The number of bytes that may be committed.
     package private(set) var prepared = 0
     package private(set) var messages: [Message] = []
     private let joins: Bool
 
-    /// - Parameter joins: whether the kernel can cut messages up.
+    /// - Parameter joins: whether the kernel can split messages (UDP GSO).
     package init(joins: Bool) {
         memory = .allocate(byteCount: Self.size, alignment: 16)
         self.joins = joins
@@ -41,7 +41,7 @@ package final class DatagramArena {
 
     package var isEmpty: Bool { messages.isEmpty }
 
-    /// Memory for the next datagram, or nil when what is here has to be sent first.
+    /// Returns memory for the next datagram; nil if the buffered datagrams must be sent first.
     package func prepare(_ capacity: Int) -> UnsafeMutableRawBufferPointer? {
         guard used + capacity <= memory.count else {
             prepared = 0
@@ -76,9 +76,9 @@ package final class DatagramArena {
 }
 
 extension DatagramArena.Message {
-    /// Whether another datagram may follow in the same message: it is not longer, and none before it was shorter.
+    /// Whether another datagram can join this message: it must not be longer, and no earlier one may be shorter.
     func takes(_ size: Int, on path: Path) -> Bool {
-        size <= segment && length == segment * count && count < DatagramArena.mostSegments
+        size <= segment && length == segment * count && count < DatagramArena.maxSegments
             && length + size <= DatagramArena.longestMessage && self.path == path
     }
 }

@@ -10,27 +10,28 @@ package struct DatagramSocket: Sendable {
     package init(descriptor: Int32, isIPv6: Bool) { (self.descriptor, self.isIPv6) = (descriptor, isIPv6) }
 }
 
-/// Reads and writes many datagrams.
+/// Receives and sends datagrams in batches.
 package protocol DatagramIO: AnyObject {
-    /// Whether messages of several segments can be sent.
+    /// Whether messages of several segments can be sent (UDP GSO).
     var joins: Bool { get }
-    /// Reads what one call brings and hands it over; the memory stays until the next call.
-    /// - Returns: how many there were; fewer than `burst` means that nothing is left.
+    /// Receives one batch and calls `body` for each datagram. The memory stays valid until the next call.
+    /// - Returns: the number of messages; fewer than `burst` means that the socket is empty.
     func receive(
         _ socket: DatagramSocket, _ body: (UnsafeMutableRawBufferPointer, TransportAddress) -> Void
     ) -> Int
     var burst: Int { get }
-    /// Sends all that the sockets take; what they do not is lost, as in any full queue of a network.
+    /// Sends all datagrams. Those that do not fit into the socket's buffer are lost, as in any full network queue.
+    /// - Returns: the number of lost messages.
     func send(_ arena: DatagramArena, on sockets: [DatagramSocket]) -> Int
 }
 
-/// Longer ones are no media of ours.
+/// No media datagram is longer.
 private let longestDatagram = 2048
 
 #if os(Linux)
-/// recvmmsg, sendmmsg, and segmentation by the kernel.
+/// Datagram I/O with recvmmsg, sendmmsg, and segmentation by the kernel.
 package final class BatchedDatagrams: DatagramIO {
-    /// What the kernel hands over joined has up to 64 KiB.
+    /// The maximum size of datagrams that the kernel has joined (UDP GRO).
     private static let longestPiece = 65_536
 
     package let burst: Int
@@ -40,7 +41,7 @@ package final class BatchedDatagrams: DatagramIO {
     private let sends: OpaquePointer
     private static let sendsAtOnce = 256
 
-    /// - Parameter takesPieces: whether sockets have `SocketOptions.joinSegments`.
+    /// - Parameter takesPieces: whether `SocketOptions.joinSegments` is set on the sockets.
     package init?(probing socket: Int32, takesPieces: Bool = false) {
         self.takesPieces = takesPieces
         burst = takesPieces ? 32 : 64
@@ -116,7 +117,7 @@ package final class BatchedDatagrams: DatagramIO {
             if result > 0 {
                 sent += UInt32(result)
             } else {
-                // The first of them cannot go: no room, or nobody there. The next may.
+                // The first message failed: the buffer is full or the address is unreachable. Others may succeed.
                 sent += 1
                 lost += 1
             }
@@ -126,7 +127,7 @@ package final class BatchedDatagrams: DatagramIO {
 }
 #endif
 
-/// recvfrom and sendto, which every system has.
+/// Datagram I/O with recvfrom and sendto, which every system supports.
 package final class PlainDatagrams: DatagramIO {
     package let burst = 1
     package let joins = false
@@ -170,6 +171,6 @@ package final class PlainDatagrams: DatagramIO {
 }
 
 extension BinaryInteger {
-    /// `MSG_DONTWAIT` is a different type on each system.
+    /// `MSG_DONTWAIT` has a different type on each system.
     fileprivate var asInt32: Int32 { Int32(self) }
 }

@@ -1,8 +1,8 @@
 import Foundation
 
-/// The addresses of this machine's interfaces that are up.
+/// The addresses of this machine's active interfaces.
 package enum HostAddresses {
-    /// In host order, loopback last.
+    /// Returns the IPv4 addresses in host byte order, loopback last.
     package static func ipv4() -> [UInt32] {
         var list: UnsafeMutablePointer<ifaddrs>?
         guard getifaddrs(&list) == 0 else { return [] }

@@ -2,7 +2,7 @@ import CSockets
 import Foundation
 import RTC
 
-/// Between the system's socket addresses and ours.
+/// Conversion from and to the system's socket addresses.
 extension TransportAddress {
     package init?(_ storage: sockaddr_storage) {
         var storage = storage
@@ -35,7 +35,7 @@ extension TransportAddress {
         self.init(high: high, low: low, port: UInt16(bigEndian: address.sin6_port))
     }
 
-    /// For a socket of the given family; nil when it cannot reach the address.
+    /// Returns the address for a socket of the given family; nil if that socket cannot reach it.
     package func storage(ipv6: Bool) -> (sockaddr_storage, socklen_t)? {
         var storage = sockaddr_storage()
         if ipv6 {

@@ -2,11 +2,11 @@ import CSockets
 import Foundation
 import RTC
 
-/// Making sockets, and what is set on them.
+/// Creates sockets and sets their options.
 package enum SocketOptions {
-    /// Two seconds of 8 Mbit/s in each direction: a loop that is late for a moment loses nothing.
+    /// More than two seconds at 8 Mbit/s, so that a short delay of the loop loses nothing.
     private static let datagramBuffer: Int32 = 4 << 20
-    /// The system's, for a connection that is to show early when it cannot keep up.
+    /// The kernel's send buffer of a TCP connection. It is small, so that congestion shows early.
     private static let streamBuffer: Int32 = 128 << 10
 
     package static func makeNonBlocking(_ descriptor: Int32) {
@@ -20,21 +20,21 @@ package enum SocketOptions {
         set(descriptor, SOL_SOCKET, SO_SNDBUF, streamBuffer)
     }
 
-    /// A UDP socket for media.
+    /// Opens a UDP socket for media.
     package static func datagram(_ address: TransportAddress) throws(SocketError) -> Int32 {
         let descriptor = try open(address, kind: datagramKind)
         set(descriptor, SOL_SOCKET, SO_RCVBUF, datagramBuffer)
         set(descriptor, SOL_SOCKET, SO_SNDBUF, datagramBuffer)
         #if os(Linux)
-        // Beyond the system's limit, for those who may.
+        // Exceed the system's limit if the process has the privilege.
         set(descriptor, SOL_SOCKET, SO_RCVBUFFORCE, datagramBuffer)
         set(descriptor, SOL_SOCKET, SO_SNDBUFFORCE, datagramBuffer)
         #endif
         return descriptor
     }
 
-    /// Has the kernel hand over in one piece what one sender sent in one call (UDP GRO), where it can.
-    /// - Returns: whether it does.
+    /// Lets the kernel join datagrams that one sender sent in one call (UDP GRO), if supported.
+    /// - Returns: true if supported.
     @discardableResult
     package static func joinSegments(_ descriptor: Int32) -> Bool {
         #if os(Linux)
@@ -44,17 +44,17 @@ package enum SocketOptions {
         #endif
     }
 
-    /// A TCP socket that takes connections.
+    /// Opens a TCP socket that accepts connections.
     package static func listener(_ address: TransportAddress) throws(SocketError) -> Int32 {
         let descriptor = try open(address, kind: streamKind)
         guard listen(descriptor, 128) == 0 else {
             close(descriptor)
-            throw SocketError("TCP \(address) cannot be listened on: \(reason).")
+            throw SocketError("Cannot listen on TCP \(address): \(reason).")
         }
         return descriptor
     }
 
-    /// The port that the system chose.
+    /// Returns the port of a bound socket.
     package static func port(of descriptor: Int32) -> UInt16? {
         var storage = sockaddr_storage()
         var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
@@ -67,7 +67,7 @@ package enum SocketOptions {
     private static func open(_ address: TransportAddress, kind: Int32) throws(SocketError) -> Int32 {
         let what = kind == datagramKind ? "UDP" : "TCP"
         let descriptor = socket(address.isIPv4 ? AF_INET : AF_INET6, kind, 0)
-        guard descriptor >= 0 else { throw SocketError("No \(what) socket can be made: \(reason).") }
+        guard descriptor >= 0 else { throw SocketError("Cannot create a \(what) socket: \(reason).") }
         makeNonBlocking(descriptor)
         if !address.isIPv4 { set(descriptor, Int32(IPPROTO_IPV6), IPV6_V6ONLY, 1) }
         if kind == streamKind { set(descriptor, SOL_SOCKET, SO_REUSEADDR, 1) }
@@ -79,7 +79,7 @@ package enum SocketOptions {
         guard result == 0 else {
             let reason = reason
             close(descriptor)
-            throw SocketError("\(what) \(address) cannot be opened for media: \(reason).")
+            throw SocketError("Cannot open \(what) \(address) for media: \(reason).")
         }
         return descriptor
     }
@@ -100,7 +100,7 @@ package enum SocketOptions {
     #endif
 }
 
-/// Why a socket cannot be had, in a sentence for whoever started the program.
+/// Why a socket could not be opened, as a message for the operator.
 package struct SocketError: Error, CustomStringConvertible {
     package var description: String
     package init(_ description: String) { self.description = description }

@@ -1,10 +1,10 @@
 import Foundation
 
 // Usage: EmbedTool <output.swift> <web folder> <file>…
-// Writes each text file as a raw string literal under its path relative to the web folder.
+// Writes a Swift dictionary that maps each file's path, relative to the web folder, to its contents as a raw string literal.
 let arguments = CommandLine.arguments
 guard arguments.count >= 3 else {
-    FileHandle.standardError.write(Data("usage: EmbedTool <output.swift> <web folder> <file>…\n".utf8))
+    FileHandle.standardError.write(Data("Usage: EmbedTool <output.swift> <web folder> <file>…\n".utf8))
     exit(64)
 }
 let root = URL(filePath: arguments[2]).path + "/"
@@ -12,7 +12,7 @@ var source = "// Generated from web/ at build time.\nlet embeddedWebFiles: [Stri
 for path in arguments.dropFirst(3) {
     let text = try String(contentsOfFile: path, encoding: .utf8)
     let name = path.hasPrefix(root) ? String(path.dropFirst(root.count)) : path
-    // Enough hashes that no sequence in the text can end the literal or start an escape.
+    // Use enough hashes that nothing in the text ends the literal or starts an escape sequence.
     var hashes = "#"
     while text.contains("\"\"\"" + hashes) || text.contains("\\" + hashes) { hashes += "#" }
     source += "    \"\(name)\": \(hashes)\"\"\"\n\(text)\n\"\"\"\(hashes),\n"

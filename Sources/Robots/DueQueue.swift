@@ -1,17 +1,19 @@
 import RTC
 
-/// When each of many is due, the first of them at hand: a binary heap that knows where each stands, so that a time that
-/// changes is moved rather than added again.
+/// A priority queue of timeouts: a binary heap that tracks the position of each entry, so that a changed time moves the
+/// entry instead of adding a second one.
 struct DueQueue {
     private var heap: [(at: MediaTime, number: Int)] = []
-    /// By number: where in the heap, or -1.
+    /// Position in the heap of each number; -1 if absent.
     private var places: [Int] = []
 
     var first: (at: MediaTime, number: Int)? { heap.first }
 
+    /// Sets the time of a number.
+    ///
     /// - Parameters:
-    ///   - number: from 0, and not many above those that were used before.
-    ///   - at: nil takes it out.
+    ///   - number: a small index from 0. Memory grows with the largest one.
+    ///   - at: nil removes the entry.
     mutating func set(_ number: Int, _ at: MediaTime?) {
         while places.count <= number { places.append(-1) }
         let place = places[number]

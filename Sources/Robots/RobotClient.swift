@@ -7,8 +7,7 @@ import NIOWebSocket
 import Synchronization
 import Wire
 
-/// A client of `confab.v1` over NIO, around a `ClientLine`. It does not resume: a robot whose connection breaks has
-/// ended.
+/// A `confab.v1` client over NIO that drives a `ClientLine`. It does not resume: when its connection breaks, it ends.
 ///
 /// ```swift
 /// let client = try await RobotClient.connect(to: "http://127.0.0.1:8080")
@@ -17,7 +16,7 @@ import Wire
 /// ```
 public final class RobotClient: Sendable {
     public let welcome: Welcome
-    /// All that is no answer to a request, in order; it ends with the line. For one reader.
+    /// All messages except responses, in order. Ends with the connection. Supports one consumer.
     public let events: AsyncStream<ServerMessage>
     private let line: RobotLine
 
@@ -25,13 +24,13 @@ public final class RobotClient: Sendable {
         (self.welcome, self.events, self.line) = (welcome, events, line)
     }
 
-    /// Opens a WebSocket and says hello.
+    /// Opens a WebSocket and sends `hello`.
     ///
     /// - Parameters:
-    ///   - server: `http://host:port`, or with `https`, `ws` or `wss`; a path before `/v1/socket` is kept.
-    ///   - source: the address of this machine to come from, where many robots would be too many for one.
-    /// - Throws: a `RobotError` with a sentence when nobody is there or it is no Confab, a `WireError` when the
-    ///   server refuses.
+    ///   - server: `http://host:port`, or `https`, `ws` or `wss`. A path is kept and precedes `/v1/socket`.
+    ///   - source: the local address to connect from. Use several when one address would hit the server's limits.
+    /// - Throws: a `RobotError` if the server cannot be reached or is not Confab, a `WireError` if it rejects the
+    ///   client.
     public static func connect(
         to server: String, hello: Hello = Hello(), from source: String? = nil, on group: (any EventLoopGroup)? = nil
     ) async throws -> RobotClient {
@@ -49,13 +48,13 @@ public final class RobotClient: Sendable {
         return RobotClient(try await line.greet(), stream, line)
     }
 
-    /// Why the line has ended; nil while it lives.
+    /// Why the connection ended; nil while it is open.
     public var ending: String? { line.ending }
 
-    // MARK: Asking
+    // MARK: Requests
 
-    /// Says something that is answered, and waits for the answer.
-    /// - Throws: the server's `WireError`, or a `RobotError` when the line ends first.
+    /// Sends a request and waits for the response.
+    /// - Throws: the server's `WireError`, or a `RobotError` if the connection ends first.
     @discardableResult
     public func ask(_ message: ClientMessage) async throws -> ServerMessage { try await line.ask(message) }
 
@@ -73,7 +72,7 @@ public final class RobotClient: Sendable {
         try await ask(.session(.leave(.init(session: session))))
     }
 
-    /// Publishes over the transceivers that `publish.mids` names.
+    /// Publishes over the transceivers named in `publish.mids`.
     public func publish(_ publish: SessionVerb.Publish) async throws -> StreamInfo {
         guard case .session(.published(let published)) = try await ask(.session(.publish(publish))) else {
             throw RobotError.unexpected
@@ -89,12 +88,12 @@ public final class RobotClient: Sendable {
         try await ask(.session(.unsubscribe(.init(session: session, stream: stream))))
     }
 
-    /// - Parameter to: everybody without it, oneself too.
+    /// - Parameter to: the recipient. If nil, all members receive the signal, including the sender.
     public func signal(_ session: SessionID, type: String, data: String, to: ConnectionID? = nil) async throws {
         try await ask(.session(.signal(.init(session: session, type: type, data: data, to: to))))
     }
 
-    /// Enters the roulette's queue; `roulette.matched` is an event.
+    /// Enters the roulette queue. `roulette.matched` follows as an event.
     public func start(_ start: RouletteVerb.Start = RouletteVerb.Start()) async throws {
         try await ask(.roulette(.start(start)))
     }
@@ -103,7 +102,7 @@ public final class RobotClient: Sendable {
     }
     public func stop() async throws { try await ask(.roulette(.stop)) }
 
-    /// Has the server answer an offer.
+    /// Sends an offer and returns the server's answer.
     public func offer(_ side: MediaSide, sdp: String) async throws -> String {
         guard case .media(.answer(let answer)) = try await ask(.media(.offer(.init(side: side, sdp: sdp))))
         else {
@@ -112,15 +111,15 @@ public final class RobotClient: Sendable {
         return answer.sdp
     }
 
-    /// Leaves, and closes the line.
+    /// Leaves and closes the connection.
     public func close() async { await line.leave() }
 }
 
 extension RobotError {
-    static let unexpected = RobotError("The server answered with something else than was asked for.")
+    static let unexpected = RobotError("The server sent an unexpected response.")
 }
 
-/// Where a server is.
+/// The location of a server.
 struct RobotPlace {
     var host: String
     var port: Int
@@ -131,7 +130,7 @@ struct RobotPlace {
         guard let url = URLComponents(string: text), let host = url.host, !host.isEmpty,
             let scheme = url.scheme?.lowercased(), let isSecure = Self.schemes[scheme]
         else {
-            throw RobotError("\"\(text)\" is no address of a server: it looks like http://127.0.0.1:8080.")
+            throw RobotError("\"\(text)\" is not a server address. Use one such as http://127.0.0.1:8080.")
         }
         self.host = host.hasPrefix("[") && host.hasSuffix("]") ? String(host.dropFirst().dropLast()) : host
         self.isSecure = isSecure

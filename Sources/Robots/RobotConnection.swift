@@ -1,11 +1,10 @@
 import RTC
 
-/// One peer connection of a client without a browser: ICE, DTLS, SRTP, RTP and RTCP of one side, as a machine.
+/// One peer connection without a browser: ICE, DTLS, SRTP, RTP and RTCP as a state machine.
 ///
-/// It has no socket, no clock and no thread: whoever owns it hands it datagrams and the time (`RobotLoop` does over
-/// real sockets, tests do over a simulated network). Everything here belongs to one thread at a time. Towards a
-/// server that is ICE-lite it is the controlling end and the client in DTLS, whoever offers; towards a full one that
-/// offers, it is lite.
+/// It has no socket, clock or thread. Its owner passes in datagrams and the time: `RobotLoop` over real sockets, tests
+/// over a simulated network. It must be used on one thread at a time. If the server is ICE-lite, this side is
+/// controlling and the DTLS client, whichever side offers. If a full ICE agent makes the offer, this side is ICE-lite.
 ///
 /// ```swift
 /// let offer = connection.offer([.audio(mid: "a", .sendonly), .video(mid: "v", .sendonly)])
@@ -13,65 +12,66 @@ import RTC
 /// try connection.accept(answer: text)
 /// connection.source = player
 /// ```
-/// Unchecked: the owner's thread alone uses it, and others only carry it.
+///
+/// Unchecked: only the owner's thread uses it. Other threads just pass it around.
 public final class RobotConnection: @unchecked Sendable {
-    /// Of a datagram, in bytes.
-    static let mostDatagram = 1500
+    /// Maximum datagram size in bytes.
+    static let maxDatagram = 1500
     private static let reportInterval = MediaInterval.seconds(1)
 
-    /// What is sent, when there is something to send.
+    /// The source of the media to send.
     public var source: (any RobotSource)? { didSet { reschedule() } }
-    /// Who takes what comes.
+    /// Receives packets and state changes.
     public weak var handler: (any RobotHandler)?
-    /// Whether it asks for packets and keyframes that it misses. A load does not, to stay cheap.
-    public var complains = true
-    /// For whoever made it.
+    /// Whether it sends NACKs and keyframe requests. Load tests turn this off to save CPU time.
+    public var sendsFeedback = true
+    /// Not used here; free for the owner.
     public var tag = 0
-    /// Where it can be reached, if it offers to an end that is not lite: then it is the lite one itself (RFC 8445 §2.5),
-    /// and the server in DTLS. To be set before the first offer.
+    /// Candidates to offer to a full ICE agent. If set, this side is ICE-lite (RFC 8445 §2.5) and the DTLS server. Set
+    /// them before the first offer.
     public var liteCandidates: [Candidate] = []
-    /// Whether it is.
+    /// Whether this side is ICE-lite.
     public internal(set) var isLite = false
 
-    /// The families that its socket reaches.
+    /// IP versions that its socket supports.
     public var reachesIPv4 = true
     public var reachesIPv6 = false
 
-    /// In the order of the offer, layers after each other.
+    /// In the order of the offer. Layers of a section follow each other.
     public internal(set) var tracks: [RobotTrack] = []
     public internal(set) var receptions: [RobotReception] = []
     public private(set) var state = TransportState.new
-    /// When `handleTimeout` has something to do.
+    /// When to call `handleTimeout` next.
     public private(set) var nextTimeout: MediaTime? {
         didSet { if nextTimeout != oldValue { onTimeoutChange?(nextTimeout) } }
     }
-    /// Of its owner.
+    /// Notifies the owner of the connection.
     var onTimeoutChange: ((MediaTime?) -> Void)?
-    /// Packets of sources that nobody announced.
+    /// Packets with an SSRC that was not announced.
     public private(set) var strayPackets = 0
-    /// Malformed RTCP, and datagrams that were not for us.
+    /// Malformed packets, and datagrams that were not addressed to this connection.
     public internal(set) var malformed = 0
 
     let certificate: DTLSCertificate
     let sink: any DatagramSink
-    /// The number of its socket in paths.
+    /// The index of its socket, used in paths.
     public let socket: UInt32
     let clockOrigin: NTPTime
     var random: any RandomNumberGenerator
-    /// Made by the first offer or answer.
+    /// Created by the first offer or answer.
     public internal(set) var transport: PeerTransport?
     var negotiation: RobotNegotiation
     private var bySSRC: [UInt32: RobotReception] = [:]
     var midExtension: UInt8?
     private var transportSequence: UInt16 = 0
     private var reportAt: MediaTime?
-    private var complaintAt: MediaTime?
+    private var feedbackAt: MediaTime?
     let reportSSRC: UInt32
 
     /// - Parameters:
-    ///   - sink: takes what it sends.
-    ///   - socket: its socket's number in paths, as the owner of the sockets has it.
-    ///   - clockOrigin: what the wall clock showed at the origin of the monotonic one, for sender reports.
+    ///   - sink: sends its datagrams.
+    ///   - socket: index of its socket, used in paths.
+    ///   - clockOrigin: wall clock time at the origin of the monotonic clock, for sender reports.
     public init(
         certificate: DTLSCertificate, sink: any DatagramSink, socket: UInt32 = 0, clockOrigin: NTPTime,
         random: any RandomNumberGenerator = SystemRandomNumberGenerator()
@@ -91,14 +91,14 @@ public final class RobotConnection: @unchecked Sendable {
 
     // MARK: Datagrams
 
-    /// Takes one datagram, which is decrypted in place.
+    /// Handles one datagram, which is decrypted in place.
     public func receive(_ datagram: UnsafeMutableRawBufferPointer, on path: Path, now: MediaTime) {
         guard let transport else { return }
         switch transport.receive(datagram, on: path, now: now, sink: sink) {
         case .rtp(let length):
             take(UnsafeMutableRawBufferPointer(rebasing: datagram[..<length]), now)
         case .rtcp(let length):
-            hear(UnsafeRawBufferPointer(rebasing: datagram[..<length]), now)
+            receiveControl(UnsafeRawBufferPointer(rebasing: datagram[..<length]), now)
         case .nothing:
             settle(now)
         }
@@ -108,18 +108,18 @@ public final class RobotConnection: @unchecked Sendable {
         let whole = UnsafeRawBufferPointer(bytes)
         guard let header = RTPPacket(whole) else { return malformed += 1 }
         guard let reception = bySSRC[header.ssrc] ?? bind(header, whole) else { return strayPackets += 1 }
-        guard header.ssrc != reception.repairSSRC else { return takeRepeat(header, bytes, reception, now) }
+        guard header.ssrc != reception.repairSSRC else { return takeRetransmission(header, bytes, reception, now) }
         let number = reception.take(header, length: bytes.count, at: now)
-        if reception.nacks != nil { noteComplaints(reception, header, whole, number, now) }
+        if reception.nacks != nil { updateFeedback(reception, header, whole, number, now) }
         handler?.received(
-            RobotPacket(header: header, bytes: whole, number: number, isRepeat: false, at: now), of: reception,
+            RobotPacket(header: header, bytes: whole, number: number, isRetransmission: false, at: now), of: reception,
             over: self
         )
     }
 
-    /// Moves the header over the number that stands before the payload (RFC 4588 §4), and is left with the packet
-    /// that was missing.
-    private func takeRepeat(
+    /// Restores the original packet from a retransmission: moves the header over the original sequence number, which
+    /// precedes the payload (RFC 4588 §4).
+    private func takeRetransmission(
         _ header: RTPPacket, _ bytes: UnsafeMutableRawBufferPointer, _ reception: RobotReception, _ now: MediaTime
     ) {
         guard let sequence = header.originalSequenceNumber(in: UnsafeRawBufferPointer(bytes)),
@@ -133,16 +133,16 @@ public final class RobotConnection: @unchecked Sendable {
         moved.storeBytes(of: ssrc.bigEndian, toByteOffset: 8, as: UInt32.self)
         let whole = UnsafeRawBufferPointer(moved)
         guard let original = RTPPacket(whole) else { return malformed += 1 }
-        let number = reception.takeRepeat(sequence, at: now)
+        let number = reception.takeRetransmission(sequence, at: now)
         handler?.received(
-            RobotPacket(header: original, bytes: whole, number: number, isRepeat: true, at: now), of: reception,
+            RobotPacket(header: original, bytes: whole, number: number, isRetransmission: true, at: now), of: reception,
             over: self
         )
     }
 
-    /// A source that was not announced says in which section it belongs (RFC 8843 §9.2).
+    /// Assigns an unannounced SSRC to a section by the MID header extension (RFC 8843 §9.2).
     private func bind(_ header: RTPPacket, _ bytes: UnsafeRawBufferPointer) -> RobotReception? {
-        guard bySSRC.count < SRTPReceiver.mostSources, let midExtension,
+        guard bySSRC.count < SRTPReceiver.maxSources, let midExtension,
             let range = header.headerExtension(midExtension, in: bytes),
             let label = SDESLabel(UnsafeRawBufferPointer(rebasing: bytes[range])),
             let reception = reception(label.description)
@@ -156,7 +156,7 @@ public final class RobotConnection: @unchecked Sendable {
         return reception
     }
 
-    /// The sources that the other end announced last.
+    /// Sets the SSRCs that the remote side announced last.
     func announce(_ sources: [UInt32: RobotReception]) { bySSRC = sources }
     func reception(of ssrc: UInt32) -> RobotReception? { bySSRC[ssrc] }
 
@@ -165,19 +165,19 @@ public final class RobotConnection: @unchecked Sendable {
     /// Sends one packet of a track.
     ///
     /// - Parameters:
-    ///   - payload: at most `RobotTrack.mostPayload` bytes.
-    ///   - level: how loud it is, of sound.
-    /// - Returns: false when it is not connected, or the payload is too long.
+    ///   - payload: at most `RobotTrack.maxPayload` bytes.
+    ///   - level: the audio level.
+    /// - Returns: false if it is not connected or the payload is too long.
     @discardableResult
     public func send(
         _ payload: UnsafeRawBufferPointer, of track: RobotTrack, timestamp: UInt32, marker: Bool, now: MediaTime,
         level: HeaderExtensions.AudioLevel? = nil
     ) -> Bool {
-        guard let transport, let path = transport.selectedPath, payload.count <= RobotTrack.mostPayload else {
+        guard let transport, let path = transport.selectedPath, payload.count <= RobotTrack.maxPayload else {
             return false
         }
         transportSequence &+= 1
-        let memory = sink.prepare(Self.mostDatagram)
+        let memory = sink.prepare(Self.maxDatagram)
         let headerLength = track.writeHeader(
             to: memory, marker: marker, timestamp: timestamp, transportSequence: transportSequence, level: level)
         let prefix = UnsafeRawBufferPointer(start: nil, count: 0)
@@ -188,13 +188,13 @@ public final class RobotConnection: @unchecked Sendable {
         return true
     }
 
-    /// Sends a packet again that somebody misses (RFC 4588 §4).
-    func sendAgain(_ sequence: UInt16, of track: RobotTrack) {
+    /// Retransmits a packet that the receiver requested (RFC 4588 §4).
+    func retransmit(_ sequence: UInt16, of track: RobotTrack) {
         guard let transport, let path = transport.selectedPath, let packet = track.packet(sequence),
             let payloadType = track.codec.rtxPayloadType, let ssrc = track.repairSSRC
         else { return }
         transportSequence &+= 1
-        let memory = sink.prepare(Self.mostDatagram)
+        let memory = sink.prepare(Self.maxDatagram)
         let headerLength = track.writeRepairHeader(
             to: memory, of: packet, payloadType: payloadType, ssrc: ssrc, transportSequence: transportSequence)
         var original = sequence.bigEndian
@@ -202,16 +202,16 @@ public final class RobotConnection: @unchecked Sendable {
             transport.protect(memory, headerLength: headerLength, prefix: $0, payload: packet.payload)
         }
         guard let length else { return }
-        track.repeatsSent += 1
+        track.retransmissionsSent += 1
         sink.send(length, on: path)
     }
 
-    /// Sends a compound of RTCP packets.
+    /// Sends a compound RTCP packet.
     func sendControl(_ write: (inout ByteWriter) -> Void) {
         guard let transport, let path = transport.selectedPath else { return }
-        let memory = sink.prepare(Self.mostDatagram)
-        // What encryption adds follows behind.
-        var writer = ByteWriter(UnsafeMutableRawBufferPointer(rebasing: memory[..<(Self.mostDatagram - 64)]))
+        let memory = sink.prepare(Self.maxDatagram)
+        // Leave room for the SRTCP trailer.
+        var writer = ByteWriter(UnsafeMutableRawBufferPointer(rebasing: memory[..<(Self.maxDatagram - 64)]))
         write(&writer)
         guard writer.count > 0, !writer.overflowed,
             let length = transport.protectControl(memory, length: writer.count)
@@ -219,7 +219,7 @@ public final class RobotConnection: @unchecked Sendable {
         sink.send(length, on: path)
     }
 
-    // MARK: Time and the end
+    // MARK: Timeouts and closing
 
     public func handleTimeout(now: MediaTime) {
         guard let transport else { return }
@@ -227,7 +227,7 @@ public final class RobotConnection: @unchecked Sendable {
         settle(now)
         if isConnected {
             if let source, let due = source.nextDue, due <= now { source.produce(over: self, now: now) }
-            if let due = complaintAt, due <= now { complain(now) }
+            if let due = feedbackAt, due <= now { sendFeedback(now) }
             if let due = reportAt, due <= now {
                 reportAt = now + Self.reportInterval
                 report(now)
@@ -236,21 +236,21 @@ public final class RobotConnection: @unchecked Sendable {
         reschedule()
     }
 
-    /// Ends it. What signalling has to say is the owner's.
+    /// Closes the connection. The owner handles signaling.
     public func close(now: MediaTime) {
-        if isConnected { farewell() }
+        if isConnected { sendBye() }
         transport?.close(sink: sink)
         source = nil
         settle(now)
     }
 
-    /// Takes note of what the transport has become.
+    /// Updates `state` from the transport.
     func settle(_ now: MediaTime) {
         guard let transport else { return }
         if transport.state != state {
             state = transport.state
             if isConnected {
-                // Not all at once, where many connect together.
+                // Spread the first reports, for when many connections start together.
                 let part = Int64(reportSSRC % 1000)
                 reportAt = reportAt ?? now + .milliseconds(500 + part)
             }
@@ -267,19 +267,19 @@ public final class RobotConnection: @unchecked Sendable {
         }
         if isConnected {
             consider(source?.nextDue)
-            consider(complaintAt)
+            consider(feedbackAt)
             consider(reportAt)
         }
         nextTimeout = next
     }
 
-    /// Complaining begins when something is missing.
-    func expectComplaint(at time: MediaTime?) {
-        complaintAt = time
+    /// Schedules `sendFeedback`; nil if nothing is missing.
+    func scheduleFeedback(at time: MediaTime?) {
+        feedbackAt = time
         reschedule()
     }
 
-    private func noteComplaints(
+    private func updateFeedback(
         _ reception: RobotReception, _ header: RTPPacket, _ bytes: UnsafeRawBufferPointer, _ number: Int64,
         _ now: MediaTime
     ) {
@@ -289,12 +289,12 @@ public final class RobotConnection: @unchecked Sendable {
             reception.wantsKeyframe = false
         }
         if reception.nacks?.takeKeyframeNeed() == true { reception.wantsKeyframe = true }
-        guard complaintAt == nil else { return }
-        if let due = reception.complaintDue {
-            expectComplaint(at: due)
+        guard feedbackAt == nil else { return }
+        if let due = reception.feedbackDue {
+            scheduleFeedback(at: due)
         } else if reception.wantsKeyframe {
-            // At once.
-            expectComplaint(at: now)
+            // Send the request immediately.
+            scheduleFeedback(at: now)
         }
     }
 }

@@ -7,17 +7,17 @@ import NIOWebSocket
 import Synchronization
 import Wire
 
-/// The WebSocket of a `RobotClient`: it carries out what a `ClientLine` decides.
+/// The WebSocket of a `RobotClient`. It carries out the effects of a `ClientLine`.
 ///
-/// Unchecked: all but `ended` is used on the channel's event loop alone.
+/// Unchecked: everything except `ended` is used only on the channel's event loop.
 final class RobotLine: ChannelInboundHandler, @unchecked Sendable {
     typealias InboundIn = WebSocketFrame
     typealias OutboundOut = WebSocketFrame
     private typealias Waiting<Answer> = CheckedContinuation<Answer, any Error>
 
-    /// Above the longest that the server sends, an answer with 256 KiB of SDP.
-    private static let mostFrame = 1 << 20
-    /// A server that lets many robots in at once may take this long.
+    /// Larger than the longest message from the server, an answer with 256 KiB of SDP.
+    private static let maxFrame = 1 << 20
+    /// A server that many robots connect to at once may be this slow.
     private static let welcomeTimeout = Duration.seconds(20)
 
     private let ended = Mutex<String?>(nil)
@@ -29,11 +29,11 @@ final class RobotLine: ChannelInboundHandler, @unchecked Sendable {
     private var greeting: Waiting<Welcome>?
     private var waiting: [ClientLine.RequestID: Waiting<ServerMessage>] = [:]
     private var requestCount: UInt64 = 0
-    /// Effects that are still to be carried out: doing so can cause events.
+    /// Effects to carry out. Carrying one out can cause events that add more.
     private var effects: [ClientLine.Effect] = []
     private var isCarryingOut = false
     private var timeout: (at: Timestamp, task: Scheduled<Void>)?
-    /// What broke the channel.
+    /// The error that closed the channel.
     private var fault: (any Error)?
 
     init(_ hello: Hello, _ events: AsyncStream<ServerMessage>.Continuation) {
@@ -64,7 +64,7 @@ final class RobotLine: ChannelInboundHandler, @unchecked Sendable {
     }
 
     private func upgrade(_ channel: any Channel, _ place: RobotPlace) throws -> EventLoopFuture<any Channel> {
-        let upgrader = NIOTypedWebSocketClientUpgrader<Void>(maxFrameSize: Self.mostFrame) { channel, _ in
+        let upgrader = NIOTypedWebSocketClientUpgrader<Void>(maxFrameSize: Self.maxFrame) { channel, _ in
             channel.eventLoop.makeCompletedFuture { try channel.pipeline.syncOperations.addHandler(self) }
         }
         var head = HTTPRequestHead(version: .http1_1, method: .GET, uri: place.path)
@@ -73,17 +73,17 @@ final class RobotLine: ChannelInboundHandler, @unchecked Sendable {
         var configuration = NIOUpgradableHTTPClientPipelineConfiguration(
             upgradeConfiguration: .init(upgradeRequestHead: head, upgraders: [upgrader]) { channel in
                 channel.close().flatMapThrowing {
-                    throw RobotError("There is a server at \(place.authority), but it is no Confab.")
+                    throw RobotError("The server at \(place.authority) is not a Confab server.")
                 }
             }
         )
-        // A server that refuses at the door says so in the same packet as its 101.
+        // A server that rejects the client may send its error in the same packet as the 101 response.
         configuration.leftOverBytesStrategy = .forwardBytes
         return try channel.pipeline.syncOperations.configureUpgradableHTTPClientPipeline(configuration: configuration)
             .map { channel }
     }
 
-    /// Says hello.
+    /// Sends `hello` and waits for `welcome`.
     func greet() async throws -> Welcome {
         try await onLoop { (waiting: Waiting<Welcome>) in
             if let ending = self.line.ending { return waiting.resume(throwing: Self.error(ending)) }
@@ -93,7 +93,7 @@ final class RobotLine: ChannelInboundHandler, @unchecked Sendable {
     }
 
     private static func error(_ ending: ClientLine.Ending) -> any Error { ending.error ?? RobotError(left) }
-    private static let left = "The robot has left."
+    private static let left = "This client has left."
 
     // MARK: Requests
 
@@ -109,7 +109,7 @@ final class RobotLine: ChannelInboundHandler, @unchecked Sendable {
 
     private func onLoop<Answer: Sendable>(_ body: @escaping @Sendable (Waiting<Answer>) -> Void) async throws -> Answer
     {
-        guard let channel else { throw RobotError("The line is not open.") }
+        guard let channel else { throw RobotError("The connection is not open.") }
         return try await withCheckedThrowingContinuation { continuation in
             channel.eventLoop.execute { body(continuation) }
         }
@@ -124,7 +124,7 @@ final class RobotLine: ChannelInboundHandler, @unchecked Sendable {
         try? await channel.closeFuture.get()
     }
 
-    // MARK: The line
+    // MARK: ClientLine
 
     private func report(_ event: ClientLine.Event) { update { $0.handle(event, now: $1) } }
 
@@ -149,7 +149,7 @@ final class RobotLine: ChannelInboundHandler, @unchecked Sendable {
         switch effect {
         case .open(let socket): self.socket = socket
         case .send(let bytes, _): write(.text, ByteBuffer(bytes: bytes))
-        // After a bye, no close frame has to follow.
+        // No close frame is needed after a bye.
         case .close: context?.close(promise: nil)
         case .connected(let welcome, _):
             greeting?.resume(returning: welcome)
@@ -159,7 +159,7 @@ final class RobotLine: ChannelInboundHandler, @unchecked Sendable {
         case .failed(let id, let error): waiting.removeValue(forKey: id)?.resume(throwing: RobotError(error.message))
         case .event(let message): events.yield(message)
         case .ended(let ending): finish(ending)
-        // What this version does not know is no concern of a robot's, and robots do not come back.
+        // Robots ignore unknown messages and do not reconnect.
         case .unreadable, .reconnecting, .expired: break
         }
     }
@@ -173,7 +173,7 @@ final class RobotLine: ChannelInboundHandler, @unchecked Sendable {
         context?.close(promise: nil)
     }
 
-    /// Has one task for the earliest timeout. A task that is too early starts another.
+    /// Keeps one scheduled task for the earliest timeout. A task that fires too early schedules the next one.
     private func schedule() {
         guard let next = line.nextTimeout, let loop = context?.eventLoop else {
             timeout?.task.cancel()
@@ -189,7 +189,7 @@ final class RobotLine: ChannelInboundHandler, @unchecked Sendable {
         timeout = (next, task)
     }
 
-    // MARK: The channel
+    // MARK: ChannelInboundHandler
 
     private func write(_ opcode: WebSocketOpcode, _ data: ByteBuffer) {
         guard let context else { return }
@@ -219,29 +219,29 @@ final class RobotLine: ChannelInboundHandler, @unchecked Sendable {
     }
 
     func channelInactive(context: ChannelHandlerContext) {
-        broke()
+        disconnected()
         context.fireChannelInactive()
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
         fault = error
-        broke()
+        disconnected()
         context.close(promise: nil)
     }
 
     func handlerRemoved(context: ChannelHandlerContext) {
-        broke()
+        disconnected()
         self.context = nil
     }
 
-    private func broke() {
+    private func disconnected() {
         if let socket { report(.closed(socket, .abnormal)) }
     }
 }
 
 extension RobotPlace {
     var authority: String { host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)" }
-    /// TLS names no addresses.
+    /// The server name for TLS; nil for IP addresses, which SNI does not allow.
     var serverName: String? {
         let isAddress = host.contains(":") || host.allSatisfy { $0.isNumber || $0 == "." }
         return isAddress ? nil : host

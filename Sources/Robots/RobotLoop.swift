@@ -4,10 +4,9 @@ import Foundation
 import RTC
 import Synchronization
 
-/// One thread that gives many `RobotConnection`s what they lack: a UDP socket each, and the time.
+/// A thread that runs many `RobotConnection`s, each with its own UDP socket.
 ///
-/// `perform` and `run` bring work to the thread; everything else belongs on it. Connections are made, used and ended
-/// there.
+/// `perform` and `run` schedule work on the thread. Connections must be created, used and closed there.
 ///
 /// ```swift
 /// let loop = try RobotLoop()
@@ -16,19 +15,20 @@ import Synchronization
 ///     return (connection, connection.offer([.video(mid: "v", .sendonly)]))
 /// }
 /// ```
-/// Unchecked: the inbox is locked, the rest is the thread's own.
+///
+/// Unchecked: the inbox is locked, and everything else is used only on the thread.
 public final class RobotLoop: DatagramSink, @unchecked Sendable {
-    /// Reads of one socket before the others have their turn.
+    /// Reads per socket before the other sockets get their turn.
     private static let readsPerTurn = 8
     private static let wakeTag: UInt32 = .max
-    /// A machine has a few networks; checks of more only take time.
-    private static let mostCandidates = 4
+    /// A machine has few networks, and checks of more candidates only take time.
+    private static let maxCandidates = 4
 
     private let inbox: RobotInbox
     private let certificate: DTLSCertificate
     private let clockOrigin = NTPTime.monotonicOrigin
 
-    // The thread's own from here.
+    // Used only on the thread.
     private let poller: any Poller
     private let io: any DatagramIO
     private let takesPieces: Bool
@@ -38,18 +38,19 @@ public final class RobotLoop: DatagramSink, @unchecked Sendable {
     private var due = DueQueue()
     private var arena: DatagramArena
     public private(set) var now = MediaTime.monotonic
-    /// Datagrams that the system did not take.
+    /// Datagrams that the kernel did not accept.
     public private(set) var unsent = 0
 
-    /// Starts the thread; `stop` ends it.
+    /// Starts the thread. `stop` ends it.
+    ///
     /// - Parameters:
-    ///   - certificate: of all its connections; one is made without it.
-    ///   - givesWay: whether it never interrupts another thread because a datagram came for it. A load that does would
-    ///     interrupt the server it measures in the middle of sending, and be counted as its work.
-    /// - Throws: a sentence when the system has no descriptors left, or OpenSSL no randomness.
+    ///   - certificate: used for all connections. If nil, a new one is created.
+    ///   - givesWay: if true, an arriving datagram never preempts another thread for this one. Otherwise a load test
+    ///     would interrupt the server it measures while that sends, and its work would be counted as the server's.
+    /// - Throws: `RobotError` if the system is out of descriptors or OpenSSL fails.
     public init(certificate: DTLSCertificate? = nil, givesWay: Bool = false) throws {
         guard let certificate = certificate ?? DTLSCertificate.make() else {
-            throw RobotError("OpenSSL makes no certificate. Is its version 3.0 or newer?")
+            throw RobotError("OpenSSL could not create a certificate. Version 3.0 or newer is required.")
         }
         self.certificate = certificate
         inbox = try RobotInbox()
@@ -66,7 +67,7 @@ public final class RobotLoop: DatagramSink, @unchecked Sendable {
         #endif
         arena = DatagramArena(joins: io.joins)
         poller.add(inbox.wakeDescriptor, tag: Self.wakeTag)
-        // The thread holds the loop until it is stopped.
+        // The thread retains the loop until it is stopped.
         Thread.detachNewThread { [self] in
             #if os(Linux)
             if givesWay { confab_give_way() }
@@ -77,12 +78,13 @@ public final class RobotLoop: DatagramSink, @unchecked Sendable {
 
     // MARK: Any thread
 
-    /// Has it done on the thread, in the order of the calls.
-    /// - Returns: false when the thread has ended, and it will never be done.
+    /// Runs `body` on the thread, in the order of the calls.
+    ///
+    /// - Returns: false if the thread has ended and `body` will never run.
     @discardableResult
     public func perform(_ body: @escaping @Sendable () -> Void) -> Bool { inbox.add(body) }
 
-    /// Has it done on the thread, and comes back with what came of it.
+    /// Runs `body` on the thread and returns its result.
     public func run<Value: Sendable>(_ body: @escaping @Sendable () throws -> Value) async throws -> Value {
         try await withCheckedThrowingContinuation { continuation in
             let isTaken = inbox.add { continuation.resume(with: Result(catching: body)) }
@@ -90,14 +92,15 @@ public final class RobotLoop: DatagramSink, @unchecked Sendable {
         }
     }
 
-    /// Ends the thread after what was asked before, and closes its sockets. Connections should have been closed.
+    /// Ends the thread after all scheduled work and closes its sockets. Close the connections first.
     public func stop() { inbox.end() }
 
     // MARK: On the thread
 
-    /// Makes a connection with a socket of its own, at a port that the system chooses.
-    /// - Parameter ipv6: whether the other end is reached by IPv6.
-    /// - Throws: a sentence when there is no socket to be had.
+    /// Opens a connection with its own socket, on a port that the system chooses.
+    ///
+    /// - Parameter ipv6: whether the remote side is reached over IPv6.
+    /// - Throws: an error if no socket can be opened.
     public func open(ipv6: Bool = false) throws -> RobotConnection {
         let address = ipv6 ? TransportAddress(high: 0, low: 0, port: 0) : TransportAddress(v4: 0, port: 0)
         let descriptor = try SocketOptions.datagram(address)
@@ -118,17 +121,17 @@ public final class RobotLoop: DatagramSink, @unchecked Sendable {
         return connection
     }
 
-    /// The port of a connection's socket on this machine.
+    /// Returns the local port of a connection's socket.
     public func port(of connection: RobotConnection) -> UInt16? {
         guard owns(connection) else { return nil }
         return SocketOptions.port(of: sockets[Int(connection.socket)].descriptor)
     }
 
-    /// Where it can be reached from this machine and its networks, over IPv4.
+    /// Returns the host candidates of a connection, IPv4 only.
     public func hostCandidates(of connection: RobotConnection) -> [Candidate] {
         guard let port = port(of: connection) else { return [] }
-        return HostAddresses.ipv4().prefix(Self.mostCandidates).enumerated().map { index, address in
-            // RFC 8445 §5.1.2.1: the type's preference, the address's own, and the component.
+        return HostAddresses.ipv4().prefix(Self.maxCandidates).enumerated().map { index, address in
+            // RFC 8445 §5.1.2.1: type preference, local preference and component.
             let priority = UInt32(126) << 24 | UInt32(65_535 - index) << 8 | 255
             return Candidate(
                 foundation: "\(index + 1)", transport: .udp, priority: priority,
@@ -136,7 +139,7 @@ public final class RobotLoop: DatagramSink, @unchecked Sendable {
         }
     }
 
-    /// Says farewell and closes the socket.
+    /// Sends BYE and closes the connection and its socket.
     public func end(_ connection: RobotConnection) {
         guard owns(connection) else { return }
         connection.close(now: now)
@@ -159,7 +162,7 @@ public final class RobotLoop: DatagramSink, @unchecked Sendable {
         var goesOn = true
         while goesOn {
             poller.wait(timeout) { tag, _, _ in
-                if tag == Self.wakeTag { inbox.heard() } else { read(Int(tag)) }
+                if tag == Self.wakeTag { inbox.drainWakeup() } else { read(Int(tag)) }
             }
             now = .monotonic
             goesOn = inbox.takeAll { $0() }
@@ -189,7 +192,7 @@ public final class RobotLoop: DatagramSink, @unchecked Sendable {
     }
 
     private func handleTimeouts() {
-        // Each once: whoever is due again at once waits for the others.
+        // Handle each connection at most once per pass, so that one that is always due cannot starve the others.
         var left = connections.count
         while left > 0, let next = due.first, next.at <= now {
             left -= 1
@@ -219,13 +222,13 @@ public final class RobotLoop: DatagramSink, @unchecked Sendable {
     }
 }
 
-/// Why a robot cannot work, in a sentence.
+/// An error of a robot, with a message for the user.
 public struct RobotError: Error, CustomStringConvertible, Sendable {
     public var description: String
     public init(_ description: String) { self.description = description }
 }
 
-/// What other threads asked a loop for.
+/// Work that other threads have scheduled on a loop.
 final class RobotInbox: Sendable {
     private struct State {
         var requests: [@Sendable () -> Void] = []
@@ -239,7 +242,7 @@ final class RobotInbox: Sendable {
     init() throws {
         var ends: [Int32] = [0, 0]
         guard pipe(&ends) == 0 else {
-            throw RobotError("A pipe cannot be made: \(String(cString: strerror(errno))).")
+            throw RobotError("Could not create a pipe: \(String(cString: strerror(errno))).")
         }
         (readEnd, writeEnd) = (ends[0], ends[1])
         for end in ends { SocketOptions.makeNonBlocking(end) }
@@ -272,14 +275,15 @@ final class RobotInbox: Sendable {
         _ = write(writeEnd, &byte, 1)
     }
 
-    func heard() {
+    func drainWakeup() {
         withUnsafeTemporaryAllocation(byteCount: 64, alignment: 1) { bytes in
             while read(readEnd, bytes.baseAddress, bytes.count) > 0 {}
         }
     }
 
-    /// Does what was asked for.
-    /// - Returns: false when it is over.
+    /// Runs the scheduled work.
+    ///
+    /// - Returns: false once the loop should end.
     func takeAll(_ body: (@Sendable () -> Void) -> Void) -> Bool {
         let (requests, isOver) = state.withLock { state in
             defer { state.requests = [] }

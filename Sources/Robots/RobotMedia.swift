@@ -1,21 +1,22 @@
 import RTC
 
-/// What makes the media that a connection sends: a player of files, a load, a camera of a test.
+/// A source of media for a connection: a clip player, a load generator or a test camera.
 ///
-/// It belongs to the connection's thread, as everything here does.
+/// Used only on the connection's thread, like everything in this file.
 public protocol RobotSource: AnyObject {
-    /// When `produce` has something to do; nil is never. Asked again after each call of either function.
+    /// When to call `produce` next; nil for never. Read again after each call of either function.
     var nextDue: MediaTime? { get }
-    /// Sends what is due by `RobotConnection.send`. Called only while the connection is connected.
+    /// Sends what is due with `RobotConnection.send`. Called only while the connection is connected.
     func produce(over connection: RobotConnection, now: MediaTime)
-    /// Somebody asks for a keyframe (PLI or FIR): the next frame of that track should be one.
+    /// Called when a receiver requests a keyframe (PLI or FIR). The track's next frame should be one.
     func keyframeWanted(of track: RobotTrack)
 }
 
-/// What hears of a connection. Called on its thread; it may call the connection, but not end it from `received`.
+/// Receives packets and state changes of a connection, on its thread. It may call the connection, but must not end it
+/// in `received`.
 public protocol RobotHandler: AnyObject {
     func received(_ packet: RobotPacket, of reception: RobotReception, over connection: RobotConnection)
-    /// `connection.state` is another one now.
+    /// Called after `connection.state` has changed.
     func stateChanged(of connection: RobotConnection)
 }
 
@@ -23,43 +24,43 @@ extension RobotHandler {
     public func stateChanged(of connection: RobotConnection) {}
 }
 
-/// An RTP packet that has come, decrypted. A repeated one (RFC 4588) stands here as it would have come the first time.
+/// A received RTP packet, decrypted. A retransmission (RFC 4588) is restored to the original packet.
 public struct RobotPacket {
     public let header: RTPPacket
-    /// The whole packet, good for the call.
+    /// The whole packet, valid only during the call.
     public let bytes: UnsafeRawBufferPointer
-    /// Its sequence number in a count that does not wrap, so that a receiver can put packets into order.
+    /// The sequence number, extended so that it does not wrap and receivers can reorder packets.
     public let number: Int64
-    /// It came because it was asked for again.
-    public let isRepeat: Bool
+    /// True if the packet came in an RTX stream (RFC 4588).
+    public let isRetransmission: Bool
     public let at: MediaTime
 
     public var payload: UnsafeRawBufferPointer { UnsafeRawBufferPointer(rebasing: bytes[header.payloadRange]) }
 }
 
-/// What one connection sends in one section and encoding: numbers, and what was sent last for those who missed it.
+/// One encoding sent in one section: its counters, and recent packets for retransmission.
 public final class RobotTrack {
-    /// In bytes: what fits a datagram of 1500 with headers and tag.
-    public static let mostPayload = 1300
-    /// Packets that can be asked for again: two seconds of 1 Mbit/s. A power of two.
+    /// Maximum payload in bytes: fits a 1500-byte datagram with headers and the authentication tag.
+    public static let maxPayload = 1300
+    /// Number of packets kept for retransmission: two seconds at 1 Mbit/s. A power of two.
     static let kept = 256
 
     public let mid: String
     public let kind: MediaKind
-    /// Of a layer of simulcast.
+    /// RID of a simulcast layer.
     public let rid: String?
     public let ssrc: UInt32
     public let repairSSRC: UInt32?
-    /// As the answer has it; before that, what was offered first.
+    /// The negotiated codec. Before the answer, the first one offered.
     public internal(set) var codec: Codec
     public private(set) var packetsSent: UInt32 = 0
     public private(set) var bytesSent: UInt32 = 0
-    /// Packets that were sent again.
-    public internal(set) var repeatsSent = 0
-    public internal(set) var keyframesAsked = 0
-    /// What the other end said of it last.
+    /// Packets sent again in an RTX stream because the server asked for them.
+    public internal(set) var retransmissionsSent = 0
+    public internal(set) var keyframesRequested = 0
+    /// The last report block from the remote side.
     public internal(set) var lastReport: RTCP.ReportBlock?
-    /// For whoever made the track.
+    /// Not used here; free for the creator of the track.
     public var tag = 0
 
     var extensions: [HeaderExtension: UInt8] = [:] { didSet { remember() } }
@@ -71,7 +72,8 @@ public final class RobotTrack {
     private var transportID: UInt8?
     private var levelID: UInt8?
 
-    // An SRTP receiver takes the first packet's rollover counter for 0 (RFC 3711 §3.3.1).
+    // Start in the lower half, so that the sequence number does not wrap before the receiver sees the first packet: it
+    // assumes rollover counter 0 (RFC 3711 §3.3.1).
     private(set) var sequence: UInt16
     var repairSequence: UInt16
     private(set) var lastTimestamp: UInt32 = 0
@@ -95,7 +97,7 @@ public final class RobotTrack {
         levelID = extensions[.audioLevel]
     }
 
-    /// The next packet's header.
+    /// Writes the header of the next packet.
     func writeHeader(
         to memory: UnsafeMutableRawBufferPointer, marker: Bool, timestamp: UInt32, transportSequence: UInt16,
         level: HeaderExtensions.AudioLevel?
@@ -112,7 +114,7 @@ public final class RobotTrack {
         return header.finish()
     }
 
-    /// The header of a packet that is sent again (RFC 4588 §4).
+    /// Writes the header of a retransmission (RFC 4588 §4).
     func writeRepairHeader(
         to memory: UnsafeMutableRawBufferPointer, of packet: RobotHistory.Packet, payloadType: UInt8, ssrc: UInt32,
         transportSequence: UInt16
@@ -133,13 +135,13 @@ public final class RobotTrack {
         bytesSent &+= UInt32(truncatingIfNeeded: payload.count)
         (lastTimestamp, lastAt) = (timestamp, now)
         guard repairSSRC != nil, codec.rtxPayloadType != nil else { return }
-        if history == nil { history = RobotHistory(count: Self.kept, size: Self.mostPayload) }
+        if history == nil { history = RobotHistory(count: Self.kept, size: Self.maxPayload) }
         history?.keep(payload, sequence: sequence, timestamp: timestamp, marker: marker)
     }
 
     func packet(_ sequence: UInt16) -> RobotHistory.Packet? { history?.packet(sequence) }
 
-    /// The same moment by the clock of its timestamps.
+    /// Converts a time to an RTP timestamp of this track.
     func timestamp(at now: MediaTime) -> UInt32 {
         guard let lastAt else { return lastTimestamp }
         let passed = (now - lastAt).nanoseconds / 1000 * Int64(codec.clockRate) / 1_000_000
@@ -147,7 +149,7 @@ public final class RobotTrack {
     }
 }
 
-/// The last packets of a track, in memory taken once.
+/// The last packets of a track, in preallocated memory.
 final class RobotHistory {
     struct Packet {
         var sequence: UInt16
@@ -183,7 +185,7 @@ final class RobotHistory {
         UnsafeMutableRawBufferPointer(rebasing: memory[index * size..<(index + 1) * size]).copyMemory(from: payload)
     }
 
-    /// - Returns: its payload lies here until 256 more are kept.
+    /// - Returns: the packet. Its payload stays valid until 256 more packets are kept.
     func packet(_ sequence: UInt16) -> Packet? {
         let index = Int(sequence) & (slots.count - 1)
         let slot = slots[index]

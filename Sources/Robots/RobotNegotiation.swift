@@ -1,13 +1,13 @@
 import RTC
 
-/// What a connection has offered so far.
+/// The state of a connection's offers.
 struct RobotNegotiation {
     var offered: [OfferedMedia] = []
-    /// Waits for its answer.
+    /// The offer that waits for its answer.
     var pending: SessionDescription?
-    /// Of a restart that waits for its answer.
+    /// New ICE credentials of a restart that waits for its answer.
     var credentials: ICECredentials?
-    /// Below 2^63 (RFC 8829 §5.2.1).
+    /// The session id in SDP, below 2^63 (RFC 8829 §5.2.1).
     let sessionID: UInt64
     var version: UInt64 = 0
 
@@ -15,10 +15,10 @@ struct RobotNegotiation {
 }
 
 extension RobotConnection {
-    /// Describes what it wants to send and receive, the first time or again: sections are told apart by their mids,
-    /// and must stay in their order. Sections that send get a source unless they have one.
+    /// Creates the first offer or a new one. Sections are identified by their mids and must keep their order. A section
+    /// that sends gets a source unless it has one.
     ///
-    /// - Returns: the offer, for the other end's `answer`.
+    /// - Returns: the offer, to be passed to `answer` on the remote side.
     public func offer(_ media: [OfferedMedia]) -> String {
         var media = media
         for index in media.indices where media[index].direction.sends { prepare(&media[index]) }
@@ -27,7 +27,7 @@ extension RobotConnection {
         return offer(credentials: ensureClient().local)
     }
 
-    /// Offers the same again with new ICE credentials (RFC 8445 §9). Keys and media stay; nothing changes until the
+    /// Creates an offer for an ICE restart (RFC 8445 §9). Keys and media stay the same, and nothing changes until the
     /// answer.
     public func restart() -> String {
         let credentials = ICECredentials(using: &random)
@@ -61,7 +61,7 @@ extension RobotConnection {
         return made
     }
 
-    /// Gives a section its tracks, one for each layer, unless it has them.
+    /// Creates the tracks of a section, one per layer, unless they exist.
     private func prepare(_ section: inout OfferedMedia) {
         guard let codec = section.codecs.first else { return }
         let hasRepair = codec.rtxPayloadType != nil
@@ -77,7 +77,7 @@ extension RobotConnection {
             track.extensions = section.extensions
             tracks.append(track)
         }
-        // Layers are announced by their rids alone.
+        // Simulcast layers are announced only by their RIDs.
         if section.rids.isEmpty, section.source == nil, let track = track(section.mid) {
             section.source = LocalSource(
                 ssrc: track.ssrc, rtxSSRC: track.repairSSRC,
@@ -86,23 +86,23 @@ extension RobotConnection {
     }
 
     private func newSSRC() -> UInt32 {
-        // 0 is what RTCP says for none.
+        // RTCP uses SSRC 0 for none.
         UInt32.random(in: 1...UInt32.max, using: &random)
     }
 
-    /// Takes the answer to the last offer; checks of the other end's candidates begin with the next `handleTimeout`.
+    /// Applies the answer to the last offer. Connectivity checks start with the next `handleTimeout`.
     ///
-    /// - Throws: `SDPError` if it is none, or one that this end cannot go by.
+    /// - Throws: `SDPError` if the answer is invalid or not supported.
     public func accept(answer text: String, now: MediaTime) throws(SDPError) {
         guard let pending = negotiation.pending, let transport else {
-            throw SDPError(.malformed, "There is no offer that this could answer.")
+            throw SDPError(.malformed, "No offer is waiting for an answer.")
         }
         let (remote, media) = try RTC.accept(try SessionDescription(parsing: text), to: pending)
         guard remote.setup == (isLite ? .active : .passive) else {
-            throw SDPError(.unsupported, "Both would be the client in DTLS, or neither.")
+            throw SDPError(.unsupported, "The answer's a=setup must make one side the DTLS client.")
         }
         guard let credentials = ICECredentials(ufrag: remote.ufrag, password: remote.pwd) else {
-            throw SDPError(.malformed, "The answer's ICE credentials are none.")
+            throw SDPError(.malformed, "The answer's ICE credentials are invalid.")
         }
         negotiation.pending = nil
         if let local = negotiation.credentials {
@@ -110,7 +110,7 @@ extension RobotConnection {
             negotiation.credentials = nil
         } else {
             guard transport.setRemote(credentials, fingerprint: remote.fingerprint) else {
-                throw SDPError(.unsupported, "Another certificate needs another connection.")
+                throw SDPError(.unsupported, "The DTLS certificate changed. Open a new connection instead.")
             }
         }
         if !isLite { add(remote.candidates, to: transport) }
@@ -118,10 +118,9 @@ extension RobotConnection {
         settle(now)
     }
 
-    /// Answers an offer of the other end.
+    /// Applies an offer of the remote side and returns the answer.
     ///
-    /// - Parameter candidates: where this end can be reached, for an offer of one that is not ICE-lite.
-    /// - Returns: the answer.
+    /// - Parameter candidates: the candidates of this side, for an offer from a full ICE agent.
     public func answer(offer text: String, candidates: [Candidate] = [], now: MediaTime) throws(SDPError) -> String {
         var offer = try SessionDescription(parsing: text)
         let isClient = offer.isICELite
@@ -140,12 +139,12 @@ extension RobotConnection {
         let remote = negotiated.remote
         guard let credentials = ICECredentials(ufrag: remote.ufrag, password: remote.pwd),
             transport.setRemote(credentials, fingerprint: remote.fingerprint)
-        else { throw SDPError(.unsupported, "Another certificate needs another connection.") }
+        else { throw SDPError(.unsupported, "The DTLS certificate changed. Open a new connection instead.") }
         if isClient { add(remote.candidates, to: transport) }
         apply(negotiated.media)
         settle(now)
         guard isClient else { return negotiated.answer }
-        // Against a lite end this one is full, and the client in DTLS.
+        // The remote side is ICE-lite, so this side is a full agent and the DTLS client.
         var answer = try SessionDescription(parsing: negotiated.answer)
         answer.isICELite = false
         for index in answer.sections.indices where answer.sections[index].transport.setup != nil {
@@ -173,7 +172,7 @@ extension RobotConnection {
             }
             guard media.direction.receives else { continue }
             if let id = media.extensions[.mid] { midExtension = id }
-            let reception = reception(media.mid) ?? RobotReception(media, complains: complains)
+            let reception = reception(media.mid) ?? RobotReception(media, sendsFeedback: sendsFeedback)
             if !receptions.contains(where: { $0 === reception }) { receptions.append(reception) }
             (reception.codecs, reception.msid) = (media.codecs, media.msid ?? media.remoteSources.first?.msid)
             if let source = media.remoteSources.first { _ = reception.bind(source) }

@@ -2,10 +2,10 @@ import RTC
 import Wire
 
 extension RobotClient {
-    /// Opens one of the two connections with the server: makes it on the loop, offers, and takes the answer. It
-    /// connects by itself from then on.
+    /// Opens one of the two media connections with the server: creates it on the loop, sends an offer and applies the
+    /// answer. It then connects automatically.
     ///
-    /// - Parameter prepare: on the loop's thread; sets the connection up and returns its `offer`.
+    /// - Parameter prepare: runs on the loop's thread, configures the connection and returns its offer.
     public func openMedia(
         _ side: MediaSide, on loop: RobotLoop, _ prepare: @escaping @Sendable (RobotConnection) -> String
     ) async throws -> RobotConnection {
@@ -23,7 +23,7 @@ extension RobotClient {
         return connection
     }
 
-    /// Offers again over a connection that there is: other sections, or an ICE restart.
+    /// Sends a new offer on an existing connection, to change sections or restart ICE.
     public func renegotiate(
         _ side: MediaSide, _ connection: RobotConnection, on loop: RobotLoop,
         _ prepare: @escaping @Sendable (RobotConnection) -> String

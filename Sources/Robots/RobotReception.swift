@@ -1,52 +1,52 @@
 import RTC
 
-/// What comes into one section of a connection: its counts, and what of it is missing.
+/// One received section of a connection: its counters and its missing packets.
 public final class RobotReception {
-    /// Asking again waits for an answer this long; what comes from the same machine or continent is sooner there.
+    /// How long to wait before requesting a packet again. Round trips within a machine or a continent are shorter.
     static let roundTrip = MediaInterval.milliseconds(60)
-    /// Between two requests for a keyframe.
+    /// Minimum interval between two keyframe requests.
     static let keyframeInterval = MediaInterval.milliseconds(500)
 
     public let mid: String
     public let kind: MediaKind
     public internal(set) var codecs: [Codec]
-    /// As announced, or learned from the packets' mid.
+    /// Announced in SDP, or learned from the MID header extension.
     public private(set) var ssrc: UInt32?
     public private(set) var repairSSRC: UInt32?
-    /// As the other end calls it.
+    /// The msid that the remote side announced.
     public internal(set) var msid: MediaStreamID?
-    /// Packets that came at once, without those repeated.
+    /// Packets received, without retransmissions.
     public private(set) var packets = 0
-    /// With headers, without what encryption adds.
+    /// Bytes with RTP headers, without the SRTP authentication tag.
     public private(set) var bytes = 0
-    public private(set) var repeats = 0
-    /// Packets that were asked for again.
-    public internal(set) var asked = 0
-    public internal(set) var keyframesAsked = 0
+    public private(set) var retransmissions = 0
+    /// Packets requested again with NACK.
+    public internal(set) var retransmissionsRequested = 0
+    public internal(set) var keyframesRequested = 0
     public private(set) var lastAt: MediaTime?
-    /// For whoever handles the packets.
+    /// Not used here; free for the handler.
     public var tag = 0
 
     private var statistics: ReceiverStatistics?
     var nacks: NACKGenerator?
     var wantsKeyframe = false
-    var keyframeAskedAt: MediaTime?
+    var keyframeRequestedAt: MediaTime?
 
-    init(_ media: NegotiatedMedia, complains: Bool) {
+    init(_ media: NegotiatedMedia, sendsFeedback: Bool) {
         (mid, kind, codecs, msid) = (media.mid, media.kind, media.codecs, media.msid)
-        if complains, kind == .video, codecs.contains(where: \.nack) { nacks = NACKGenerator() }
+        if sendsFeedback, kind == .video, codecs.contains(where: \.nack) { nacks = NACKGenerator() }
     }
 
-    /// Packets that did not come, so far; fewer than none where some came twice.
+    /// Missing packets. Negative if duplicates arrived.
     public var lost: Int64 { statistics?.lost ?? 0 }
-    /// What should have come by now.
+    /// Number of packets that should have arrived.
     public var expected: Int64 { Int64(packets) + lost }
-    /// In the timestamps' units.
+    /// In RTP timestamp units.
     public var jitter: UInt32 { statistics?.jitter ?? 0 }
 
     public func codec(_ payloadType: UInt8) -> Codec? { codecs.first { $0.payloadType == payloadType } }
 
-    /// - Returns: whether it is another source than before.
+    /// - Returns: true if the SSRC changed.
     func bind(_ source: RemoteSource) -> Bool {
         repairSSRC = source.rtxSSRC ?? (ssrc == source.ssrc ? repairSSRC : nil)
         guard ssrc != source.ssrc else { return false }
@@ -58,8 +58,8 @@ public final class RobotReception {
 
     func bindRepair(_ ssrc: UInt32) { repairSSRC = ssrc }
 
-    /// A packet that came at once.
-    /// - Returns: its number.
+    /// Counts a packet that is not a retransmission.
+    /// - Returns: its extended sequence number.
     func take(_ packet: RTPPacket, length: Int, at now: MediaTime) -> Int64 {
         packets &+= 1
         bytes &+= length
@@ -70,9 +70,9 @@ public final class RobotReception {
         return number
     }
 
-    /// A packet that was asked for again. It is none that `lost` counts as come: that tells of the network.
-    func takeRepeat(_ sequence: UInt16, at now: MediaTime) -> Int64 {
-        repeats &+= 1
+    /// Counts a retransmission. It does not reduce `lost`, which measures the network.
+    func takeRetransmission(_ sequence: UInt16, at now: MediaTime) -> Int64 {
+        retransmissions &+= 1
         let number = statistics?.nearest(sequence) ?? 0
         nacks?.receive(number, at: now)
         return number
@@ -84,13 +84,13 @@ public final class RobotReception {
 
     func reportBlock(at now: MediaTime) -> RTCP.ReportBlock? { statistics?.reportBlock(at: now) }
 
-    /// The payload type of what a repeated packet repeats (RFC 4588 §8.1).
+    /// Returns the original payload type for a retransmission payload type (RFC 4588 §8.1).
     func original(_ payloadType: UInt8) -> UInt8? {
         codecs.first { $0.rtxPayloadType == payloadType }?.payloadType
     }
 
-    /// Whether packets that are missing are being asked for.
-    var complaintDue: MediaTime? {
+    /// When to send the next NACK; nil if no packet is missing.
+    var feedbackDue: MediaTime? {
         guard let nacks, nacks.outstanding > 0 else { return nil }
         return nacks.nextTimeout
     }

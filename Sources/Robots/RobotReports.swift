@@ -1,10 +1,10 @@
 import RTC
 
-// What a connection says and hears in RTCP.
+// The RTCP part of a connection.
 extension RobotConnection {
-    // MARK: Hearing
+    // MARK: Receiving
 
-    func hear(_ bytes: UnsafeRawBufferPointer, _ now: MediaTime) {
+    func receiveControl(_ bytes: UnsafeRawBufferPointer, _ now: MediaTime) {
         guard let compound = RTCPCompound(bytes) else { return malformed += 1 }
         for packet in compound {
             switch packet {
@@ -16,12 +16,12 @@ extension RobotConnection {
             case .fir(let request): for entry in request.entries { wantKeyframe(of: entry.ssrc) }
             case .nack(let nack):
                 guard let track = tracks.first(where: { $0.ssrc == nack.media }) else { continue }
-                for sequence in nack.lost { sendAgain(sequence, of: track) }
+                for sequence in nack.lost { retransmit(sequence, of: track) }
             case .malformed: malformed += 1
             case .sourceDescription, .bye, .remb, .transportFeedback, .unknown: break
             }
         }
-        // A source may make the keyframe at once.
+        // The source may produce the keyframe immediately.
         reschedule()
     }
 
@@ -31,26 +31,26 @@ extension RobotConnection {
 
     private func wantKeyframe(of ssrc: UInt32) {
         guard let track = tracks.first(where: { $0.ssrc == ssrc }) else { return }
-        track.keyframesAsked += 1
+        track.keyframesRequested += 1
         source?.keyframeWanted(of: track)
     }
 
-    // MARK: Saying
+    // MARK: Sending
 
-    /// Asks for a keyframe (PLI), but not again at once.
-    public func askForKeyframe(of reception: RobotReception, now: MediaTime) {
+    /// Sends a PLI, rate-limited per reception.
+    public func requestKeyframe(of reception: RobotReception, now: MediaTime) {
         guard let ssrc = reception.ssrc, isConnected else { return }
-        if let last = reception.keyframeAskedAt, now - last < RobotReception.keyframeInterval { return }
-        reception.keyframeAskedAt = now
-        reception.keyframesAsked += 1
+        if let last = reception.keyframeRequestedAt, now - last < RobotReception.keyframeInterval { return }
+        reception.keyframeRequestedAt = now
+        reception.keyframesRequested += 1
         sendControl { writer in
             RTCP.writeReceiverReport(sender: reportSSRC, blocks: [], to: &writer)
             RTCP.writePLI(sender: reportSSRC, media: ssrc, to: &writer)
         }
     }
 
-    /// Asks for what is missing.
-    func complain(_ now: MediaTime) {
+    /// Requests missing packets and keyframes.
+    func sendFeedback(_ now: MediaTime) {
         var next: MediaTime?
         for reception in receptions where reception.nacks != nil {
             guard let ssrc = reception.ssrc else { continue }
@@ -58,24 +58,24 @@ extension RobotConnection {
             reception.nacks?.forEachDue(at: now, roundTrip: RobotReception.roundTrip) { lost.append($0) }
             if reception.nacks?.takeKeyframeNeed() == true { reception.wantsKeyframe = true }
             if !lost.isEmpty {
-                reception.asked += lost.count
+                reception.retransmissionsRequested += lost.count
                 sendControl { writer in
                     RTCP.writeReceiverReport(sender: reportSSRC, blocks: [], to: &writer)
                     RTCP.writeNACK(sender: reportSSRC, media: ssrc, lost: lost, to: &writer)
                 }
             }
-            if reception.wantsKeyframe { askForKeyframe(of: reception, now: now) }
-            var due = reception.complaintDue
+            if reception.wantsKeyframe { requestKeyframe(of: reception, now: now) }
+            var due = reception.feedbackDue
             if reception.wantsKeyframe {
                 let again = now + RobotReception.keyframeInterval
                 due = min(due ?? again, again)
             }
             if let due { next = min(next ?? due, due) }
         }
-        expectComplaint(at: next)
+        scheduleFeedback(at: next)
     }
 
-    /// Each second: what was sent, and how what came did.
+    /// Sends sender and receiver reports, once per second.
     func report(_ now: MediaTime) {
         let blocks = receptions.compactMap { $0.reportBlock(at: now) }
         let clock = NTPTime(now, origin: clockOrigin)
@@ -87,7 +87,7 @@ extension RobotConnection {
                     packetCount: track.packetsSent, octetCount: track.bytesSent)
                 RTCP.writeSenderReport(info, to: &writer)
             }
-            // A compound begins with a report, be it an empty one (RFC 3550 §6.1).
+            // A compound packet must begin with a report, even an empty one (RFC 3550 §6.1).
             if sending.isEmpty || !blocks.isEmpty {
                 RTCP.writeReceiverReport(sender: reportSSRC, blocks: blocks, to: &writer)
             }
@@ -95,7 +95,7 @@ extension RobotConnection {
         }
     }
 
-    func farewell() {
+    func sendBye() {
         let sources = tracks.filter { $0.packetsSent > 0 }.map(\.ssrc)
         guard !sources.isEmpty else { return }
         sendControl { writer in

@@ -1,43 +1,44 @@
 import RTC
 
-/// Who speaks in a session, from the audio levels that publishers put into their packets (RFC 6464).
+/// Detects the active speaker of a session from the audio levels in publishers' packets (RFC 6464).
 ///
-/// Loudness is smoothed, and somebody else has to be clearly louder for a while: a cough does not take the floor.
+/// Loudness is smoothed, and another stream must be clearly louder to take over, so a cough does not change the speaker.
 struct ActiveSpeaker: Sendable {
-    /// A decision this often is what an eye can follow.
+    /// How often the active speaker is decided; faster changes would be hard to follow.
     static let interval = MediaInterval.milliseconds(300)
-    /// In decibels above silence (127 minus the level of RFC 6464): quiet rooms stay below it.
+    /// The least loudness of a speaker, in decibels above silence (127 minus the level of RFC 6464). Quiet rooms stay below it.
     static let audible = 60.0
+    /// How many decibels louder than the current speaker another stream must be.
     static let margin = 6.0
-    /// Of what a new packet says; 50 packets a second.
+    /// The weight of a new packet in the moving average, at 50 packets a second.
     private static let weight = 0.05
 
     private struct Voice: Sendable {
         var loudness = 0.0
-        var heardAt = MediaTime(nanoseconds: 0)
+        var lastPacketAt = MediaTime(nanoseconds: 0)
     }
 
     private var voices: [Key: Voice] = [:]
     private(set) var current: Key?
 
-    /// One packet's level, 0 (loudest) to 127 (silence).
+    /// Records the audio level of one packet, from 0 (loudest) to 127 (silence).
     mutating func record(_ stream: Key, level: UInt8, now: MediaTime) {
         let loudness = Double(127 - min(level, 127))
         guard let index = voices.index(forKey: stream) else {
-            voices[stream] = Voice(loudness: loudness * Self.weight, heardAt: now)
+            voices[stream] = Voice(loudness: loudness * Self.weight, lastPacketAt: now)
             return
         }
         voices.values[index].loudness += (loudness - voices.values[index].loudness) * Self.weight
-        voices.values[index].heardAt = now
+        voices.values[index].lastPacketAt = now
     }
 
-    mutating func gone(_ stream: Key) { voices[stream] = nil }
+    mutating func remove(_ stream: Key) { voices[stream] = nil }
 
-    /// Whether the floor changed hands since the last time.
+    /// Decides again; returns true if the active speaker changed.
     mutating func update(now: MediaTime) -> Bool {
         let before = current
-        for (stream, voice) in voices where now - voice.heardAt > Self.interval {
-            // Without packets (muted, DTX) there is silence.
+        for (stream, voice) in voices where now - voice.lastPacketAt > Self.interval {
+            // No packets (muted, or DTX) means silence.
             voices[stream]?.loudness = voice.loudness * 0.5
         }
         let loudest = voices.max { ($0.value.loudness, $0.key.low) < ($1.value.loudness, $1.key.low) }

@@ -1,41 +1,43 @@
 import RTC
 
-/// One media section that a client publishes: a microphone or a camera. It has one encoding, or several of the same
-/// picture (simulcast, RFC 8853), and knows who watches.
+/// One media section that a client publishes: a microphone or a camera. It has one encoding, or several of the same video
+/// (simulcast, RFC 8853), and a list of its subscribers.
 final class IncomingTrack {
     unowned let peer: Peer
     let mid: String
     let kind: MediaKind
     private(set) var codecs: [Codec] = []
-    /// Index into `codecs` by payload type, or none; looked up for every packet.
+    /// Index into `codecs` by payload type, or -1; looked up for every packet.
     private var codecByPayloadType = [Int8](repeating: -1, count: 128)
+    /// The payload type of the original packets by RTX payload type, or 255.
     private var repairedByPayloadType = [UInt8](repeating: 255, count: 128)
     var extensions: [HeaderExtension: UInt8] = [:]
-    /// A bit for each id of those that subscribers get, for ids below 64.
-    private(set) var passesOn: UInt64 = 0
+    /// A bit for each header extension id that is forwarded to subscribers. Ids of 63 and above share the last bit.
+    private(set) var forwardedExtensions: UInt64 = 0
     var audioLevelID: UInt8 = 0
-    /// Whether lost packets can be asked for (RFC 4585), and keyframes by PLI rather than FIR.
-    private(set) var repairs = false
-    private(set) var takesPLI = true
+    /// Whether the publisher answers NACKs (RFC 4585).
+    private(set) var supportsNACK = false
+    /// Whether keyframes are requested by PLI; otherwise by FIR.
+    private(set) var supportsPLI = true
     var clockRate: UInt32 { kind == .audio ? 48_000 : 90_000 }
     private(set) var encodings: [IncomingEncoding] = []
-    /// What is known of each of the encodings.
+    /// The state of each encoding that layer selection needs, in the order of `encodings`.
     var layers: [Layer] = []
-    /// Whether who gets which encoding is to be decided again.
+    /// Whether layers must be selected again for all subscribers.
     var needsSelection = false
     var announcement = LayerAnnouncement()
-    /// What it is published as.
+    /// The stream that this track belongs to.
     weak var publication: Publication?
     var subscribers: [OutgoingTrack] = []
 
-    /// More encodings of one picture than browsers make.
-    static let mostEncodings = 4
+    /// More encodings of one video than browsers send.
+    static let maxEncodings = 4
 
     init(peer: Peer, mid: String, kind: MediaKind) {
         (self.peer, self.mid, self.kind) = (peer, mid, kind)
     }
 
-    /// Takes over what was negotiated, again after each offer.
+    /// Applies the negotiated parameters; called after each offer.
     func update(_ media: NegotiatedMedia) {
         codecs = media.codecs
         codecByPayloadType = .init(repeating: -1, count: 128)
@@ -47,11 +49,11 @@ final class IncomingTrack {
             }
         }
         extensions = media.extensions
-        passesOn = 0
-        for (name, id) in extensions where name.isPassedOn { passesOn |= 1 << UInt64(min(id, 63)) }
+        forwardedExtensions = 0
+        for (name, id) in extensions where name.isForwarded { forwardedExtensions |= 1 << UInt64(min(id, 63)) }
         audioLevelID = media.extensions[.audioLevel] ?? 0
-        repairs = codecs.contains(where: \.nack)
-        takesPLI = codecs.contains(where: \.pli)
+        supportsNACK = codecs.contains(where: \.nack)
+        supportsPLI = codecs.contains(where: \.pli)
     }
 
     func codecIndex(_ payloadType: UInt8) -> Int? {
@@ -59,19 +61,22 @@ final class IncomingTrack {
         return index < 0 ? nil : Int(index)
     }
 
-    /// Whether subscribers get this header extension. Of the highest ids all do as soon as one does, which costs only time.
-    func passes(_ extensionID: UInt8) -> Bool { passesOn >> UInt64(min(extensionID, 63)) & 1 == 1 }
+    /// Whether this header extension may be forwarded to subscribers. Ids of 63 and above share one bit, so for those it
+    /// can be true needlessly, which costs only time.
+    func forwardsExtension(_ extensionID: UInt8) -> Bool {
+        forwardedExtensions >> UInt64(min(extensionID, 63)) & 1 == 1
+    }
 
-    /// The payload type that packets of this one are repeats of (RFC 4588 §8.1).
+    /// Returns the payload type of the original packets that this RTX payload type retransmits (RFC 4588 §8.1).
     func repaired(_ payloadType: UInt8) -> UInt8? {
         let repaired = repairedByPayloadType[Int(payloadType & 127)]
         return repaired == 255 ? nil : repaired
     }
 
-    /// The encoding with this restriction id, made when it is new; nil when there are too many.
+    /// Returns the encoding with this RID, and creates it if it is new; nil if there are too many.
     func encoding(rid: String?) -> IncomingEncoding? {
         if let known = encodings.first(where: { $0.rid == rid }) { return known }
-        guard encodings.count < Self.mostEncodings, peer.encodingCount < Peer.mostEncodings else { return nil }
+        guard encodings.count < Self.maxEncodings, peer.encodingCount < Peer.maxEncodings else { return nil }
         let encoding = IncomingEncoding(track: self, rid: rid)
         encodings.append(encoding)
         layers.append(Layer())
@@ -90,29 +95,30 @@ final class IncomingTrack {
     }
 }
 
-/// One RTP stream that a client sends, and what is known of it.
+/// One RTP stream that a client sends, with its receiver state.
 final class IncomingEncoding {
     unowned let track: IncomingTrack
     let rid: String?
-    /// Its place among the encodings of its track.
+    /// Its index in the track's `encodings`.
     let index: Int
-    /// Whether a subscriber gets it, or is about to. What nobody gets is neither kept nor asked for again.
+    /// Whether a subscriber receives it or is about to. The packets of an unwatched encoding are neither kept nor requested
+    /// again when lost.
     var isWatched = false
     private(set) var ssrc: UInt32 = 0
     var repairSSRC: UInt32?
-    /// From the moment when the SSRC is known.
+    /// Nil until the SSRC is known.
     var statistics: ReceiverStatistics?
     var missing = NACKGenerator()
     private(set) var history: PacketHistory?
     var keyframes = KeyframeRequests()
-    /// Arrived since the last flush, in order.
+    /// Packets that arrived since the last flush, in order of arrival.
     var pending: [PendingPacket] = []
     var lastPacketAt: MediaTime?
-    /// The publisher's last sender report, and when it came.
+    /// The publisher's last sender report.
     var report: SourceReport?
     var firSequence: UInt8 = 0
 
-    /// Of a stream that was silent this long nobody is asked for keyframes.
+    /// No keyframes are requested from a stream that has sent nothing for this long.
     private static let silence = MediaInterval.seconds(2)
 
     init(track: IncomingTrack, rid: String?) {
@@ -120,14 +126,14 @@ final class IncomingEncoding {
         pending.reserveCapacity(64)
     }
 
-    /// Its packets have this SSRC from now on; what was counted of another is over.
+    /// Starts over with a new SSRC: discards the statistics and the history of the former one.
     func begin(_ ssrc: UInt32) {
         self.ssrc = ssrc
         statistics = ReceiverStatistics(ssrc: ssrc, clockRate: track.clockRate)
         missing = NACKGenerator()
         history = nil
         report = nil
-        // They are numbered as the former ones were.
+        // Pending packets carry the extended sequence numbers of the former SSRC.
         pending.removeAll(keepingCapacity: true)
         for subscriber in track.subscribers where subscriber.encoding === self { subscriber.pauseForwarding() }
     }
@@ -144,7 +150,7 @@ final class IncomingEncoding {
     }
 }
 
-/// A packet between its arrival and the flush. The bytes are the receiver's buffer.
+/// A packet between its arrival and the flush. Its bytes lie in the receive buffer.
 struct PendingPacket {
     var bytes: UnsafeRawBufferPointer
     var packet: RTPPacket
@@ -153,24 +159,24 @@ struct PendingPacket {
     var startsKeyframe: Bool
     var picture: UInt16?
     var layerZero: UInt8?
-    /// VP8's (RFC 7741 §4.2, `TID`), 0 to 3.
+    /// VP8's temporal layer (`TID` in RFC 7741 §4.2), 0 to 3.
     var temporalLayer = noLayer
-    /// A receiver may go up to this temporal layer here (`Y`).
+    /// Whether a receiver may switch up to this temporal layer at this packet (`Y`).
     var isLayerSync = false
-    /// The first packet of a picture.
+    /// Whether this is the first packet of a picture.
     var startsPicture = false
-    /// Of VP8, if it has numbers that each subscriber gets others of.
+    /// The VP8 descriptor, if it contains picture ids that are rewritten for each subscriber.
     var descriptor: VP8Descriptor?
-    /// Some of its header extensions are passed on.
+    /// Whether some of its header extensions are forwarded.
     var hasExtensions = false
 
-    /// Of a packet that names no temporal layer.
+    /// The `temporalLayer` of a packet without one.
     static let noLayer: UInt8 = 255
 
     var payload: UnsafeRawBufferPointer { UnsafeRawBufferPointer(rebasing: bytes[packet.payloadRange]) }
 
-    /// Writes a subscriber's numbers into the payload, over those of whoever was before: the buffer is ours, and a payload in
-    /// one piece is encrypted at once.
+    /// Writes one subscriber's picture ids into the payload in place, over those of the previous subscriber. The router
+    /// owns the buffer, and a contiguous payload can be encrypted in one call.
     func renumber(_ numbers: Rewriting.Numbers) {
         guard let descriptor else { return }
         _ = descriptor.rewrite(
@@ -180,7 +186,7 @@ struct PendingPacket {
     }
 }
 
-/// A sender report of a publisher (RFC 3550 §6.4.1): how its media clock and its wall clock go together.
+/// A publisher's sender report (RFC 3550 §6.4.1), which maps its media clock to its wall clock.
 struct SourceReport {
     var ntp: NTPTime
     var timestamp: UInt32

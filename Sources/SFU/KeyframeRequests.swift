@@ -1,23 +1,24 @@
 import RTC
 
-/// When a publisher is asked for a keyframe. Each costs ten times an ordinary frame, so requests of many subscribers
-/// become one, and one that was not answered is repeated.
+/// Decides when to request a keyframe from a publisher. A keyframe is about ten times as large as an ordinary frame, so the
+/// requests of many subscribers become one. A request without an answer is sent again.
 struct KeyframeRequests: Sendable {
-    /// A request takes a round trip and a frame to be answered; asking again sooner gets a second keyframe.
+    /// The answer takes a round trip and a frame. A second request sooner than that would produce a second keyframe.
     static let shortestInterval = MediaInterval.milliseconds(300)
-    /// For those who lost something, and may say so as often as they like; one who joins does not wait for that.
-    static let complaintInterval = MediaInterval.milliseconds(1000)
+    /// At most one keyframe in this interval for subscribers that report losses, however often they do. New subscribers do
+    /// not wait for it.
+    static let refreshInterval = MediaInterval.milliseconds(1000)
 
     private(set) var isWanted = false
     private var requestedAt: MediaTime?
     private var answeredAt: MediaTime?
 
-    /// Somebody cannot begin without one.
+    /// Requests a keyframe for a subscriber that cannot start without one.
     mutating func want() { isWanted = true }
 
-    /// A subscriber says that it cannot decode (RFC 4585 §6.3.1, RFC 5104 §4.3.1).
-    mutating func complain(now: MediaTime) {
-        if let answeredAt, now - answeredAt < Self.complaintInterval { return }
+    /// Handles a subscriber's report that it cannot decode (PLI or FIR, RFC 4585 §6.3.1, RFC 5104 §4.3.1).
+    mutating func requestRefresh(now: MediaTime) {
+        if let answeredAt, now - answeredAt < Self.refreshInterval { return }
         isWanted = true
     }
 
@@ -26,7 +27,7 @@ struct KeyframeRequests: Sendable {
         answeredAt = now
     }
 
-    /// Whether to ask now; at most once in the interval.
+    /// Returns true if a request should be sent now; at most once in each `shortestInterval`.
     mutating func isDue(now: MediaTime) -> Bool {
         guard isWanted else { return false }
         if let requestedAt, now - requestedAt < Self.shortestInterval { return false }
@@ -35,15 +36,15 @@ struct KeyframeRequests: Sendable {
     }
 }
 
-/// How much a subscriber may have sent again: as much as was sent to it anew, and a burst. Whoever asks for everything
-/// many times over gets no more than that, whatever it spoofs (no amplification beyond one).
+/// The bytes that may be retransmitted to a subscriber: as many as it was sent originally, plus a burst. A subscriber that
+/// requests everything many times gets no more, so spoofed requests cannot more than double the traffic.
 struct RetransmissionBudget: Sendable {
-    /// A lost burst of 100 packets at once.
+    /// About 100 packets, in case they are lost together.
     static let burst = 150_000
 
     private var bytes = burst
 
-    mutating func earned(_ count: Int) { bytes = min(Self.burst, bytes + count) }
+    mutating func earn(_ count: Int) { bytes = min(Self.burst, bytes + count) }
 
     mutating func spend(_ count: Int) -> Bool {
         guard bytes >= count else { return false }

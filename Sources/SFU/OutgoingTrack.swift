@@ -1,24 +1,25 @@
 import RTC
 
-/// One transceiver of a client that receives: one RTP stream for as long as the connection lives, whoever is seen in
-/// it.
+/// One transceiver over which a client receives. It is one RTP stream for as long as the connection lives, whichever source
+/// it shows.
 final class OutgoingTrack {
-    // What each packet needs stands together: of many subscribers little is still in the processor's cache.
+    // The fields that each packet needs are stored together: with many subscribers, few cache lines stay in the processor's
+    // cache.
     let ssrc: UInt32
-    /// The subscriber is too slow for it.
+    /// Whether forwarding is paused because of congestion.
     var isPaused = false
     var temporalFilter = TemporalLayerFilter()
     var packets: UInt32 = 0
     var octets: UInt32 = 0
-    /// The peer's, without the way over the peer.
+    /// The peer's transport, stored here to save an indirection.
     let transport: PeerTransport
-    /// The encoding whose packets are forwarded; another takes over at its next keyframe.
+    /// The encoding that is being forwarded; `target` replaces it at the target's next keyframe.
     private(set) var encoding: IncomingEncoding?
-    /// The one that is to take over.
+    /// The encoding to switch to.
     var target: IncomingEncoding?
-    /// By the source's codec index: how it is called here.
+    /// The subscriber's payload types, by the index of the source's codec.
     private(set) var codecMap: [MappedCodec] = []
-    /// By the source's header extension id: ours, 0 for those not passed on. The array is for ids 0 to 255.
+    /// The subscriber's header extension id, by the source's id (0 to 255); 0 if the extension is not forwarded.
     private(set) var extensionMap = [UInt8](repeating: 0, count: 256)
     var budget = RetransmissionBudget()
     var rewriting: Rewriting
@@ -30,20 +31,20 @@ final class OutgoingTrack {
     private(set) var codecs: [Codec] = []
     private(set) var extensions: [HeaderExtension: UInt8] = [:]
 
-    /// What is sent here now.
+    /// The track that is sent over this transceiver now.
     private(set) weak var source: IncomingTrack?
     weak var subscription: Subscription?
     var preference = VideoPreference() {
         didSet { if preference != oldValue { source?.needsSelection = true } }
     }
-    /// What the client's description says: false while the transceiver does not receive.
+    /// False while the client's description says that the transceiver does not receive.
     private(set) var isWanted = true
-    /// The subscriber cannot decode it.
+    /// Whether the subscriber cannot decode the source's codec.
     private(set) var isRefused = false
-    /// Why no video is sent, as the subscriber is to know it.
+    /// The reason to report to the subscriber for sending no video.
     var pause: PauseReason? { isPaused ? .slow : isRefused ? .codec : nil }
-    /// From the first report of a loss.
-    var repeats: RepeatTimes?
+    /// Nil until the first retransmission request.
+    var retransmissionTimes: RetransmissionTimes?
     var repairSequence: UInt16
     var reportedAt: MediaTime?
 
@@ -56,7 +57,7 @@ final class OutgoingTrack {
         (self.repairSSRC, self.rewriting, self.repairSequence) = (repairSSRC, rewriting, repair)
     }
 
-    /// See `Router.warm`: a field of each cache line that a packet needs.
+    /// Reads a field of each cache line that forwarding needs; see `Router.warm`.
     @inline(__always)
     func warm() -> UInt64 {
         UInt64(ssrc) &+ UInt64(bitPattern: rewriting.firstSequence) &+ rewriting.warm() &+ (encoding == nil ? 0 : 1)
@@ -69,7 +70,7 @@ final class OutgoingTrack {
         if let source { remap(source) }
     }
 
-    /// Sends another source from now on, from its next keyframe where it has such.
+    /// Switches to another source; video starts at its next keyframe.
     func attach(_ source: IncomingTrack?) {
         guard self.source !== source else {
             if let source { remap(source) }
@@ -85,23 +86,24 @@ final class OutgoingTrack {
         remap(source)
     }
 
-    /// What comes next begins a new piece.
+    /// Stops forwarding. The next packet begins a new segment.
     func pauseForwarding() {
         encoding = nil
         reportedAt = nil
     }
 
-    /// What comes next is of this encoding.
+    /// Forwards this encoding from now on.
     func follow(_ encoding: IncomingEncoding) {
         pauseForwarding()
         self.encoding = encoding
         isRefused = false
         temporalFilter.begin()
-        // Nobody may be left with the former one.
+        // The former encoding may have no subscribers left.
         encoding.track.needsSelection = true
     }
 
-    /// The subscriber cannot decode this. What is left out is not to be reported as lost.
+    /// Stops forwarding a codec that the subscriber cannot decode. The dropped packets leave no gap that it would report as
+    /// lost.
     func refuse() {
         if encoding != nil { pauseForwarding() }
         isRefused = true
@@ -110,19 +112,19 @@ final class OutgoingTrack {
     private func remap(_ source: IncomingTrack) {
         codecMap = source.codecs.map { MappedCodec($0, among: codecs) }
         extensionMap = .init(repeating: 0, count: 256)
-        for (name, id) in source.extensions where name.isPassedOn {
+        for (name, id) in source.extensions where name.isForwarded {
             extensionMap[Int(id)] = extensions[name] ?? 0
         }
     }
 }
 
-/// A publisher's codec in a subscriber's words: plain numbers, for the path of each packet.
+/// A publisher's codec with the subscriber's payload types. Plain numbers, because each packet needs them.
 struct MappedCodec: Equatable, Sendable {
-    /// Of the subscriber; 255 where he cannot decode it.
+    /// The subscriber's payload type; 255 if it cannot decode the codec.
     var payloadType: UInt8 = 255
-    /// For repeats (RFC 4588); 255 where none was negotiated.
+    /// The payload type of retransmissions (RTX, RFC 4588); 255 if RTX was not negotiated.
     var repairPayloadType: UInt8 = 255
-    /// The publisher sends redundant audio (RFC 2198) and the subscriber wants it plain.
+    /// Whether the publisher sends redundant audio (RFC 2198) and the subscriber negotiated plain Opus.
     var isUnwrapped = false
     var clockRate: UInt32
 
@@ -142,11 +144,12 @@ struct MappedCodec: Equatable, Sendable {
 }
 
 extension HeaderExtension {
-    /// Those that say something of the media. The others are between us and one client, and written anew or left out.
-    var isPassedOn: Bool {
+    /// Whether the extension describes the media and is forwarded. The others concern only one connection and are rewritten
+    /// or dropped.
+    var isForwarded: Bool {
         switch self {
         case .audioLevel, .videoOrientation, .dependencyDescriptor, .absCaptureTime: true
-        // A delay stays with the receiver's transceiver, so that whoever is seen there next would be late.
+        // The receiver's transceiver keeps a playout delay, so it would also delay the next source.
         case .playoutDelay: false
         default: false
         }
@@ -154,25 +157,25 @@ extension HeaderExtension {
 }
 
 extension Codec.Kind {
-    /// Whether a decoder negotiated as this one takes what an encoder negotiated as the other writes.
+    /// Whether a decoder negotiated with this codec can decode the output of an encoder negotiated with `other`.
     func decodes(_ other: Codec.Kind) -> Bool {
         switch (self, other) {
         case (.h264(let profile, let mode), .h264(let theirs, let theirMode)):
-            // Profile and constraints, without the level (RFC 6184 §8.1): levels are asymmetric with browsers.
+            // Compare profile and constraints, not the level (RFC 6184 §8.1): browsers use asymmetric levels.
             profile >> 8 == theirs >> 8 && mode == theirMode
         default: self == other
         }
     }
 }
 
-/// When packets were last sent again, found by the low bits of their numbers. The memory, 2 kB, is taken once.
-struct RepeatTimes: Sendable {
-    /// No packet is sent again sooner than this after the last time, however often it is asked for.
+/// The time of the last retransmission of each packet, indexed by the low bits of the sequence number. Takes a fixed 2 kB.
+struct RetransmissionTimes: Sendable {
+    /// The shortest time in milliseconds between two retransmissions of one packet, however often it is requested.
     private static let interval: UInt32 = 20
-    /// Milliseconds of the clock, wrapped; 0 is never.
+    /// Clock time in milliseconds, wrapped; 0 means never.
     private var times = ContiguousArray<UInt32>(repeating: 0, count: PacketHistory.capacity)
 
-    /// Whether the packet may be sent again now; then it is taken to be.
+    /// Returns true if the packet may be retransmitted now, and records the retransmission.
     mutating func take(_ sequence: Int64, now: MediaTime) -> Bool {
         let milliseconds = max(1, UInt32(truncatingIfNeeded: now.nanoseconds / 1_000_000))
         let index = Int(truncatingIfNeeded: sequence) & (PacketHistory.capacity - 1)
@@ -183,7 +186,7 @@ struct RepeatTimes: Sendable {
 }
 
 extension Codec.Kind {
-    /// How its packets are read; nil for audio.
+    /// The format of its video payload; nil for audio.
     var payloadFormat: VideoPayloadFormat? {
         switch self {
         case .opus, .red: nil

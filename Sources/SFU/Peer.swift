@@ -1,53 +1,53 @@
 import RTC
 
-/// One peer connection between a client and the server: its transport, and the tracks in it. What the tracks mean to
-/// anybody else is the router's business.
+/// One peer connection between a client and the server: its transport and its tracks. The router connects the tracks of
+/// different peers.
 final class Peer {
     let client: Key
     let side: Side
     let transport: PeerTransport
-    /// Which `RTCPeerConnection` it is the other end of (RFC 8829 §5.2.1).
+    /// Identifies the client's `RTCPeerConnection` (RFC 8829 §5.2.1).
     let originSessionID: String
     var remoteUfrag = ""
-    /// In the order of the description's media sections.
+    /// Tracks in the order of the description's media sections.
     var incoming: [IncomingTrack] = []
     var outgoing: [OutgoingTrack] = []
-    /// Which encoding an SSRC belongs to, and whether it carries repeats.
+    /// The encoding that each SSRC belongs to, and whether the SSRC carries retransmissions (RTX).
     private(set) var sources: [UInt32: Source] = [:]
     private(set) var outgoingBySSRC: [UInt32: OutgoingTrack] = [:]
-    /// Header extensions that say to which section a packet belongs; the same in all sections of a bundle.
+    /// The ids of the header extensions that identify a packet's section and encoding; the same in all sections of a bundle.
     var midID: UInt8 = 0
     var ridID: UInt8 = 0
     var repairedRidID: UInt8 = 0
     var transportSequenceID: UInt8 = 0
-    /// For a publisher whose bandwidth estimation asks for it; 33 kB.
+    /// Arrival times for a publisher that negotiated transport-wide congestion control; takes 33 kB.
     var arrivals: TransportFeedback?
     var feedbackAt: MediaTime?
     var reportsAt: MediaTime?
-    /// Until when nothing has to be done for a subscriber, whatever the time.
-    var restsUntil = MediaTime(nanoseconds: .min)
-    /// What the client's wall clock has to be added to make it ours.
+    /// Ticks have nothing to do for this subscriber before this time.
+    var idleUntil = MediaTime(nanoseconds: .min)
+    /// The offset to add to the client's wall clock to get the server's.
     var clockOffset: MediaInterval?
-    /// The subscriber's queue is too long.
+    /// Whether the queue to the subscriber is too long.
     var isBehind = false
     var hasFailed = false
-    /// As its owner was last told.
+    /// The connection state that was last reported to the router's owner.
     var wasConnected = false
-    /// Ours as a receiver of reports (RFC 3550 §6.4.2).
+    /// The server's SSRC in RTCP packets (RFC 3550 §6.4.2).
     let ownSSRC: UInt32
     let cname: String
-    /// Counts our answers (RFC 3264 §8).
+    /// The number of answers so far, for the version in `o=` (RFC 3264 §8).
     var descriptions: UInt64 = 0
-    /// The names that the client's checks may use: those of before an ICE restart too.
+    /// The local username fragments that the client's checks may use, including those from before an ICE restart.
     var ufrags: [String] = []
-    /// Where it is or was, the newest last.
+    /// Its current and former paths, the newest last.
     var paths: [Path] = []
-    static let mostPaths = 16
-    /// TCP connections that ended since the last tick; at most as many as there were paths.
+    static let maxPaths = 16
+    /// TCP connections that closed since the last tick; at most as many as there were paths.
     var closedSockets: [UInt32] = []
-    /// Of the certificate that the first description named; another needs another connection (RFC 8842 §3.1).
+    /// The certificate fingerprint of the first description. A different one requires a new connection (RFC 8842 §3.1).
     var remoteFingerprint: Fingerprint?
-    /// Any of the client's SSRCs, for feedback that concerns them all.
+    /// One of the client's SSRCs, for feedback about the whole transport.
     var mediaSSRC: UInt32 { sources.keys.first ?? 0 }
 
     struct Source {
@@ -55,12 +55,11 @@ final class Peer {
         var isRepair: Bool
     }
 
-    /// More than a camera, a screen and a microphone in three encodings each need; an SSRC that comes later is not
-    /// learned.
-    static let mostSources = 64
-    /// Encodings of all sections: a camera and a screen in three each, and their sound, four times over. A video
-    /// encoding's history takes 750 kB.
-    static let mostEncodings = 32
+    /// More than a camera, a screen and a microphone need in three encodings each. Further SSRCs are ignored.
+    static let maxSources = 64
+    /// The maximum number of encodings in all sections: four times a camera and a screen in three encodings each, with
+    /// their audio. The history of a video encoding takes 750 kB.
+    static let maxEncodings = 32
     var encodingCount: Int { incoming.reduce(0) { $0 + $1.encodings.count } }
 
     init(
@@ -69,14 +68,14 @@ final class Peer {
     ) {
         (self.client, self.side, self.transport, self.originSessionID) = (client, side, transport, originSessionID)
         ownSSRC = UInt32.random(in: 1...UInt32.max, using: &generator)
-        // Says nothing of anybody, and is the same for sound and picture (RFC 7022 §4.2).
+        // Random, so that it identifies nobody, and the same for audio and video (RFC 7022 §4.2).
         cname = String(UInt64.random(in: 0...UInt64.max, using: &generator), radix: 36)
     }
 
     func incoming(_ mid: String) -> IncomingTrack? { incoming.first { $0.mid == mid } }
     func outgoing(_ mid: String) -> OutgoingTrack? { outgoing.first { $0.mid == mid } }
 
-    /// Whether nothing can come over it any more.
+    /// Whether the connection has ended and can carry nothing more.
     var isOver: Bool {
         switch transport.state {
         case .closed, .failed(.dtls): true
@@ -99,9 +98,9 @@ final class Peer {
         outgoingBySSRC[track.ssrc] = track
     }
 
-    /// Remembers whose packets an SSRC carries. What was learned first stays: a packet cannot take another's place.
+    /// Records the encoding that an SSRC belongs to. The first assignment stays, so a later packet cannot take over an SSRC.
     func learn(_ ssrc: UInt32, _ encoding: IncomingEncoding, isRepair: Bool) {
-        guard sources[ssrc] == nil, sources.count < Self.mostSources else { return }
+        guard sources[ssrc] == nil, sources.count < Self.maxSources else { return }
         sources[ssrc] = Source(encoding: encoding, isRepair: isRepair)
         if isRepair {
             encoding.repairSSRC = ssrc
@@ -110,12 +109,12 @@ final class Peer {
         }
     }
 
-    /// The client says that it sends this encoding under another SSRC from now on.
+    /// Forgets the SSRCs of an encoding whose SSRC has changed in the client's description.
     func forget(_ encoding: IncomingEncoding) {
         sources = sources.filter { $0.value.encoding !== encoding }
     }
 
-    /// Whose packet this is, from what it says itself (RFC 8843 §9.2): its section, and its encoding in that.
+    /// Returns the source of a packet with a new SSRC from its MID and RID header extensions (RFC 8843 §9.2), and records it.
     func identify(_ packet: RTPPacket, in bytes: UnsafeRawBufferPointer) -> Source? {
         if let known = sources[packet.ssrc] { return known }
         guard let track = section(of: packet, in: bytes) else { return nil }
@@ -129,7 +128,7 @@ final class Peer {
 
     private func section(of packet: RTPPacket, in bytes: UnsafeRawBufferPointer) -> IncomingTrack? {
         if let mid = text(midID, packet, bytes) { return incoming(mid) }
-        // Only one section may have the payload type then.
+        // Without a MID, the payload type must be unique to one section.
         let fitting = incoming.filter {
             $0.codecIndex(packet.payloadType) != nil || $0.repaired(packet.payloadType) != nil
         }

@@ -1,6 +1,6 @@
 import RTC
 
-/// A stream in a session: which transceivers of which client it comes from, and whether it may be heard and seen.
+/// A stream in a session: the client and transceivers that it comes from, and whether its audio and video are forwarded.
 final class Publication {
     let stream: Key
     let session: String
@@ -20,7 +20,7 @@ final class Publication {
     func forwards(_ kind: MediaKind) -> Bool { kind == .audio ? forwardsAudio : forwardsVideo }
 }
 
-/// A client that wants a stream, and into which of its transceivers.
+/// One client's subscription to a stream, and the transceivers that receive it.
 final class Subscription {
     unowned let publication: Publication
     let client: Key
@@ -28,9 +28,9 @@ final class Subscription {
     var audio: Bool
     var video: Bool
     var preference = VideoPreference()
-    /// What the client was told of its video, and when.
-    var toldPaused: PauseReason?
-    var toldAt: MediaTime?
+    /// The pause that was last reported to the client, and when.
+    var reportedPause: PauseReason?
+    var pauseReportedAt: MediaTime?
 
     init(publication: Publication, client: Key, mids: Mids, audio: Bool, video: Bool) {
         (self.publication, self.client, self.mids) = (publication, client, mids)
@@ -41,7 +41,7 @@ final class Subscription {
 
     func wants(_ kind: MediaKind) -> Bool { kind == .audio ? audio : video }
 
-    /// Another subscription has these transceivers from now on.
+    /// Gives up these transceivers to another subscription.
     func release(_ taken: Mids) {
         let names = [taken.audio, taken.video].compactMap { $0 }
         if let mid = mids.audio, names.contains(mid) { mids.audio = nil }

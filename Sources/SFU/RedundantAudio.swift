@@ -1,15 +1,15 @@
 import RTC
 
-/// Redundant audio (RFC 2198), taken apart for whoever did not negotiate it.
+/// Unwraps redundant audio (RFC 2198) for subscribers that did not negotiate it.
 enum RedundantAudio {
-    /// No sender repeats more.
-    private static let mostBlocks = 8
+    /// No known sender uses more redundant blocks.
+    private static let maxBlocks = 8
 
-    /// The newest block, which stands last; nil when the headers do not fit the payload.
+    /// Returns the primary (newest) block, which comes last; nil if the headers do not match the payload.
     static func primary(_ payload: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer? {
         var reader = ByteReader(payload)
         var redundant = 0
-        for _ in 0...mostBlocks {
+        for _ in 0...maxBlocks {
             guard let first = reader.u8() else { return nil }
             if first & 0x80 == 0 {
                 // The last header is this one byte; the redundant blocks come before the primary.

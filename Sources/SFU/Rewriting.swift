@@ -1,15 +1,15 @@
 import RTC
 
-/// Makes one continuous RTP stream of pieces of several: sequence numbers without gaps of our making, timestamps that
-/// go on with the clock, VP8 picture ids that count on. A receiver's decoder and jitter buffer then never notice that
-/// the source changed.
+/// Joins segments of several RTP streams into one continuous stream: sequence numbers without gaps, timestamps that follow
+/// the clock, and consecutive VP8 picture ids. The receiver's decoder and jitter buffer do not notice that the source
+/// changed.
 struct Rewriting: Sendable {
-    /// Added to each number of the present source.
+    /// Added to each sequence number of the current source.
     private(set) var sequenceOffset: Int64 = 0
     private(set) var timestampOffset: UInt32 = 0
     private(set) var pictureOffset: UInt16 = 0
     private(set) var layerZeroOffset: UInt8 = 0
-    /// Packets of the source from before the piece are not ours to send.
+    /// The first packet of the current segment; earlier packets of the source are not forwarded.
     private(set) var firstSequence: Int64 = .max
 
     private(set) var lastSequence: Int64
@@ -17,16 +17,16 @@ struct Rewriting: Sendable {
     private(set) var lastPicture: UInt16 = 0
     private(set) var lastLayerZero: UInt8 = 0
     private(set) var lastSentAt: MediaTime?
-    /// No two pieces share a timestamp, and 3000 ticks are a frame at 30 per second.
-    private static let leastStep: UInt32 = 960
-    /// How far the timestamps have run ahead of the clock, because pieces followed each other sooner than that.
+    /// The least timestamp step between two segments, so that none share a timestamp. A frame at 30 fps is 3000 ticks.
+    private static let minStep: UInt32 = 960
+    /// How far the timestamps are ahead of the clock, because segments followed each other faster than `minStep`.
     private var ahead: UInt32 = 0
     private var dropped = DroppedPackets()
     private var droppedPicture: UInt16?
 
-    /// - Parameters: where the stream begins; random numbers (RFC 3550 §5.1).
+    /// Creates a stream that begins after these numbers, which should be random (RFC 3550 §5.1).
     init(sequence: UInt16, timestamp: UInt32) {
-        // Far from zero: packets from before the beginning have numbers too.
+        // Starts above zero, because packets from before the beginning have extended sequence numbers too.
         lastSequence = 0x1_0000 + Int64(sequence)
         lastTimestamp = timestamp
     }
@@ -35,17 +35,18 @@ struct Rewriting: Sendable {
     @inline(__always)
     func warm() -> UInt64 { UInt64(lastTimestamp) &+ UInt64(bitPattern: dropped.last) }
 
-    /// What comes next is from another source, or from this one after a pause.
+    /// Begins a segment: another source, or the same one after a pause.
     /// - Parameters:
-    ///   - sequence: the extended sequence number of its first packet.
-    ///   - picture: the picture id of that packet, if it has one; the second is TL0PICIDX (RFC 7741 §4.2).
+    ///   - sequence: the extended sequence number of the segment's first packet.
+    ///   - picture: the picture id of that packet, if it has one.
+    ///   - layerZero: its TL0PICIDX (RFC 7741 §4.2), if it has one.
     mutating func begin(
         sequence: Int64, timestamp: UInt32, picture: UInt16?, layerZero: UInt8?, clockRate: UInt32, now: MediaTime
     ) {
         firstSequence = sequence
         sequenceOffset = lastSequence + 1 - sequence
         (dropped, droppedPicture) = (DroppedPackets(), nil)
-        var step = Self.leastStep
+        var step = Self.minStep
         if let lastSentAt {
             let elapsed = max(0, (now - lastSentAt).nanoseconds / 1000) &* Int64(clockRate) / 1_000_000
             let due = elapsed - Int64(ahead)
@@ -57,7 +58,7 @@ struct Rewriting: Sendable {
         if let layerZero { layerZeroOffset = lastLayerZero &+ 1 &- layerZero }
     }
 
-    /// The numbers that a packet of the present source is sent with; nil for one from before the piece.
+    /// Returns the numbers to send a packet of the current source with; nil for a packet from before the segment.
     mutating func numbers(
         sequence: Int64, timestamp: UInt32, picture: UInt16?, layerZero: UInt8?, now: MediaTime
     ) -> Numbers? {
@@ -65,7 +66,8 @@ struct Rewriting: Sendable {
         var number = sequence + sequenceOffset
         var picturesBefore = pictureOffset
         if sequence <= dropped.last {
-            // Overtaken by a packet that was dropped: its number was kept free, unless it was dropped itself.
+            // This packet arrived after a later one that was dropped. Its sequence number was kept free, unless it was
+            // dropped itself.
             guard dropped.remembers(sequence), !dropped.contains(sequence) else { return nil }
             let after = dropped.counts(after: sequence)
             number += after.packets
@@ -85,8 +87,8 @@ struct Rewriting: Sendable {
         return numbers
     }
 
-    /// Drops a packet: those after it are numbered as if it had never existed.
-    /// - Returns: false for one that came too late for that, because its number is kept free already.
+    /// Drops a packet; later packets are numbered as if it had never existed.
+    /// - Returns: false if it is too late, because a later packet was sent and its sequence number is already reserved.
     mutating func drop(sequence: Int64, picture: UInt16?) -> Bool {
         guard sequence >= firstSequence else { return true }
         guard sequence > dropped.last, sequence + sequenceOffset > lastSequence else {
@@ -100,13 +102,13 @@ struct Rewriting: Sendable {
         return true
     }
 
-    /// Whether so much of the source is missing before this packet that it cannot be mended, or the source's count has
-    /// jumped. A receiver would lose count of rollovers over it (RFC 3711 §3.3.1), and with that of all that is sent
-    /// here ever after: a new piece begins instead.
-    func isOutOfReach(_ sequence: Int64) -> Bool { sequence + sequenceOffset - lastSequence > NACKGenerator.mostGap }
+    /// Whether the gap before this packet is too large to fill, or the source's sequence numbers have jumped. A receiver
+    /// could lose count of the rollovers (RFC 3711 §3.3.1) and could then decrypt nothing more, so a new segment begins
+    /// instead.
+    func exceedsMaxGap(_ sequence: Int64) -> Bool { sequence + sequenceOffset - lastSequence > NACKGenerator.maxGap }
 
-    /// The source's number of the packet that was sent, or would have been, under this 16-bit number; nil for one from
-    /// before the piece.
+    /// Returns the source's extended sequence number for a 16-bit number of this stream, whether that packet was sent or is
+    /// still missing; nil if it is from before the segment.
     func source(of number: UInt16) -> Int64? {
         let sequence = lastSequence - Int64(UInt16(truncatingIfNeeded: lastSequence) &- number)
         var source = sequence - sequenceOffset
@@ -117,9 +119,9 @@ struct Rewriting: Sendable {
         return source >= firstSequence ? source : nil
     }
 
-    /// A timestamp of the present source as the subscriber knows it.
+    /// Maps a timestamp of the current source to this stream.
     func timestamp(_ source: UInt32) -> UInt32 { source &+ timestampOffset }
-    /// A picture id of the present source, in this packet of it, as the subscriber knows it.
+    /// Maps a picture id in this packet of the current source to this stream.
     func picture(_ source: UInt16, in sequence: Int64) -> UInt16 {
         source &+ pictureOffset &+ UInt16(truncatingIfNeeded: dropped.counts(after: sequence).pictures)
     }
@@ -128,7 +130,7 @@ struct Rewriting: Sendable {
     struct Numbers: Equatable, Sendable {
         var sequence: Int64
         var timestamp: UInt32
-        /// Unmasked: the descriptor has 7 or 15 bits for it.
+        /// Not masked yet; the descriptor has 7 or 15 bits for it.
         var picture: UInt16
         var layerZero: UInt8
     }

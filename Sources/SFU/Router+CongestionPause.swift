@@ -1,8 +1,9 @@
 import RTC
 
-/// Subscribers that are too slow: until layers are chosen by bandwidth, their video stops while too much of it waits.
+/// Congestion control for slow subscribers. Layers are not selected by bandwidth yet, so the video of a subscriber is
+/// paused while its queue is too long.
 extension Router {
-    /// Pauses the video to a subscriber whose queue is too long, and resumes it when half of the queue is gone. Audio goes on.
+    /// Pauses the video to a subscriber whose queue is too long, and resumes it at half that length. Audio continues.
     func updateCongestionPause(of peer: Peer, now: MediaTime) {
         guard let path = peer.transport.selectedPath, path.isTCP || peer.isBehind else { return }
         let queued = sink.queuedTime(on: path)
@@ -16,17 +17,17 @@ extension Router {
         }
     }
 
-    /// A publisher that changes its codec with every packet does not cause a message for each.
+    /// Limits pause events, in case a publisher changes its codec with every packet.
     private static let pauseEventInterval = MediaInterval.seconds(1)
 
-    /// Tells the subscriber which of its videos have paused, and which go on.
+    /// Reports which of the subscriber's videos were paused or resumed.
     func reportPauses(of peer: Peer, now: MediaTime) {
         for track in peer.outgoing where track.kind == .video {
-            guard let subscription = track.subscription, subscription.toldPaused != track.pause,
-                subscription.toldAt.map({ now - $0 >= Self.pauseEventInterval }) ?? true
+            guard let subscription = track.subscription, subscription.reportedPause != track.pause,
+                subscription.pauseReportedAt.map({ now - $0 >= Self.pauseEventInterval }) ?? true
             else { continue }
-            let former = subscription.toldPaused
-            (subscription.toldPaused, subscription.toldAt) = (track.pause, now)
+            let former = subscription.reportedPause
+            (subscription.reportedPause, subscription.pauseReportedAt) = (track.pause, now)
             events.append(
                 .videoPaused(
                     stream: subscription.publication.stream, session: subscription.publication.session,

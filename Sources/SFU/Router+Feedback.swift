@@ -1,7 +1,7 @@
 import RTC
 
-/// RTCP (RFC 3550 §6, RFC 4585, RFC 5104): what clients report to us and what we report to them. Nothing is passed
-/// through: a subscriber's complaint concerns our stream, and a publisher's report its own clock.
+/// RTCP (RFC 3550 §6, RFC 4585, RFC 5104) from and to clients. No RTCP packet is forwarded: a subscriber's feedback is
+/// about the server's stream, and a publisher's report uses its own clock.
 extension Router {
     func receiveControl(_ bytes: UnsafeRawBufferPointer, from peer: Peer, now: MediaTime) {
         guard let compound = RTCPCompound(bytes) else {
@@ -11,13 +11,13 @@ extension Router {
         for packet in compound {
             switch packet {
             case .senderReport(let report) where peer.side == .send: note(report.info, from: peer, now: now)
-            case .nack(let nack) where peer.side == .receive: sendAgain(nack, to: peer, now: now)
-            case .pli(let request) where peer.side == .receive: complain(request.media, from: peer, now: now)
+            case .nack(let nack) where peer.side == .receive: retransmit(nack, to: peer, now: now)
+            case .pli(let request) where peer.side == .receive:
+                receiveKeyframeRequest(request.media, from: peer, now: now)
             case .fir(let request) where peer.side == .receive:
-                for entry in request.entries { complain(entry.ssrc, from: peer, now: now) }
+                for entry in request.entries { receiveKeyframeRequest(entry.ssrc, from: peer, now: now) }
             case .malformed: counters.malformed &+= 1
-            // Estimates and statistics are for a later layer selection; a BYE changes nothing: what ends is said by
-            // signalling.
+            // Bandwidth estimates and statistics are not used yet. A BYE is ignored: signaling ends streams.
             default: break
             }
         }
@@ -27,45 +27,46 @@ extension Router {
         guard let source = peer.sources[info.ssrc], !source.isRepair else { return }
         source.encoding.statistics?.receive(senderReport: info.ntp, at: now)
         source.encoding.report = SourceReport(ntp: info.ntp, timestamp: info.rtpTimestamp)
-        // The publisher's wall clock in ours: what travelled fastest is nearest to the truth.
+        // Offset from the publisher's clock to ours. Keep the minimum: the report with the least network delay is the most
+        // accurate.
         let offset = wallClock(now) - info.ntp
         peer.clockOffset = peer.clockOffset.map { min($0, offset) } ?? offset
     }
 
     func wallClock(_ now: MediaTime) -> NTPTime { NTPTime(now, origin: settings.clockOrigin) }
 
-    // MARK: Complaints of subscribers
+    // MARK: Feedback from subscribers
 
-    private func complain(_ ssrc: UInt32, from peer: Peer, now: MediaTime) {
+    private func receiveKeyframeRequest(_ ssrc: UInt32, from peer: Peer, now: MediaTime) {
         guard let track = peer.outgoingBySSRC[ssrc], let encoding = track.encoding else { return }
-        encoding.keyframes.complain(now: now)
+        encoding.keyframes.requestRefresh(now: now)
     }
 
-    private func sendAgain(_ nack: RTCP.NACK, to peer: Peer, now: MediaTime) {
+    private func retransmit(_ nack: RTCP.NACK, to peer: Peer, now: MediaTime) {
         guard let track = peer.outgoingBySSRC[nack.media], let path = peer.transport.selectedPath, !track.isPaused
         else {
             return
         }
         for number in nack.lost {
             counters.nacksReceived &+= 1
-            sendAgain(number, of: track, on: path, now: now)
+            retransmit(number, of: track, on: path, now: now)
         }
     }
 
-    private func sendAgain(_ number: UInt16, of track: OutgoingTrack, on path: Path, now: MediaTime) {
+    private func retransmit(_ number: UInt16, of track: OutgoingTrack, on path: Path, now: MediaTime) {
         guard let repairSSRC = track.repairSSRC, let encoding = track.encoding,
             let sequence = track.rewriting.source(of: number)
         else { return }
         guard let (bytes, packet) = encoding.history?.packet(sequence, now: now) else {
-            // What we miss ourselves may still come.
-            if encoding.history?.isPast(sequence) ?? false { encoding.keyframes.complain(now: now) }
+            // A packet that we have not received ourselves may still arrive.
+            if encoding.history?.isPast(sequence) ?? false { encoding.keyframes.requestRefresh(now: now) }
             return
         }
         guard let codec = encoding.track.codecIndex(packet.payloadType), codec < track.codecMap.count,
             track.codecMap[codec].repairPayloadType != 255,
-            mayRepeat(sequence, bytes.count, of: track, encoding, now: now)
+            mayRetransmit(sequence, bytes.count, of: track, encoding, now: now)
         else { return }
-        let memory = sink.prepare(bytes.count + Self.mostGrowth)
+        let memory = sink.prepare(bytes.count + Self.maxGrowth)
         track.repairSequence &+= 1
         var header = RTPHeaderWriter(
             into: memory, payloadType: track.codecMap[codec].repairPayloadType, marker: packet.marker,
@@ -82,31 +83,32 @@ extension Router {
             )
         else { return }
         sink.send(length, on: path)
-        counters.packetsRepeated &+= 1
+        counters.packetsRetransmitted &+= 1
     }
 
-    private func mayRepeat(
+    private func mayRetransmit(
         _ sequence: Int64, _ length: Int, of track: OutgoingTrack, _ encoding: IncomingEncoding, now: MediaTime
     ) -> Bool {
-        if track.repeats == nil { track.repeats = RepeatTimes() }
-        guard track.repeats?.take(sequence, now: now) ?? false else { return false }
+        if track.retransmissionTimes == nil { track.retransmissionTimes = RetransmissionTimes() }
+        guard track.retransmissionTimes?.take(sequence, now: now) ?? false else { return false }
         guard track.budget.spend(length + Self.repairGrowth) else {
-            // So much is lost that a new picture costs less than the old one.
-            encoding.keyframes.complain(now: now)
+            // With this many losses a keyframe costs less than the retransmissions.
+            encoding.keyframes.requestRefresh(now: now)
             return false
         }
         return true
     }
 
-    /// The original's number, and the longest tag: our header is no longer than the publisher's.
+    /// The original sequence number and the longest SRTP tag. The header is no longer than the publisher's.
     private static let repairGrowth = 2 + 16
 
-    /// The original's number (RFC 4588 §4), its descriptor as it was sent, and the rest.
+    /// Writes and encrypts an RTX payload: the original sequence number (RFC 4588 §4), the VP8 descriptor as it was sent,
+    /// and the rest of the payload.
     private func writeRepair(
         _ number: UInt16, of sequence: Int64, _ descriptor: VP8Descriptor?, _ payload: UnsafeRawBufferPointer,
         _ memory: UnsafeMutableRawBufferPointer, _ headerLength: Int, _ track: OutgoingTrack
     ) -> Int? {
-        withUnsafeTemporaryAllocation(byteCount: 2 + VP8Descriptor.mostLength, alignment: 2) { prefix in
+        withUnsafeTemporaryAllocation(byteCount: 2 + VP8Descriptor.maxLength, alignment: 2) { prefix in
             prefix.storeBytes(of: number.bigEndian, as: UInt16.self)
             let length =
                 descriptor?.rewrite(
@@ -123,16 +125,16 @@ extension Router {
 
     // MARK: To subscribers
 
-    /// A report a second on each stream, so that sound and picture can be brought together (RFC 3550 §6.4.1). The first
-    /// comes as soon as there is something to report.
-    func sendReports(to peer: Peer, now: MediaTime) {
+    /// Sends a sender report for each stream every second, so that the receiver can synchronize audio and video (RFC 3550
+    /// §6.4.1). The first is sent as soon as the publisher has reported.
+    func sendSenderReports(to peer: Peer, now: MediaTime) {
         guard let path = peer.transport.selectedPath else { return }
         for track in peer.outgoing {
             guard let encoding = track.encoding, track.packets > 0 else { continue }
             if let at = track.reportedAt, now - at < Self.reportInterval { continue }
             guard let info = senderInfo(track, encoding, now: now) else { continue }
             track.reportedAt = now
-            let memory = sink.prepare(Self.mostReport)
+            let memory = sink.prepare(Self.maxReport)
             var writer = ByteWriter(memory)
             RTCP.writeSenderReport(info, to: &writer)
             RTCP.writeSourceDescription(ssrc: track.ssrc, cname: peer.cname, to: &writer)
@@ -141,14 +143,14 @@ extension Router {
     }
 
     private static let reportInterval = MediaInterval.seconds(1)
-    /// What a datagram may have, less encryption.
-    private static let mostReport = 1200
+    /// The maximum length of a report in a datagram, before encryption.
+    private static let maxReport = 1200
 
-    /// The publisher's last report in our clock and the subscriber's numbers; nil before there was one.
+    /// Translates the publisher's last sender report to the server's clock and the subscriber's numbers; nil if there was none.
     private func senderInfo(_ track: OutgoingTrack, _ encoding: IncomingEncoding, now: MediaTime) -> RTCP.SenderInfo? {
         guard let report = encoding.report, let offset = encoding.track.peer.clockOffset else { return nil }
         let wallClock = wallClock(now)
-        // How long ago, by the publisher's clock, the report was made: the media clock has gone on since.
+        // The time since the report by the publisher's clock; the media clock has advanced by as much.
         let elapsed = (wallClock - report.ntp) - offset
         let rate = Int64(encoding.track.clockRate)
         let ticks = UInt32(truncatingIfNeeded: elapsed.nanoseconds / 1000 &* rate / 1_000_000)
@@ -158,7 +160,7 @@ extension Router {
         )
     }
 
-    /// Encrypts what was written and sends it.
+    /// Encrypts the written RTCP packets and sends them.
     func send(_ writer: ByteWriter, in memory: UnsafeMutableRawBufferPointer, to peer: Peer, on path: Path) {
         guard !writer.overflowed, writer.count > 0,
             let length = peer.transport.protectControl(memory, length: writer.count)
@@ -168,19 +170,20 @@ extension Router {
 
     // MARK: To publishers
 
-    /// Losses at once, arrivals every 100 ms, a report every second.
+    /// Sends feedback to a publisher: NACKs as soon as they are due, transport-wide feedback every 100 ms, a receiver
+    /// report every second.
     func sendFeedback(to peer: Peer, now: MediaTime) {
         guard let path = peer.transport.selectedPath else { return }
         sendArrivals(to: peer, on: path, now: now)
-        attendLayers(of: peer, now: now)
+        updateLayers(of: peer, now: now)
         for track in peer.incoming {
             for encoding in track.encodings where encoding.ssrc != 0 {
-                askAgain(encoding, peer, on: path, now: now)
-                askForKeyframe(encoding, peer, on: path, now: now)
+                sendNACK(encoding, peer, on: path, now: now)
+                requestKeyframe(encoding, peer, on: path, now: now)
             }
         }
         if peer.reportsAt.map({ now - $0 >= Self.reportInterval }) ?? true {
-            sendReceptions(to: peer, on: path, now: now)
+            sendReceiverReport(to: peer, on: path, now: now)
         }
     }
 
@@ -191,10 +194,10 @@ extension Router {
             return
         }
         peer.feedbackAt = now
-        // A second of packets fills a few; a client that jumps in its numbering does not make us write for ever.
+        // A second of packets fills a few. The limit bounds the work if a client's sequence numbers jump.
         for _ in 0..<8 {
-            let memory = sink.prepare(Self.mostReport + Self.mostGrowth)
-            var writer = ByteWriter(UnsafeMutableRawBufferPointer(rebasing: memory[..<Self.mostReport]))
+            let memory = sink.prepare(Self.maxReport + Self.maxGrowth)
+            var writer = ByteWriter(UnsafeMutableRawBufferPointer(rebasing: memory[..<Self.maxReport]))
             guard peer.arrivals?.writeFeedback(sender: peer.ownSSRC, media: peer.mediaSSRC, to: &writer) ?? false else {
                 return
             }
@@ -202,36 +205,36 @@ extension Router {
         }
     }
 
-    private func askAgain(_ encoding: IncomingEncoding, _ peer: Peer, on path: Path, now: MediaTime) {
+    private func sendNACK(_ encoding: IncomingEncoding, _ peer: Peer, on path: Path, now: MediaTime) {
         guard encoding.track.kind == .video, encoding.isWatched, encoding.missing.outstanding > 0 else { return }
-        let memory = sink.prepare(Self.mostReport + Self.mostGrowth)
-        var writer = ByteWriter(UnsafeMutableRawBufferPointer(rebasing: memory[..<Self.mostReport]))
+        let memory = sink.prepare(Self.maxReport + Self.maxGrowth)
+        var writer = ByteWriter(UnsafeMutableRawBufferPointer(rebasing: memory[..<Self.maxReport]))
         lost.removeAll(keepingCapacity: true)
         encoding.missing.forEachDue(at: now, roundTrip: .milliseconds(50)) { lost.append($0) }
         if encoding.missing.takeKeyframeNeed() { encoding.keyframes.want() }
-        guard !lost.isEmpty, encoding.track.repairs else { return }
+        guard !lost.isEmpty, encoding.track.supportsNACK else { return }
         RTCP.writeNACK(sender: peer.ownSSRC, media: encoding.ssrc, lost: lost, to: &writer)
         counters.nacksSent &+= UInt64(lost.count)
         send(writer, in: memory, to: peer, on: path)
     }
 
-    /// Where somebody waits for one; the tick would do it too, some milliseconds later.
-    func askForKeyframes(_ peer: Peer, now: MediaTime) {
+    /// Requests keyframes without waiting for the next tick, to save a new subscriber some milliseconds.
+    func requestKeyframes(_ peer: Peer, now: MediaTime) {
         guard let path = peer.transport.selectedPath else { return }
         for track in peer.incoming {
             for encoding in track.encodings where encoding.ssrc != 0 {
-                askForKeyframe(encoding, peer, on: path, now: now)
+                requestKeyframe(encoding, peer, on: path, now: now)
             }
         }
     }
 
-    private func askForKeyframe(_ encoding: IncomingEncoding, _ peer: Peer, on path: Path, now: MediaTime) {
+    private func requestKeyframe(_ encoding: IncomingEncoding, _ peer: Peer, on path: Path, now: MediaTime) {
         guard encoding.track.kind == .video, encoding.isAlive(at: now), encoding.keyframes.isDue(now: now) else {
             return
         }
-        let memory = sink.prepare(Self.mostReport)
+        let memory = sink.prepare(Self.maxReport)
         var writer = ByteWriter(UnsafeMutableRawBufferPointer(rebasing: memory[..<64]))
-        if encoding.track.takesPLI {
+        if encoding.track.supportsPLI {
             RTCP.writePLI(sender: peer.ownSSRC, media: encoding.ssrc, to: &writer)
         } else {
             encoding.firSequence &+= 1
@@ -244,17 +247,17 @@ extension Router {
         send(writer, in: memory, to: peer, on: path)
     }
 
-    private func sendReceptions(to peer: Peer, on path: Path, now: MediaTime) {
+    private func sendReceiverReport(to peer: Peer, on path: Path, now: MediaTime) {
         peer.reportsAt = now
         var blocks: [RTCP.ReportBlock] = []
         for track in peer.incoming {
-            // As many as one packet has room for.
+            // One packet has room for 31 blocks.
             for encoding in track.encodings where blocks.count < 31 {
                 if let block = encoding.statistics?.reportBlock(at: now) { blocks.append(block) }
             }
         }
-        let memory = sink.prepare(Self.mostReport + Self.mostGrowth)
-        var writer = ByteWriter(UnsafeMutableRawBufferPointer(rebasing: memory[..<Self.mostReport]))
+        let memory = sink.prepare(Self.maxReport + Self.maxGrowth)
+        var writer = ByteWriter(UnsafeMutableRawBufferPointer(rebasing: memory[..<Self.maxReport]))
         RTCP.writeReceiverReport(sender: peer.ownSSRC, blocks: blocks, to: &writer)
         RTCP.writeSourceDescription(ssrc: peer.ownSSRC, cname: peer.cname, to: &writer)
         send(writer, in: memory, to: peer, on: path)

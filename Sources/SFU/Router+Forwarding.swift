@@ -1,6 +1,6 @@
 import RTC
 
-/// The way of a media packet: from a publisher's stream into those of the subscribers. Nothing is allocated here for a
+/// Forwards media packets from a publisher's stream to the streams of its subscribers. Nothing here allocates memory for a
 /// packet.
 extension Router {
     func receiveMedia(_ bytes: UnsafeRawBufferPointer, from peer: Peer, now: MediaTime) {
@@ -21,7 +21,7 @@ extension Router {
         }
     }
 
-    /// For the publisher's bandwidth estimation: all its packets count, whatever they carry.
+    /// Records the arrival of any packet, whatever it carries, for the publisher's bandwidth estimation.
     private func noteArrival(_ packet: RTPPacket, _ bytes: UnsafeRawBufferPointer, _ peer: Peer, now: MediaTime) {
         guard peer.transportSequenceID != 0, let range = packet.headerExtension(peer.transportSequenceID, in: bytes),
             range.count >= 2
@@ -39,7 +39,7 @@ extension Router {
             return
         }
         guard let sequence = number(packet, of: encoding, isRecovered: isRecovered, now: now) else { return }
-        // A repeat may be of long ago, and says nothing of now.
+        // A retransmission may be of an old packet, so it does not show that the encoding is alive.
         if !isRecovered {
             encoding.lastPacketAt = now
             if !track.layers[encoding.index].isAlive { track.needsSelection = true }
@@ -49,12 +49,12 @@ extension Router {
             bytes: bytes, packet: packet, sequence: sequence, codec: codec, startsKeyframe: false
         )
         inspect(&pending, track.codecs[codec].kind)
-        // Browsers repeat to measure the line: nobody begins with that.
+        // Browsers also retransmit to probe the bandwidth, so no subscriber starts with a retransmission.
         if isRecovered { pending.startsKeyframe = false }
         if pending.startsKeyframe { keyframeBegins(pending, of: encoding, now: now) }
-        if track.passesOn != 0 {
+        if track.forwardedExtensions != 0 {
             packet.forEachHeaderExtension(in: bytes) { id, _ in
-                if track.passes(id) { pending.hasExtensions = true }
+                if track.forwardsExtension(id) { pending.hasExtensions = true }
             }
         }
         if packet.marker, !isRecovered { track.layers[encoding.index].rates.count(pending.temporalLayer) }
@@ -69,7 +69,7 @@ extension Router {
     private func keyframeBegins(_ pending: PendingPacket, of encoding: IncomingEncoding, now: MediaTime) {
         let track = encoding.track
         encoding.keyframes.arrived(now: now)
-        // What was lost before it nobody needs any more.
+        // Packets lost before a keyframe are no longer needed.
         encoding.missing.forget(before: pending.sequence)
         let payload = UnsafeRawBufferPointer(rebasing: pending.bytes[pending.packet.payloadRange])
         guard let size = track.codecs[pending.codec].kind.payloadFormat?.pictureSize(payload),
@@ -79,8 +79,8 @@ extension Router {
         track.needsSelection = true
     }
 
-    /// Its place in a count that does not wrap. A repeat is not counted as received, and nil if it is of what never
-    /// came.
+    /// Returns the packet's extended sequence number. A retransmission is not counted as received; nil if it is newer than
+    /// every original.
     private func number(
         _ packet: RTPPacket, of encoding: IncomingEncoding, isRecovered: Bool, now: MediaTime
     ) -> Int64? {
@@ -95,7 +95,7 @@ extension Router {
         )
     }
 
-    /// What forwarding has to know of the payload: where a decoder can begin, and the numbers it counts by.
+    /// Reads from the payload what forwarding needs: whether a decoder can start here, and the picture ids.
     private func inspect(_ pending: inout PendingPacket, _ codec: Codec.Kind) {
         let payload = UnsafeRawBufferPointer(rebasing: pending.bytes[pending.packet.payloadRange])
         if case .vp8 = codec {
@@ -108,24 +108,25 @@ extension Router {
             pending.layerZero = descriptor.temporalLayerZeroIndex
             if pending.picture != nil || pending.layerZero != nil { pending.descriptor = descriptor }
         } else if case .h264 = codec {
-            // An IDR slice alone is of no use to a decoder that has not seen its parameter sets.
+            // A decoder cannot use an IDR slice without its parameter sets.
             pending.startsKeyframe = H264Payload(payload)?.hasSequenceParameterSet ?? false
         } else {
             pending.startsKeyframe = codec.payloadFormat?.isKeyframeStart(payload) ?? false
         }
     }
 
-    /// A repeat (RFC 4588 §4): the packet it repeats, as if it had just come.
+    /// Restores the original packet from a retransmission (RFC 4588 §4) and accepts it.
     private func recover(
         _ packet: RTPPacket, _ bytes: UnsafeRawBufferPointer, for encoding: IncomingEncoding, now: MediaTime
     ) {
         let range = packet.payloadRange
-        // Without a payload it only measures the line.
+        // A retransmission without a payload is only a bandwidth probe.
         guard range.count > 2, encoding.ssrc != 0, let payloadType = encoding.track.repaired(packet.payloadType) else {
             return
         }
         let original = bytes.bigEndian16(at: range.lowerBound)
-        // In place: the header moves up by the two bytes that named the original, and gets its names.
+        // Restores the packet in place: moves the header over the two bytes of the original sequence number, and writes the
+        // original payload type, sequence number and SSRC into it.
         let memory = UnsafeMutableRawBufferPointer(mutating: bytes)
         memory.moveHeader(length: packet.headerLength, by: 2)
         let shifted = UnsafeMutableRawBufferPointer(rebasing: memory[2..<range.upperBound])
@@ -138,7 +139,7 @@ extension Router {
         accept(repaired, UnsafeRawBufferPointer(shifted), of: encoding, isRecovered: true, now: now)
     }
 
-    /// Sends on what has arrived since the last time.
+    /// Forwards the packets that have arrived since the last flush.
     public func flush(now: MediaTime) {
         for encoding in touched {
             let track = encoding.track
@@ -151,13 +152,13 @@ extension Router {
         }
         touched.removeAll(keepingCapacity: true)
         guard !urgent.isEmpty else { return }
-        for peer in urgent { askForKeyframes(peer, now: now) }
+        for peer in urgent { requestKeyframes(peer, now: now) }
         urgent.removeAll(keepingCapacity: true)
     }
 
-    /// Reads for all subscribers what forwarding needs of each. Between two packets of a stream others have used the caches:
-    /// read one after the other, each of these places is waited for; read like this, with nothing else to do, the
-    /// processor fetches those of many subscribers at once.
+    /// Prefetches what forwarding needs of each subscriber. Between two packets of a stream, other work evicts it from the
+    /// caches. During forwarding, each read would wait for memory in turn; in this loop the processor fetches the cache
+    /// lines of many subscribers in parallel.
     private func warm(_ subscribers: [OutgoingTrack]) {
         subscribers.withUnsafeBufferPointer { all in
             var sum: UInt64 = 0
@@ -167,7 +168,7 @@ extension Router {
         }
     }
 
-    /// All that has arrived, so that what is the same for each packet of a subscriber is looked up once.
+    /// Forwards a burst to one subscriber, so that what all its packets share is looked up once.
     private func forward(
         _ burst: UnsafeBufferPointer<PendingPacket>, from encoding: IncomingEncoding, to subscriber: OutgoingTrack,
         now: MediaTime
@@ -190,7 +191,7 @@ extension Router {
         guard pending.codec < subscriber.codecMap.count else { return }
         let codec = subscriber.codecMap[pending.codec]
         guard codec.isDecodable else { return subscriber.refuse() }
-        if subscriber.encoding === encoding, subscriber.rewriting.isOutOfReach(pending.sequence) {
+        if subscriber.encoding === encoding, subscriber.rewriting.exceedsMaxGap(pending.sequence) {
             subscriber.pauseForwarding()
         }
         if subscriber.encoding !== encoding {
@@ -219,10 +220,10 @@ extension Router {
         counters.packetsForwarded &+= 1
         subscriber.packets &+= 1
         subscriber.octets &+= UInt32(truncatingIfNeeded: pending.packet.payloadRange.count)
-        subscriber.budget.earned(length)
+        subscriber.budget.earn(length)
     }
 
-    /// Whether this packet is one that the subscriber can begin with; then it follows this encoding from now on.
+    /// Returns true, and switches the subscriber to this encoding, if it can start with this packet.
     private func begins(
         _ subscriber: OutgoingTrack, with encoding: IncomingEncoding, _ pending: PendingPacket, now: MediaTime
     ) -> Bool {
@@ -239,7 +240,7 @@ extension Router {
         _ pending: PendingPacket, as codec: MappedCodec, _ numbers: Rewriting.Numbers, to subscriber: OutgoingTrack,
         over sender: SRTPSender
     ) -> Int? {
-        let memory = sink.prepare(pending.bytes.count + Self.mostGrowth)
+        let memory = sink.prepare(pending.bytes.count + Self.maxGrowth)
         var header = RTPHeaderWriter(
             into: memory, payloadType: codec.payloadType, marker: pending.packet.marker,
             sequenceNumber: UInt16(truncatingIfNeeded: numbers.sequence), timestamp: numbers.timestamp,
@@ -259,9 +260,9 @@ extension Router {
         )
     }
 
-    /// Our header may have longer extensions than the publisher's, a repeat names its original, and encryption adds its
-    /// tag.
-    static let mostGrowth = 128
+    /// The most that a packet can grow: longer header extensions, the original sequence number of a retransmission, and the
+    /// SRTP tag.
+    static let maxGrowth = 128
 
     func copyExtensions(
         of packet: RTPPacket, _ bytes: UnsafeRawBufferPointer, to header: inout RTPHeaderWriter,
@@ -277,7 +278,7 @@ extension Router {
 }
 
 extension UnsafeMutableRawBufferPointer {
-    /// Moves the first `length` bytes up.
+    /// Moves the first `length` bytes up by `distance` bytes.
     func moveHeader(length: Int, by distance: Int) {
         guard let base = baseAddress, length + distance <= count else { return }
         // Overlapping is allowed (memmove).

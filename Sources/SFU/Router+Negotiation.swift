@@ -1,10 +1,9 @@
 import RTC
 
-/// Connections that clients offer and close.
+/// Offers and answers, and the end of connections.
 extension Router {
-    /// A client's offer for one of its two connections: a new connection, more transceivers in the one there is, or an
-    /// ICE restart (RFC 8829 §5.1 to §5.3).
-    /// - Returns: the answer's SDP.
+    /// Handles a client's offer for one of its two connections: a new connection, a change of its transceivers, or an ICE
+    /// restart (RFC 8829 §5.1 to §5.3).
     public func offer(_ client: Key, _ side: Side, sdp: String, now: MediaTime) throws(SDPError) -> String {
         let offer = try SessionDescription(parsing: sdp)
         let present = peer(client, side)
@@ -12,7 +11,7 @@ extension Router {
         if let present, present.originSessionID == origin, !present.isOver {
             return try answer(offer, to: present)
         }
-        // Nothing of a description that cannot be answered stays.
+        // The peer is stored only if its offer can be answered.
         let peer = Peer(
             client: client, side: side,
             transport: PeerTransport(server: ICECredentials(using: &generator), certificate: certificate),
@@ -28,13 +27,15 @@ extension Router {
     private func answer(_ offer: SessionDescription, to peer: Peer) throws(SDPError) -> String {
         let ufrag = offer.sections.lazy.compactMap(\.transport.ufrag).first ?? offer.transport.ufrag
         let restarts = peer.remoteUfrag != "" && ufrag != peer.remoteUfrag
-        // Made before it is known whether the offer can be answered, and used only then.
+        // These take effect only if the offer can be answered.
         let credentials = restarts ? ICECredentials(using: &generator) : peer.transport.local
         for section in offer.sections {
             guard let mid = section.mid, let kind = peer.incoming(mid)?.kind ?? peer.outgoing(mid)?.kind else {
                 continue
             }
-            guard kind == section.kind else { throw SDPError(.unsupported, "A section keeps its kind of media.") }
+            guard kind == section.kind else {
+                throw SDPError(.unsupported, "A media section cannot change its kind. Add a new section instead.")
+            }
         }
         peer.descriptions += 1
         let local = LocalParameters(
@@ -50,14 +51,14 @@ extension Router {
         return negotiated.answer
     }
 
-    /// The SSRCs of the transceivers in which the client receives: those it has already, and new ones.
+    /// Returns the SSRCs of the transceivers in which the client receives: existing ones, and new ones for new transceivers.
     private func plannedSources(_ offer: SessionDescription, _ peer: Peer) -> [String: LocalSource] {
         guard peer.side == .receive else { return [:] }
         var sources: [String: LocalSource] = [:]
         var counts: [MediaKind: Int] = [:]
         for section in offer.sections {
             guard let mid = section.mid else { continue }
-            // The first microphone goes with the first camera: browsers play them in step.
+            // The first audio section shares a stream id with the first video section, so that browsers synchronize them.
             counts[section.kind, default: 0] += 1
             let name = MediaStreamID(stream: "slot\(counts[section.kind, default: 0])", track: "track\(mid)")
             let known = peer.outgoing(mid)
@@ -75,13 +76,13 @@ extension Router {
     ) throws(SDPError) {
         let remote = negotiated.remote
         guard let theirs = ICECredentials(ufrag: remote.ufrag, password: remote.pwd) else {
-            throw SDPError(.malformed, "The description's a=ice-ufrag or a=ice-pwd cannot be used.")
+            throw SDPError(.malformed, "The description's a=ice-ufrag or a=ice-pwd is invalid (RFC 8839 §5.4).")
         }
         guard peer.remoteFingerprint == nil || peer.remoteFingerprint == remote.fingerprint else {
             throw SDPError(.unsupported, "The fingerprint has changed. Make a new RTCPeerConnection and offer again.")
         }
         peer.remoteFingerprint = remote.fingerprint
-        // Restarting changes the names that checks use, not who is at the other end (RFC 8842 §3.1).
+        // An ICE restart changes the credentials of the checks, not the DTLS association (RFC 8842 §3.1).
         if restarts {
             peer.transport.restart(local: credentials, remote: theirs)
         } else {
@@ -103,8 +104,8 @@ extension Router {
         relinkAll(peer.client, peer.side)
     }
 
-    /// What a description has no more, or has switched off, is over (RFC 8829 §5.2.2); its mid may come again for
-    /// another.
+    /// Ends the tracks that the description no longer contains or has rejected (RFC 8829 §5.2.2). Another track may reuse
+    /// the MID.
     private func endTracks(of peer: Peer, without media: [NegotiatedMedia]) {
         let mids = Set(media.lazy.filter { !$0.isRejected }.map(\.mid))
         for track in peer.incoming where !mids.contains(track.mid) {
@@ -117,7 +118,7 @@ extension Router {
         }
     }
 
-    /// Nobody watches it any more, and nothing of it is sent on.
+    /// Detaches all subscribers and drops the packets that were not forwarded yet.
     private func end(_ track: IncomingTrack) {
         for subscriber in track.subscribers { subscriber.attach(nil) }
         touched.removeAll { $0.track === track }
@@ -153,7 +154,7 @@ extension Router {
             peer: peer, mid: media.mid, kind: media.kind, ssrc: source.ssrc,
             repairSSRC: media.codecs.contains { $0.rtxPayloadType != nil } ? source.rtxSSRC : nil,
             rewriting: Rewriting(
-                // So that a packet from just before it has not wrapped (RFC 3711 §3.3.1).
+                // The lower half, so that the number cannot wrap soon after the start (RFC 3711 §3.3.1).
                 sequence: UInt16.random(in: 0..<0x8000, using: &generator),
                 timestamp: UInt32.random(in: 0...UInt32.max, using: &generator)
             ),
@@ -177,7 +178,7 @@ extension Router {
         forgetIfEmpty(client)
     }
 
-    /// The old names stay good until the new ones are used (RFC 8445 §9), but not all that ever were.
+    /// Keeps the previous username fragment valid until the new one is used (RFC 8445 §9), and forgets older ones.
     private func forgetOldUfrags(of peer: Peer) {
         while peer.ufrags.count > 2 {
             let oldest = peer.ufrags.removeFirst()
@@ -185,7 +186,7 @@ extension Router {
         }
     }
 
-    /// The client, or what it connected from, wants this connection no more.
+    /// Closes one of the client's connections.
     public func close(_ client: Key, _ side: Side) {
         guard let peer = peer(client, side) else { return }
         end(peer)
@@ -201,7 +202,7 @@ extension Router {
         for track in peer.outgoing { track.attach(nil) }
     }
 
-    /// The client is gone, with all it published and watched.
+    /// Removes a client with its streams, subscriptions and connections.
     public func leave(_ client: Key) {
         guard let entry = clients[client] else { return }
         for stream in entry.published { unpublish(stream) }

@@ -2,7 +2,7 @@ import RTC
 
 /// Streams that clients publish and subscribe to.
 extension Router {
-    /// Publishes a stream, or changes what it is made of.
+    /// Publishes a stream, or changes the transceivers and kinds of media of a published one.
     public func publish(
         _ stream: Key, session: String, client: Key, mids: Mids, audio: Bool, video: Bool
     ) {
@@ -19,7 +19,7 @@ extension Router {
         relink(publications[stream])
     }
 
-    /// Whether a stream may be heard and seen.
+    /// Changes whether the audio and video of a stream are forwarded.
     public func update(_ stream: Key, audio: Bool, video: Bool) {
         guard let publication = publications[stream] else { return }
         (publication.forwardsAudio, publication.forwardsVideo) = (audio, video)
@@ -37,12 +37,12 @@ extension Router {
             for track in peer.incoming where track.publication === publication { track.publication = nil }
         }
         clients[publication.client]?.published.remove(stream)
-        speakers[publication.session]?.gone(stream)
+        speakers[publication.session]?.remove(stream)
         forgetIfEmpty(publication.client)
     }
 
-    /// Subscribes to a stream, or changes what of it is wanted and where.
-    /// - Parameter preference: which of the publisher's encodings to send, where it has several.
+    /// Subscribes to a stream, or changes the transceivers and kinds of media of a subscription.
+    /// - Parameter preference: selects an encoding if the publisher sends several.
     public func subscribe(
         _ stream: Key, client: Key, mids: Mids, audio: Bool, video: Bool,
         preferring preference: VideoPreference = VideoPreference()
@@ -65,7 +65,7 @@ extension Router {
         relink(subscription)
     }
 
-    /// A transceiver carries one stream at a time: the stream that used it before loses it.
+    /// Assigns transceivers to a subscription. A transceiver carries one stream at a time, so its former stream loses it.
     private func take(_ mids: Mids, for subscription: Subscription) {
         for stream in clients[subscription.client]?.subscribed ?? [] where stream != subscription.publication.stream {
             publications[stream]?.subscriptions[subscription.client]?.release(mids)
@@ -120,13 +120,13 @@ extension Router {
         relink(subscription, .video)
     }
 
-    /// Brings one transceiver in line with what is published, wanted and allowed. Doing it twice changes nothing.
+    /// Updates one transceiver to match what is published, subscribed and allowed. Idempotent.
     private func relink(_ subscription: Subscription, _ kind: MediaKind) {
         let publication = subscription.publication
         guard let mid = subscription.mid(kind), let slot = clients[subscription.client]?.receive?.outgoing(mid),
             slot.kind == kind
         else { return }
-        // No other subscription of the client names it: the last subscription to name it has it.
+        // No other subscription of this client uses the slot: `take` released it.
         slot.subscription = subscription
         let source = publication.mid(kind).flatMap { clients[publication.client]?.send?.incoming($0) }
         let isOn = publication.forwards(kind) && subscription.wants(kind) && source?.kind == kind && slot.isWanted

@@ -1,37 +1,38 @@
 import RTC
 
-/// The selective forwarding unit (RFC 7667 §3.7): takes datagrams of many clients, and sends each media packet on to
-/// whoever subscribes to it.
+/// A selective forwarding unit (RFC 7667 §3.7): receives the datagrams of many clients, and forwards each media packet to
+/// the stream's subscribers.
 ///
-/// It owns the peer connections, what is published and who subscribes; it has no sockets and no clock, and who may do
-/// what was decided before (by the session). One loop owns a router. Invariant: a packet reaches a client only through
-/// a subscription of that client to a publication that forwards it, and everything a client receives was encrypted for
-/// it alone.
+/// It owns the peer connections, publications and subscriptions. It has no sockets and no clock, and the session has
+/// already decided what each client may do. One event loop owns a router. Invariant: a packet reaches a client only through
+/// a subscription of that client to a publication that forwards it, and everything a client receives was encrypted for it
+/// alone.
 ///
-/// The loop gives it all datagrams that have arrived with `receive`, then calls `flush`; between the two the datagrams'
-/// memory must stay as it is. That way each subscriber gets a burst in one piece, which is cheap to send.
+/// The loop passes all datagrams that have arrived to `receive` and then calls `flush`. The datagrams' memory must stay
+/// unchanged until then. This way each subscriber gets a burst in one batch, which is cheap to send.
 public final class Router {
     let settings: RouterSettings
     let sink: any MediaSink
     let certificate: DTLSCertificate
     var generator: any RandomNumberGenerator
 
-    /// By what the connection checks of a client begin with: our own username fragment (RFC 8445 §7.3).
+    /// Peers by local username fragment, with which the username in a client's connectivity checks begins (RFC 8445 §7.3).
     var peersByUfrag: [String: Peer] = [:]
-    /// By the address at the other end, once it was validated.
+    /// Peers by validated remote address.
     var peersByPath: [Path: Peer] = [:]
     var clients: [Key: Client] = [:]
-    /// All connections of all clients, for what time does to them.
+    /// All connections of all clients, for `tick`.
     var peers: [Peer] = []
     var publications: [Key: Publication] = [:]
     var speakers: [String: ActiveSpeaker] = [:]
     var speakersAt: MediaTime?
-    /// Of no meaning: what `warm` has read must seem to be of use.
+    /// Keeps the compiler from removing the reads in `warm`; the value has no meaning.
     var warmth: UInt64 = 0
+    /// Encodings with packets that were not forwarded yet.
     var touched: [IncomingEncoding] = []
-    /// To whose video somebody has just subscribed, and waits for a keyframe.
+    /// Publishers from which a keyframe is needed at the next flush, for new subscribers.
     var urgent: [Peer] = []
-    /// Sequence numbers, kept for its memory.
+    /// Lost sequence numbers of one NACK; stored to reuse the memory.
     var lost: [UInt16] = []
     var events: [RouterEvent] = []
     public internal(set) var counters = RouterCounters()
@@ -57,7 +58,7 @@ public final class Router {
         clients.values.reduce(0) { $0 + ($1.send == nil ? 0 : 1) + ($1.receive == nil ? 0 : 1) }
     }
 
-    /// What happened since the last time.
+    /// Returns and removes the events since the last call.
     public func takeEvents() -> [RouterEvent] {
         defer { events.removeAll(keepingCapacity: true) }
         return events
@@ -65,14 +66,14 @@ public final class Router {
 
     // MARK: Datagrams
 
-    /// A datagram, decrypted in place. Its memory must stay until `flush`.
+    /// Processes a datagram, which is decrypted in place. Its memory must stay valid until `flush`.
     public func receive(_ datagram: UnsafeMutableRawBufferPointer, on path: Path, now: MediaTime) {
         counters.datagramsIn &+= 1
         guard let first = datagram.first else { return }
         let peer: Peer
         if let known = peersByPath[path] {
             peer = known
-            // The same address can begin anew with another connection: the check says which.
+            // A client can start another connection from the same address; the username in the check identifies it.
             if first < 4, let other = self.peer(checking: datagram), other !== known {
                 return receive(datagram, for: other, on: path, now: now)
             }
@@ -95,7 +96,7 @@ public final class Router {
     ) {
         switch peer.transport.receive(datagram, on: path, now: now, sink: sink) {
         case .nothing:
-            // Checks and handshakes, seldom: the only ways in which a path or the state changes.
+            // Connectivity checks and handshakes are rare, and only they change the path or the state.
             note(peer, path)
         case .rtp(let length):
             receiveMedia(UnsafeRawBufferPointer(rebasing: datagram[..<length]), from: peer, now: now)
@@ -104,10 +105,10 @@ public final class Router {
         }
     }
 
-    /// Remembers where a peer is, and tells when it can be reached, when it cannot, and of its failure, once each.
+    /// Records a peer's path, and reports each connection, disconnection and failure once.
     private func note(_ peer: Peer, _ path: Path?) {
-        peer.restsUntil = MediaTime(nanoseconds: .min)
-        if let path, peersByPath[path] !== peer, peer.transport.isValidated(path), !isHeld(path) {
+        peer.idleUntil = MediaTime(nanoseconds: .min)
+        if let path, peersByPath[path] !== peer, peer.transport.isValidated(path), !isInUse(path) {
             peersByPath[path] = peer
             peer.paths.removeAll { $0 == path }
             peer.paths.append(path)
@@ -125,47 +126,47 @@ public final class Router {
         }
     }
 
-    /// Whether somebody's media flows over this path: a check with a forged source address must not cut that off. Who
-    /// is silent there for long enough (RFC 7675) loses it.
-    private func isHeld(_ path: Path) -> Bool {
+    /// Whether a connected peer uses this path, so that a check with a forged source address cannot take it over. A peer
+    /// loses the path if it sends no checks for long enough (RFC 7675).
+    private func isInUse(_ path: Path) -> Bool {
         guard let holder = peersByPath[path] else { return false }
         return holder.transport.state == .connected && holder.transport.selectedPath == path
     }
 
     private func forgetOldPaths(of peer: Peer) {
-        guard peer.paths.count > Peer.mostPaths,
+        guard peer.paths.count > Peer.maxPaths,
             let index = peer.paths.firstIndex(where: { $0 != peer.transport.selectedPath })
         else { return }
         let oldest = peer.paths.remove(at: index)
         if peersByPath[oldest] === peer { peersByPath[oldest] = nil }
     }
 
-    /// Whether the transport at the other end of this path is one we know: a TCP connection that is not is closed.
+    /// Whether this path belongs to a peer. A TCP connection that does not is closed.
     public func knows(_ path: Path) -> Bool { peersByPath[path] != nil }
 
-    /// A TCP connection is gone.
+    /// Handles the end of a TCP connection.
     public func pathClosed(_ path: Path) {
         guard let peer = peersByPath.removeValue(forKey: path) else { return }
         peer.paths.removeAll { $0 == path }
-        peer.restsUntil = MediaTime(nanoseconds: .min)
+        peer.idleUntil = MediaTime(nanoseconds: .min)
         if path.isTCP { peer.closedSockets.append(path.socket) }
     }
 
     // MARK: Time
 
-    /// Everything that is due. Call it every `interval` while the router is not idle.
+    /// Does all work that is due. Call it every `interval` while the router is not idle.
     public func tick(now: MediaTime) {
         for peer in peers { tick(peer, now: now) }
         updateActiveSpeakers(now: now)
     }
 
-    /// Handshakes repeat after 50 ms, losses are reported after 20.
+    /// Short enough for DTLS retransmissions after 50 ms and NACKs after 20 ms.
     public static let interval = MediaInterval.milliseconds(20)
-    /// What a subscriber is told, and reports to it, can wait as long; there are many of them.
-    static let attentionInterval = MediaInterval.milliseconds(100)
+    /// How often reports and events for a subscriber are checked. Longer than a tick, because there are many subscribers.
+    static let subscriberInterval = MediaInterval.milliseconds(100)
 
     private func tick(_ peer: Peer, now: MediaTime) {
-        guard peer.restsUntil <= now else { return }
+        guard peer.idleUntil <= now else { return }
         while let socket = peer.closedSockets.popLast() {
             peer.transport.remove(socket: socket, now: now)
             note(peer, nil)
@@ -180,42 +181,42 @@ public final class Router {
         case .receive:
             updateCongestionPause(of: peer, now: now)
             reportPauses(of: peer, now: now)
-            sendReports(to: peer, now: now)
-            // Only a TCP connection has a queue that grows.
+            sendSenderReports(to: peer, now: now)
+            // Only TCP connections have a queue, which must be checked at every tick.
             guard peer.transport.selectedPath?.isTCP == false else { return }
-            let rest = now + Self.attentionInterval
-            peer.restsUntil = peer.transport.nextTimeout.map { min($0, rest) } ?? rest
+            let rest = now + Self.subscriberInterval
+            peer.idleUntil = peer.transport.nextTimeout.map { min($0, rest) } ?? rest
         }
     }
 }
 
-/// Where the router's datagrams go.
+/// The destination of the router's datagrams.
 public protocol MediaSink: DatagramSink {
-    /// How long what is queued for this path has been waiting. A datagram socket has no queue to speak of.
+    /// Returns how long the oldest queued data for this path has been waiting. A UDP socket has practically no queue.
     func queuedTime(on path: Path) -> MediaInterval
 }
 
 public struct RouterSettings: Sendable {
-    /// Where clients reach us, in all descriptions; the best first.
+    /// The server's ICE candidates in all descriptions, the best first.
     public var candidates: [Candidate]
-    /// A subscriber whose queue is longer than this has its video paused, until half of it is gone.
+    /// Pauses the video to a subscriber whose queue is longer than this, until it is half as long.
     public var longestQueue = MediaInterval.milliseconds(500)
-    /// What the wall clock showed when `MediaTime` was 0.
+    /// The wall clock at `MediaTime` 0.
     public var clockOrigin: NTPTime
     public init(candidates: [Candidate], clockOrigin: NTPTime) {
         (self.candidates, self.clockOrigin) = (candidates, clockOrigin)
     }
 }
 
-/// For metrics, over all peers.
+/// Counters for metrics, summed over all peers.
 public struct RouterCounters: Equatable, Sendable {
     public var datagramsIn: UInt64 = 0
-    /// Of nobody we know.
+    /// Datagrams of no known peer.
     public var strayDatagrams: UInt64 = 0
     public var packetsIn: UInt64 = 0
     public var packetsForwarded: UInt64 = 0
     public var packetsDropped: UInt64 = 0
-    public var packetsRepeated: UInt64 = 0
+    public var packetsRetransmitted: UInt64 = 0
     public var packetsRecovered: UInt64 = 0
     public var nacksSent: UInt64 = 0
     public var nacksReceived: UInt64 = 0

@@ -9,40 +9,44 @@ import NIOPosix
 import NIOSSL
 import ServiceLifecycle
 import Signaling
+import Synchronization
 import UnixSignals
 import Wire
 
-/// The whole server: reads one configuration, opens storage, and runs the gateway until it is told to stop.
+/// The whole server: takes one configuration, opens storage, and runs the gateway until it is stopped.
 ///
-/// It owns the order of starting and stopping, and nothing that happens in between: the rules are `Signaling`'s, the
-/// sockets the gateway's. Invariant: whoever is connected when it stops hears 1001 before the port closes.
+/// It owns the order of starting and stopping. The rules belong to `Signaling` and the sockets to the gateway. Invariant:
+/// every connected client receives close code 1001 before the port closes.
 public struct ConfabServer: Sendable {
     public static let version = "0.1.0"
 
     public let configuration: ConfabConfiguration
     private let project: ProjectFile
     private let storage: any Storage
+    /// Held as long as the server exists.
+    private let lock: DirectoryLock?
     private let logger: Logger
     private let prometheus: PrometheusMetrics?
     private let onReady: @Sendable (Ready) -> Void
 
-    /// Where the server can be reached, once it can.
+    /// Where the server can be reached, reported once it is listening.
     public struct Ready: Sendable {
         public var port: Int
         public var url: String
-        /// The one line that programs wait for.
+        /// The line of output that scripts wait for.
         public var line: String
-        /// What else the person who started it should know.
+        /// Further hints for the operator.
         public var notes: [String]
     }
 
-    /// - Parameter storage: nil opens the data directory's database.
+    /// - Parameter storage: If nil, opens the database in the data directory.
     public init(
         configuration: ConfabConfiguration, project: ProjectFile, storage: (any Storage)? = nil, logger: Logger,
         prometheus: PrometheusMetrics? = nil, onReady: @escaping @Sendable (Ready) -> Void = { _ in }
     ) throws {
         self.configuration = configuration
         self.project = project
+        lock = try storage == nil ? DirectoryLock(directory: configuration.dataDirectory) : nil
         self.storage =
             try storage
             ?? SQLiteStorage(
@@ -55,11 +59,11 @@ public struct ConfabServer: Sendable {
         self.onReady = onReady
     }
 
-    /// Runs until SIGTERM or SIGINT when `signals` is true, or until `stop` returns, and then stops gracefully; at once when
-    /// the surrounding task is cancelled.
+    /// Runs until SIGTERM or SIGINT (if `signals` is true) or until `stop` returns, and then shuts down gracefully. Stops
+    /// immediately if the surrounding task is cancelled.
     public func run(signals: Bool, until stop: (@Sendable () async -> Void)? = nil) async throws {
-        // One loop for all of signalling: the rules then need no lock and no hop, and one core carries tens of
-        // thousands of messages a second. Media has loops of its own.
+        // One event loop for all signaling: the rules then need no locks and no thread hops, and one core handles tens of
+        // thousands of messages per second. Media has its own thread.
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         let clock = ServerClock()
         let media = configuration.rules.routesMedia ? try startMedia() : nil
@@ -84,7 +88,7 @@ public struct ConfabServer: Sendable {
                 )
             )
         }
-        // The last is stopped first: everybody hears 1001 while the port still answers.
+        // Services stop in reverse order: clients receive 1001 while the port still answers.
         services.append(Drain(gateway: gateway, configuration: configuration, logger: logger))
         let lifecycle = ServiceGroup(
             configuration: .init(
@@ -92,6 +96,13 @@ public struct ConfabServer: Sendable {
                 gracefulShutdownSignals: signals ? [.sigterm, .sigint] : [], logger: logger
             )
         )
+        let storageFault = Mutex<StorageError?>(nil)
+        try await gateway.eventLoop.submit {
+            gateway.value.runner.onStorageLost = { error in
+                storageFault.withLock { $0 = error }
+                Task { await lifecycle.triggerGracefulShutdown() }
+            }
+        }.get()
         let watch = Task {
             guard let stop else { return }
             await stop()
@@ -107,12 +118,14 @@ public struct ConfabServer: Sendable {
         }
         try await storage.close()
         try await group.shutdownGracefully()
+        // A supervisor restarts the server only after a failure.
+        if let error = storageFault.withLock({ $0 }) { throw error }
         logger.info("Stopped")
     }
 
     // MARK: Parts
 
-    /// Opens the media's sockets, and says what does not fit.
+    /// Opens the media sockets and logs warnings about the configuration.
     private func startMedia() throws -> RunningMedia {
         let media = try RunningMedia(MediaPlane.Settings(configuration))
         for note in media.plane.notes { logger.warning("\(note)") }
@@ -120,7 +133,7 @@ public struct ConfabServer: Sendable {
         return media
     }
 
-    /// What wakes sleeping devices; says what the operator should hear about its keys.
+    /// Makes the sender of push notifications and logs warnings about its keys.
     private func makePushes(_ endpoints: StoredPushDirectory, clock: ServerClock) throws -> PushSender {
         let keys = try PushKeys.open(configuration)
         for warning in keys.warnings { logger.warning("\(warning)") }
@@ -133,28 +146,30 @@ public struct ConfabServer: Sendable {
         guard let keys = Project(apiKey: project.apiKey, secret: project.apiSecret.revealed) else {
             throw DataDirectoryError("The API key must be numeric and the secret at least 32 bytes long.")
         }
-        let surroundings = Surroundings(
+        let hubSettings = HubSettings(
             rules: configuration.rules, project: keys, ice: ICEProvision(configuration.ice), version: Self.version,
             vapidKey: pushes.vapidKey
         )
-        let waking = PushWaking(sender: pushes)
+        let pushNotifier = DevicePushNotifier(sender: pushes)
         let (storage, logger, configuration) = (storage, logger, configuration)
         return try await eventLoop.submit {
             let metrics = GatewayMetrics()
             let runner = HubRunner(
-                surroundings: surroundings, storage: storage, media: media, waking: waking, clock: clock,
-                logger: logger, metrics: metrics, eventLoop: eventLoop
+                hubSettings: hubSettings, storage: storage, media: media, pushNotifier: pushNotifier,
+                trouble: StorageTrouble(
+                    busyLimit: configuration.storage.busyTimeout, faultLimit: configuration.storage.faultTimeout),
+                clock: clock, logger: logger, metrics: metrics, eventLoop: eventLoop
             )
             let gateway = Gateway(
                 runner: runner, reception: Reception(project: keys), storage: storage,
                 configuration: configuration, logger: logger, metrics: metrics
             )
-            gateway.startBeating()
+            gateway.startPinging()
             return NIOLoopBound(gateway, eventLoop: eventLoop)
         }.get()
     }
 
-    /// The calls that went on when the server stopped, before anybody is let in who may be in one.
+    /// Restores the calls that had not ended when the server stopped. Runs before the first client can connect.
     private func restoreCalls(to gateway: NIOLoopBound<Gateway>) async throws {
         let calls = try await storage.openCalls()
         guard !calls.isEmpty else { return }
@@ -168,7 +183,7 @@ public struct ConfabServer: Sendable {
         }
         let restored = inputs
         try await gateway.eventLoop.submit { for input in restored { gateway.value.runner.submit(input) } }.get()
-        logger.info("Calls go on", metadata: ["count": "\(calls.count)"])
+        logger.info("Calls restored", metadata: ["count": "\(calls.count)"])
     }
 
     private func application(
@@ -182,7 +197,7 @@ public struct ConfabServer: Sendable {
         return Application(
             responder: Routes(gateway: gateway, configuration: configuration, lan: lan).router().buildResponder(),
             server: server,
-            // A page that comes back after an outage comes with all others at once.
+            // After an outage all pages reconnect at the same time.
             configuration: .init(
                 address: .hostname(host, port: configuration.port), serverName: nil, backlog: 4096
             ),
@@ -217,12 +232,12 @@ public struct ConfabServer: Sendable {
     }
 }
 
-/// What `--lan` adds: this machine's addresses and the certificate that names them.
+/// The addresses and the certificate that `--lan` uses.
 struct LocalNetwork: Sendable {
     let addresses: [IPAddress]
     let material: LocalCertificateAuthority.Material
 
-    /// What to bind to listen everywhere: an IPv6 socket takes IPv4 as well, where the machine has IPv6 at all.
+    /// The wildcard address to bind. An IPv6 socket also accepts IPv4, if the machine has IPv6.
     var everyAddress: String { addresses.contains { !$0.isIPv4 } ? "::" : "0.0.0.0" }
 
     init(_ configuration: ConfabConfiguration) throws {
@@ -243,7 +258,7 @@ extension ConfabServer.Ready {
         line += " (to try it alone, open \(url)/?guest=1 in two tabs)"
         var notes: [String] = []
         if lan != nil {
-            notes.append("On each phone, first trust this server: \(url)/lan")
+            notes.append("To connect a phone, first open \(url)/lan on it and trust this server's certificate.")
             if let code = try? QRCode(url + "/lan") { notes.append(code.terminalText()) }
         }
         self.init(port: port, url: url, line: line, notes: notes)
@@ -251,7 +266,7 @@ extension ConfabServer.Ready {
 }
 
 extension ConfabServer {
-    /// Help texts for the metrics' exposition.
+    /// Help texts of all metrics, by name.
     public static var metricsHelp: [String: String] {
         GatewayMetrics.help.merging(PushMetrics.help) { first, _ in first }
     }

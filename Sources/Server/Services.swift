@@ -5,8 +5,8 @@ import ServiceLifecycle
 import Signaling
 import Wire
 
-/// Says goodbye: when the server is told to stop, health turns 503, everybody gets 1001, and the port closes only when they
-/// are gone or the grace is over.
+/// Drains the gateway on shutdown: `/health` returns 503 and every client receives 1001. The port closes when all of them
+/// have disconnected, or when the grace period is over.
 struct Drain: Service {
     let gateway: NIOLoopBound<Gateway>
     let configuration: ConfabConfiguration
@@ -30,7 +30,7 @@ struct Drain: Service {
     }
 }
 
-/// Notices bans that the operator's command made in another process, and those that ended.
+/// Polls storage for bans that `confab ban`, a separate process, added or removed.
 struct BanWatch: Service {
     let gateway: NIOLoopBound<Gateway>
     let storage: any Storage
@@ -46,7 +46,7 @@ struct BanWatch: Service {
                     if now != counter { try await reload() }
                     counter = now
                 } catch {
-                    logger.error("Bans could not be read", metadata: ["error": "\(error)"])
+                    logger.error("Reading the bans failed", metadata: ["error": "\(error)"])
                 }
                 try? await Task.sleep(for: configuration.storage.pollInterval)
             }
@@ -61,7 +61,7 @@ struct BanWatch: Service {
     }
 }
 
-/// Deletes reports after thirty days, and calls of the logs after a year.
+/// Deletes reports and logged calls older than the configured retention, once per hour.
 struct Retention: Service {
     let storage: any Storage
     let clock: ServerClock
@@ -88,12 +88,12 @@ struct Retention: Service {
             let count = try await body()
             if count > 0 { logger.info("Old \(what) deleted", metadata: ["count": "\(count)"]) }
         } catch {
-            logger.error("Old \(what) could not be deleted", metadata: ["error": "\(error)"])
+            logger.error("Deleting old \(what) failed", metadata: ["error": "\(error)"])
         }
     }
 }
 
-/// `GET /metrics` on a port of its own. A port that is taken costs the metrics, not the server.
+/// `GET /metrics` on a separate port. If the port is taken, the server runs without metrics.
 struct MetricsEndpoint: Service {
     let configuration: ConfabConfiguration.Metrics
     let metrics: PrometheusMetrics
@@ -104,7 +104,7 @@ struct MetricsEndpoint: Service {
         let router = Router()
         let (metrics, gateway) = (metrics, gateway)
         router.get("/metrics") { _, _ in
-            // Sizes are looked at when somebody asks, not at every message.
+            // Gauges are sampled per scrape, not per message.
             try await gateway.eventLoop.submit { gateway.value.runner.recordMetrics() }.get()
             return Response(
                 status: .ok, headers: [.contentType: PrometheusMetrics.contentType],
@@ -126,7 +126,7 @@ struct MetricsEndpoint: Service {
         do {
             try await application.run()
         } catch {
-            logger.warning("No metrics: the port cannot be opened", metadata: ["error": "\(error)"])
+            logger.warning("No metrics: opening the port failed", metadata: ["error": "\(error)"])
             try await gracefulShutdown()
         }
     }

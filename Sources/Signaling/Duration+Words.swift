@@ -1,8 +1,8 @@
 import Wire
 
 extension Duration {
-    /// Rounded up to a unit that a person would use.
-    var inWords: String {
+    /// The duration in one unit, rounded up, for error messages: "5 minutes".
+    var roundedText: String {
         let seconds = Swift.max(1, (wholeMilliseconds + 999) / 1000)
         let units: [(Int64, String)] = [(86_400, "day"), (3600, "hour"), (60, "minute"), (1, "second")]
         let (size, unit) = units.first { seconds >= $0.0 } ?? (1, "second")

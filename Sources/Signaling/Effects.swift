@@ -1,30 +1,31 @@
 import Wire
 
-/// One WebSocket, or one resource of WHIP or WHEP, as the shell numbers them. A client connection outlives its sockets.
+/// Identifies one WebSocket or one WHIP or WHEP resource; the shell assigns the numbers. A client connection outlives its
+/// sockets.
 public struct SocketID: Hashable, Sendable, RawRepresentable {
     public var rawValue: UInt64
     public init(rawValue: UInt64) { self.rawValue = rawValue }
 }
 
-/// What a machine asks of the shell. Plain values: no closure, no promise. Order matters: a `persist` is committed before
-/// any later effect of the same event is carried out.
+/// A side effect that a machine requests from the shell. Effects are plain values, not closures. Order matters: a `persist` is
+/// committed before any later effect of the same event is carried out.
 public enum Effect: Equatable, Sendable {
     case persist(Change)
     case transmit(SocketID, [UInt8])
-    /// To the media plane, which carries commands out in order.
+    /// For the media plane, which executes commands in order.
     case media(MediaCommand)
-    /// To a request for a resource of WHIP or WHEP; `close` says that the resource is over.
+    /// Answers a request for a WHIP or WHEP resource. A later `close` ends the resource.
     case reply(SocketID, ResourceReply)
-    /// Sends the close frame; whatever was transmitted before goes out first.
+    /// Sends the close frame, after everything that was transmitted before.
     case close(SocketID, CloseCode, String)
-    /// To storage, or to whoever else can tell; answered by `Input.answered`.
+    /// Queries storage or another part of the shell. `Input.answered` carries the result.
     case inquire(Question)
-    /// To this person's sleeping devices.
+    /// Sends a push notification to this person's devices.
     case push(IdentityID, PushNotice)
 }
 
-/// An event with its address: what a machine asks of another. The hub delivers it, on one node at once, on many through the
-/// node that owns the machine.
+/// An event with its address, sent from one machine to another. The hub delivers it: directly on a single node, otherwise
+/// through the node that owns the machine.
 public enum Letter: Equatable, Sendable {
     case client(ConnectionID, ClientEvent)
     case person(IdentityID, PersonEvent)
@@ -32,30 +33,30 @@ public enum Letter: Equatable, Sendable {
     case pool(PoolEvent)
     case match(MatchID, MatchEvent)
     case call(CallID, CallEvent)
-    /// A call to be made: the hub gives it an id.
+    /// Places a new call. The hub assigns its id.
     case newCall(CallAttempt)
     case directory(DirectoryEvent)
     case deviceCodes(DeviceCodesEvent)
-    /// Which person has this public id?
+    /// Looks up the person with this public id.
     case lookup(PersonID, LookupEvent)
-    /// An arrival that needs a new client connection: it is new, or it could not resume.
+    /// An arrival that needs a new client connection, because it is new or its resume failed.
     case reception(Arrival)
-    /// To the media plane, after whatever the letters before this one cause.
+    /// For the media plane, after the effects of all earlier letters.
     case media(MediaCommand)
 }
 
-/// A verified hello: everything needed to let somebody in.
+/// A verified hello, with everything needed to admit the client.
 public struct Arrival: Equatable, Sendable {
     public var socket: SocketID
     public var identity: Identity
-    /// The secret to hand out, when the identity was just made.
+    /// The secret to send to the client if the identity was just created.
     public var newIdentitySecret: String?
     public var record: PersonRecord
     public var resume: Hello.Resume?
-    /// The remote address in canonical text, for the limits per address.
+    /// The remote address in canonical text, for per-address limits.
     public var address: String
     public var name: String?
-    /// Whose secret it came with: the person's own, or a linked device's.
+    /// The identity whose secret was presented: the person's own, or that of a linked device.
     public var device: IdentityID
 
     public init(
@@ -74,15 +75,15 @@ public struct Arrival: Equatable, Sendable {
 }
 
 extension Arrival {
-    /// What the person hears of it.
+    /// Returns the event that announces this arrival to the person's machine.
     func event(for client: ConnectionID) -> PersonEvent {
         let name = identity.name.map(DeviceName.vouched) ?? name.map(DeviceName.chosen) ?? .none
         return .arrived(client, address: address, name, record, device: device)
     }
 
-    /// The same arrival as a new one. Tells it first that the resume failed.
+    /// Returns the same arrival without its resume claim, after sending the client a `resume_failed` error.
     func withoutResume(_ turn: inout Turn) -> Arrival {
-        let error = WireError(.resumeFailed, "The connection could not be resumed; this is a fresh start.")
+        let error = WireError(.resumeFailed, "The connection could not be resumed. A new connection was started.")
         turn.transmit(socket, ServerMessage.error(.init(error)).encode())
         var arrival = self
         arrival.resume = nil
@@ -90,13 +91,13 @@ extension Arrival {
     }
 }
 
-/// What the hub is made with: the numbers, the keys and the ICE servers.
-public struct Surroundings: Sendable {
+/// The hub's settings: rules, keys and ICE servers.
+public struct HubSettings: Sendable {
     public var rules: Rules
     public var project: Project
     public var ice: ICEProvision
     public var version: String
-    /// For Web Push; `nil` where nobody can be woken.
+    /// The public key for Web Push; `nil` if push is not available.
     public var vapidKey: String?
 
     public init(

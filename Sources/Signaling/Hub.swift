@@ -1,13 +1,14 @@
 import HeapModule
 import Wire
 
-/// Addresses the machines: turns what the shell saw into letters, brings each letter to the machine it names, and returns
-/// what the shell is to do, in order.
+/// Routes events to the machines: turns inputs from the shell into letters, delivers each letter to the machine it addresses,
+/// and returns the resulting effects in order.
 ///
-/// It decides nothing: each client connection, person, session, match and call, and the pool, is a machine of its own that
-/// reaches another only by a letter. On many nodes the tables would say "elsewhere" for some, and no machine would notice.
-/// Invariant: letters are delivered in the order they were written, each wholly before the next, and a machine that is
-/// over is forgotten.
+/// The hub makes no decisions. Each client connection, person, session, match and call is a separate machine, and so is the
+/// pool; machines reach each other only through letters. With several nodes, the tables would mark some machines as remote, and
+/// no machine would notice.
+/// Invariants: letters are delivered in the order they were written, each completely before the next. A machine that is over is
+/// removed.
 public struct Hub: Sendable {
     var turn: Turn
     var clients = Clients()
@@ -21,10 +22,10 @@ public struct Hub: Sendable {
     var deviceCodes = Slot(DeviceCodes())
     var timers = Timers()
 
-    public init(surroundings: Surroundings, generator: any RandomNumberGenerator & Sendable) {
-        turn = Turn(surroundings, generator: generator)
-        pool = Slot(Pool(rules: surroundings.rules))
-        directory = Slot(Directory(rules: surroundings.rules, project: surroundings.project))
+    public init(hubSettings: HubSettings, generator: any RandomNumberGenerator & Sendable) {
+        turn = Turn(hubSettings, generator: generator)
+        pool = Slot(Pool(rules: hubSettings.rules))
+        directory = Slot(Directory(rules: hubSettings.rules, project: hubSettings.project))
     }
 
     // MARK: Events
@@ -49,7 +50,7 @@ public struct Hub: Sendable {
 
     // MARK: Delivering
 
-    /// Delivers letters, and the letters they cause, until only the shell's work is left.
+    /// Delivers letters, and the letters they cause, until only effects remain.
     private mutating func deliverAll() {
         while let letter = turn.nextLetter() { deliver(letter) }
     }
@@ -84,9 +85,9 @@ public struct Hub: Sendable {
     }
 }
 
-/// Which machines are to be woken, and when.
+/// The scheduled wake-ups of all machines.
 struct Timers: Sendable {
-    /// Of a machine that may wait for something.
+    /// The machine that a timer wakes.
     enum Address: Hashable, Sendable {
         case client(ConnectionID)
         case person(IdentityID)
@@ -110,14 +111,14 @@ struct Timers: Sendable {
 
     var next: Timestamp? { heap.min?.at }
 
-    /// - Parameter at: nil if there is nothing new to wait for.
+    /// - Parameter at: nil if there is no new wake-up to schedule.
     mutating func schedule(_ address: Address, _ at: Timestamp?) {
         guard let at else { return }
         lastOrder += 1
         heap.insert(Timer(at: at, order: lastOrder, address: address))
     }
 
-    /// Takes out the first timer that is due.
+    /// Removes and returns the first timer that is due.
     mutating func take(until now: Timestamp) -> Timer? {
         guard let first = heap.min, first.at <= now else { return nil }
         return heap.popMin()

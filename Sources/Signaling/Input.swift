@@ -1,38 +1,41 @@
 import Wire
 
-/// Something the shell saw.
+/// An event that the shell observed.
 public enum Input: Equatable, Sendable {
     case arrived(Arrival)
-    /// The same on RouletteTok's wire, and what is asked there.
-    case originalArrived(OriginalArrival)
+    /// A legacy client (RouletteTok's protocol) connected; `asked` carries its requests.
+    case legacyArrived(LegacyArrival)
     case asked(SocketID, RouletteTokRequest)
     case message(SocketID, Envelope<ClientMessage>)
     case unreadable(SocketID, UnreadableMessage)
-    /// A resource of WHIP or WHEP is asked for, and what is asked of it later.
+    /// A WHIP or WHEP resource is being created; `requested` carries later requests for it.
     case resourceArrived(ResourceArrival)
     case requested(SocketID, ResourceRequest)
     case closed(SocketID, leaving: Bool)
     case banned(Ban)
     /// The operator lifted a ban.
     case unbanned(IdentityID)
-    /// From the media plane.
+    /// An event from the media plane.
     case media(MediaEvent)
-    /// An address was banned, or an operator wants this socket's client gone.
+    /// The socket's address was banned, or an operator removes its client.
     case expel(SocketID, WireError, CloseCode)
-    /// What came of an inquiry.
+    /// Storage could not commit changes of these people, and those of the person on the socket, whose request `re` caused them.
+    case storageFailed(Set<IdentityID>, socket: SocketID?, re: UInt64?)
+    /// The result of an inquiry.
     case answered(Question, Finding)
-    /// No device of this person can be woken any more: the push services said so.
+    /// The push services report that no device of this person can receive push notifications.
     case unreachable(IdentityID)
-    /// At the start, before anybody arrives: a call that was going on when the server stopped, and its two people.
+    /// Restores a call that was active when the server stopped, with its two people. Sent at startup, before any client
+    /// arrives.
     case restored(StoredCall, caller: PersonRecord, callee: PersonRecord)
 }
 
 extension Hub {
-    /// Turns what the shell saw into letters.
+    /// Turns an input into letters.
     mutating func receive(_ input: Input) {
         switch input {
         case .arrived(let arrival): clients.receive(arrival, &turn)
-        case .originalArrived(let arrival): clients.makeOriginal(arrival, &turn)
+        case .legacyArrived(let arrival): clients.makeLegacy(arrival, &turn)
         case .resourceArrived(let arrival):
             let resource = clients.makeResource(arrival, &turn)
             if let resource { timers.schedule(.client(resource.id), resource.wakeUp) }
@@ -46,6 +49,11 @@ extension Hub {
             if case .identity(let identity) = ban.subject { turn.tell(.person(identity, .banned(ban))) }
         case .unbanned(let identity): turn.tell(.person(identity, .unbanned))
         case .media(let event): turn.tell(event.letter)
+        case .storageFailed(let identities, let socket, let re):
+            let client = socket.flatMap { clients.client(on: $0) }
+            for identity in identities.union(client.map { [$0.identity] } ?? []).sorted() {
+                turn.tell(.person(identity, .storageFailed(client: client?.id, re: re)))
+            }
         case .answered(let question, let finding): question.answered(finding, &turn)
         case .unreachable(let identity):
             turn.tell(.person(identity, .presence(.pushChanged(isReachable: false))))

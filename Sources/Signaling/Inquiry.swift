@@ -1,24 +1,24 @@
 import Wire
 
-/// What the rules ask of storage, or of whoever else can tell.
+/// A query to storage or another part of the shell.
 public enum Inquiry: Equatable, Sendable {
-    /// Who is known by this id, and what is known of them.
+    /// Looks up the person with this public id and their record.
     case person(PersonID, Introduction)
     case callLog(CallVerb.LogPage)
-    /// Keep this way to wake a device; whether it may be is for the shell to judge.
+    /// Stores a push registration. The shell decides whether to accept it.
     case register(PushRegistration)
     case unregister(PushVerb.Unregister)
-    /// Whether any way to wake this person is left. Answered like `unregister`, though nobody waits to be told.
+    /// Whether this person has any push registration left. Answered like `unregister`, but no client waits for the answer.
     case wakeable
 }
 
-/// An inquiry, by whom, and which request of which client it answers.
+/// An inquiry with the identity that makes it and the client request that it answers.
 public struct Question: Equatable, Sendable {
     public var identity: IdentityID
     public var client: ConnectionID
     public var re: UInt64
     public var inquiry: Inquiry
-    /// Which of the person's devices asks, where that matters: for ways to wake a device.
+    /// The device that makes the request, for push registrations.
     public var device: IdentityID
 
     public init(
@@ -41,7 +41,7 @@ extension PushVerb {
 extension Question {
     var request: Request { Request(client, re) }
 
-    /// Brings what came of it to the machine or client that waits for it.
+    /// Delivers the result to the machine or client that waits for it.
     func answered(_ finding: Finding, _ turn: inout Turn) {
         switch (inquiry, finding) {
         case (.person(let person, let introduction), _):
@@ -51,7 +51,7 @@ extension Question {
             turn.send(.call(.log(log)), to: client)
         case (.wakeable, .push(let isReachable)):
             turn.tell(.person(identity, .presence(.pushChanged(isReachable: isReachable))))
-        // Nobody waits for this answer: what is not known stays as it was.
+        // No client waits for this answer. If the query failed, keep the previous state.
         case (.wakeable, _): break
         case (_, .push(let isReachable)):
             turn.tell(.person(identity, .presence(.pushChanged(isReachable: isReachable))))
@@ -63,17 +63,17 @@ extension Question {
 }
 
 extension WireError {
-    /// An answer that does not fit its question.
-    static let notAnswered = WireError(.internalError, "Try again.", retryable: true)
+    /// The shell's answer does not match the question.
+    static let notAnswered = WireError(.internalError, "Internal error. Try again.", retryable: true)
 }
 
-/// What came of a question.
+/// The result of a question.
 public enum Finding: Equatable, Sendable {
-    /// `nil`: nobody.
+    /// `nil` if no person was found.
     case person(FoundRecord?)
-    /// `next` is where the page before this begins.
+    /// `next` is the cursor for the next older page.
     case callLog([CallRecord], next: String?)
-    /// Registered or unregistered; whether any way to wake this person is left.
+    /// The registration changed; `isReachable` tells whether the person has any registration left.
     case push(isReachable: Bool)
     case refused(WireError)
 }
@@ -84,7 +84,7 @@ public struct FoundRecord: Equatable, Sendable {
     public init(identity: IdentityID, record: PersonRecord) { (self.identity, self.record) = (identity, record) }
 }
 
-/// A request that names somebody by a public id, on its way to being about an identity.
+/// A request that names a person by public id, waiting for the lookup of the identity.
 public struct Introduction: Equatable, Sendable {
     public var identity: IdentityID
     public var client: ConnectionID

@@ -1,8 +1,8 @@
 import Wire
 
-/// A state machine with one owner, reached by letters only.
+/// A state machine with one owner, driven only by letters.
 protocol Machine: Sendable {
-    /// `Never` for a machine of which there is one from the start.
+    /// `Never` for machines that exist exactly once, from the start.
     associatedtype ID: Hashable & Sendable = Never
     associatedtype Event
 
@@ -12,7 +12,7 @@ protocol Machine: Sendable {
     static func orphan(_ event: Event, _ id: ID, _ turn: inout Turn)
 
     var nextTimeout: Timestamp? { get }
-    /// Whether nothing is left to remember.
+    /// True if the machine is finished and can be removed.
     var isOver: Bool { get }
     mutating func handle(_ event: Event, _ turn: inout Turn)
     mutating func handleTimeout(_ turn: inout Turn)
@@ -26,21 +26,21 @@ extension Machine {
     mutating func handleTimeout(_ turn: inout Turn) {}
 }
 
-/// A machine and the timer it waits for.
+/// A machine and its scheduled wake-up.
 struct Slot<M: Machine>: Sendable {
     var machine: M
-    /// The earliest wake-up asked for and not yet delivered.
+    /// The earliest wake-up that was requested and has not fired.
     private var scheduled: Timestamp?
 
     init(_ machine: M) { self.machine = machine }
 
-    /// - Returns: when to wake the machine, if that is earlier than what was asked for before.
+    /// - Returns: when to wake the machine, if that is earlier than the wake-up already scheduled.
     mutating func deliver(_ event: M.Event, _ turn: inout Turn) -> Timestamp? {
         machine.handle(event, &turn)
         return wakeUp()
     }
 
-    /// The timer for this moment fired. It means nothing if the machine waits for another.
+    /// Handles a timer. Ignored unless it is the scheduled wake-up.
     mutating func wake(at moment: Timestamp, _ turn: inout Turn) -> Timestamp? {
         guard scheduled == moment else { return nil }
         scheduled = nil
@@ -48,7 +48,7 @@ struct Slot<M: Machine>: Sendable {
         return wakeUp()
     }
 
-    /// One timer for each machine that waits.
+    /// Returns the next wake-up if it is earlier than the scheduled one, so each machine has one current timer.
     mutating func wakeUp() -> Timestamp? {
         guard !machine.isOver, let at = machine.nextTimeout, scheduled.map({ at < $0 }) ?? true else { return nil }
         scheduled = at
@@ -56,17 +56,17 @@ struct Slot<M: Machine>: Sendable {
     }
 }
 
-/// What delivering to a machine came to.
+/// The result of delivering an event to a machine.
 struct Delivered<M: Machine>: Sendable {
-    /// When to wake it, if that is news.
+    /// When to wake the machine; nil if the schedule did not change.
     var wakeUp: Timestamp?
-    /// The machine, if this was its end.
+    /// The machine, if it is now over.
     var ended: M?
 }
 
-/// All machines of a kind, each changed in place.
+/// All machines of one kind, mutated in place.
 ///
-/// Invariant: a machine that is over is not here.
+/// Invariant: contains no machine that is over.
 struct Machines<M: Machine>: Sendable {
     private var slots: [M.ID: Slot<M>] = [:]
 
@@ -77,7 +77,7 @@ struct Machines<M: Machine>: Sendable {
 
     func ids(where matches: (M) -> Bool) -> [M.ID] { slots.filter { matches($0.value.machine) }.map(\.key) }
 
-    /// - Returns: when to wake it.
+    /// - Returns: when to wake the machine.
     mutating func insert(_ machine: M, _ id: M.ID) -> Timestamp? {
         var slot = Slot(machine)
         let wakeUp = slot.wakeUp()
@@ -85,7 +85,7 @@ struct Machines<M: Machine>: Sendable {
         return wakeUp
     }
 
-    /// Brings an event to its machine, which is made if the event makes it.
+    /// Delivers an event to its machine, creating the machine if the event creates one.
     mutating func deliver(_ event: M.Event, to id: M.ID, _ turn: inout Turn) -> Delivered<M> {
         if let index = slots.index(forKey: id) {
             let wakeUp = slots.values[index].deliver(event, &turn)
@@ -105,7 +105,10 @@ struct Machines<M: Machine>: Sendable {
         return Delivered(wakeUp: wakeUp, ended: takeIfOver(index))
     }
 
-    /// Looks at a machine or changes it, without a turn.
+    /// Reads a machine outside a turn. Copies it, so this is not for every message.
+    func read<Result>(_ id: M.ID, _ body: (M) -> Result) -> Result? { slots[id].map { body($0.machine) } }
+
+    /// Reads or changes a machine outside a turn.
     @discardableResult mutating func with<Result>(_ id: M.ID, _ body: (inout M) -> Result) -> Result? {
         guard let index = slots.index(forKey: id) else { return nil }
         let result = body(&slots.values[index].machine)
@@ -119,6 +122,6 @@ struct Machines<M: Machine>: Sendable {
 }
 
 extension Slot {
-    /// Mutating, so that the machine is looked at where it is: reading a value out of a dictionary copies it.
+    /// `mutating`, so that the machine is read in place: reading a value out of a dictionary copies it.
     fileprivate var isOver: Bool { mutating get { machine.isOver } }
 }

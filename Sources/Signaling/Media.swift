@@ -1,22 +1,21 @@
 import Wire
 
-/// What the machines ask of the media plane, to be carried out in order with their other effects.
+/// A command for the media plane, executed in order with the other effects.
 ///
-/// Every `publish` of a stream is followed by exactly one `unpublish`; every `subscribe` of a stream by a connection is
-/// ended by one `unsubscribe`, or by the stream's `unpublish`; and nothing names a client after its `leave`.
+/// Every `publish` of a stream is followed by exactly one `unpublish`. Every `subscribe` ends with one `unsubscribe` or with
+/// the stream's `unpublish`. No command names a client after its `leave`.
 public enum MediaCommand: Equatable, Sendable {
-    /// To be answered with `MediaEvent.answered` or `refused`, once.
+    /// Answered exactly once, with `MediaEvent.answered` or `refused`.
     case offer(ConnectionID, re: UInt64, MediaSide, sdp: String)
     case close(ConnectionID, MediaSide)
-    /// The client connection is gone: both its peer connections end.
+    /// The client connection is gone; both of its peer connections close.
     case leave(ConnectionID)
-    /// A stream begins, or is carried by other transceivers from now on. `audio` and `video` say what of it is
-    /// forwarded.
+    /// Starts a stream, or moves it to other transceivers. `audio` and `video` tell which tracks to forward.
     case publish(StreamID, SessionID, by: ConnectionID, MediaMids, audio: Bool, video: Bool)
-    /// Other parts of it are forwarded from now on.
+    /// Changes which tracks of the stream are forwarded.
     case update(StreamID, audio: Bool, video: Bool)
     case unpublish(StreamID)
-    /// A subscription begins, or changes. What an earlier stream put into these transceivers gives way.
+    /// Starts or changes a subscription. It replaces any earlier stream on these transceivers.
     case subscribe(
         StreamID, SessionID, by: ConnectionID, MediaMids, audio: Bool, video: Bool,
         preferring: VideoPreference = VideoPreference()
@@ -24,21 +23,21 @@ public enum MediaCommand: Equatable, Sendable {
     case unsubscribe(StreamID, by: ConnectionID)
 }
 
-/// What the media plane tells the machines. Whoever is gone meanwhile is told nothing.
+/// An event from the media plane. Events for machines that no longer exist are dropped.
 public enum MediaEvent: Equatable, Sendable {
     case answered(ConnectionID, re: UInt64, MediaSide, sdp: String)
     case refused(ConnectionID, re: UInt64, WireError)
-    /// The server's end of this side is no more.
+    /// The server closed its peer connection for this side.
     case closed(ConnectionID, MediaSide, WireError)
-    /// Media can flow over this side's connection now, or cannot any more.
+    /// Whether media can now flow over this side's peer connection.
     case connected(ConnectionID, MediaSide, Bool)
     case videoPaused(StreamID, SessionID, subscriber: ConnectionID, paused: Bool, reason: PauseReason)
-    /// Which of a publisher's simulcast layers anybody wants, by their rids.
+    /// The simulcast layers (by rid) of a publisher that at least one subscriber needs.
     case layersWanted(StreamID, SessionID, publisher: ConnectionID, rids: [String])
-    /// Who speaks in a session now, or that nobody does.
+    /// The active speaker of a session changed; nil if no one speaks.
     case speaking(SessionID, StreamID?)
 
-    /// To the machine it concerns.
+    /// The letter for the machine concerned.
     var letter: Letter {
         switch self {
         case .answered(let client, let re, let side, let sdp):

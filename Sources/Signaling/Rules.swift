@@ -1,59 +1,66 @@
 import Wire
 
-/// Every number that the rules depend on, with the contract's defaults: the only place that has them. The server's
-/// configuration holds one such value, and its keys write into it.
+/// All limits and timeouts, with the defaults from the protocol. This is the only place that defines them; the server's
+/// configuration holds one such value and its keys write into it.
 public struct Rules: Equatable, Sendable {
     // Client connections.
     public var resumeGrace: Duration = .seconds(30)
     public var pingInterval: Duration = .seconds(10)
     public var replay = Link.Bounds()
-    /// A client's verbs: so many a second on average, so many at once. Negotiation trickles dozens of candidates at once
-    /// and has a bucket of its own.
+    /// A client's requests. Negotiation has a separate budget, because it trickles dozens of candidates at once.
     public var verbs = Budget.Rate(perSecond: 20, burst: 100)
+    /// The requests of one person, over all devices: three devices at their limit.
+    public var personVerbs = Budget.Rate(perSecond: 60, burst: 300)
+    /// Client connections that one identity may have at once. One more closes the oldest with 4409.
+    public var connectionsPerPerson = 16
+    /// How often a change of a person is sent to the person's other devices.
+    public var ownPresenceInterval: Duration = .milliseconds(200)
     public var negotiations = Budget.Rate(perSecond: 50, burst: 500)
-    /// A negotiation costs one, and one more for each so many bytes: descriptions are large, and go to somebody's downlink.
+    /// A negotiation message costs one, plus one for each such number of bytes: descriptions are large and use the receiver's
+    /// downlink.
     public var bytesPerNegotiation = 4096
-    /// Messages refused for want of budget; a client that has used this up too is closed with 4429.
+    /// Rejected messages that a client may cause by exceeding a budget. Beyond that it is closed with 4429.
     public var refusals = Budget.Rate(perSecond: 20, burst: 200)
-    /// Whatever a client sends, repetitions and acknowledgements included: what all other budgets allow, a replay, and some.
+    /// All messages of a client, including duplicates and acknowledgements: the sum of the other budgets, one replay, and some
+    /// slack.
     public var messages: Budget.Rate {
         Budget.Rate(
             perSecond: verbs.perSecond + negotiations.perSecond + 50,
             burst: verbs.burst + negotiations.burst + Double(replay.messages) + 200
         )
     }
-    /// Reports an identity may make: a burst, and then one every six minutes.
+    /// Reports per identity: 10 at once, then one every six minutes.
     public var reports = Budget.Rate(perSecond: 10.0 / 3600, burst: 10)
-    /// What the gateway takes, told in the welcome.
+    /// The size limits that the gateway enforces and `welcome` announces.
     public var messageSize = Limits.message
     public var descriptionSize = Limits.description
-    /// Malformed messages a minute before a client is closed with 4400.
+    /// Malformed messages per minute before a client is closed with 4400.
     public var malformedPerMinute = 10
-    /// Sessions one client connection may be in at once.
+    /// Sessions that one client connection may join at once.
     public var sessionsPerClient = 16
 
     // Sessions.
-    /// OpenTok's sessions take up to 15,000 clients.
+    /// OpenTok sessions allow up to 15,000 connections.
     public var connectionsPerSession = 15_000
     public var streamsPerConnection = 8
     public var reportLines = 20
-    /// How long after its end a match can still be reported.
+    /// How long after its end a match can be reported.
     public var reportWindow: Duration = .seconds(60)
 
     // Media.
-    /// Whether there is a media plane to route media through.
+    /// Whether a media plane is available for routed sessions.
     public var routesMedia = false
-    /// How long a relayed pair may take to connect before its whole session is routed.
+    /// How long a relayed pair may take to connect before the session switches to routed media.
     public var relayedFallback: Duration = .seconds(8)
 
-    // Resources of WHIP and WHEP.
+    // WHIP and WHEP resources.
     public var resources = 2000
     public var resourcesPerAddress = 100
-    /// A link to watch is one token, however many follow it.
+    /// A shared viewer link is one token, so this also limits its viewers.
     public var resourcesPerToken = 500
-    /// How long a request may wait for the media plane.
+    /// How long a request may wait for the media plane's answer.
     public var resourceAnswer: Duration = .seconds(5)
-    /// How long a resource may be without a path for its media, at first and later.
+    /// How long a resource may be without a connected media path, initially or later.
     public var resourceConnect: Duration = .seconds(30)
 
     // Roulette.
@@ -71,65 +78,65 @@ public struct Rules: Equatable, Sendable {
     public var retryInterval: Duration = .seconds(1)
     public var streamTimeout: Duration = .seconds(10)
     public var rouletteMediaMode = MediaMode.routed
-    /// What the sessions of matches are: only a server that routes media makes routed ones.
+    /// The media mode of match sessions: relayed if this server does not route media.
     public var matchMediaMode: MediaMode { routesMedia ? rouletteMediaMode : .relayed }
-    /// How long a match's tokens can be used to join; the match itself may last longer.
+    /// How long a match's tokens can be used to join. The match itself may last longer.
     public var matchTokenLifetime: Duration = .seconds(24 * 3600)
-    /// How long an identity without a device is remembered in memory: past any skip penalty and report window.
+    /// How long an identity without a connected device stays in memory. Longer than any skip penalty or report window.
     public var personIdle: Duration = .seconds(600)
 
-    /// Identities without a device that are remembered; past that those who went first are forgotten, and with them what
-    /// they skipped, how fast they moved and whom they called in vain. Most take some 2 KB, so it is 100 MB: everybody of a
-    /// crowd that comes and goes at 80 a second.
+    /// Maximum identities without a connected device in memory. Beyond that, those that left first are evicted, with their
+    /// skips, movement and unanswered calls. Most take about 2 KB, so the limit is about 100 MB, enough for 80 people per
+    /// second coming and going.
     public var absentPeople = 50_000
 
     // People nearby.
-    /// Devices of one person, and those it may stay in touch with.
+    /// Devices and contacts per person.
     public var devicesPerPerson = 10
     public var maxContacts = 500
     public var linkCodeLifetime: Duration = .seconds(300)
-    /// Codes that one person may ask for: a new one each time the page is opened, and no supply.
+    /// Pairing codes per person: enough for one each time the page is opened.
     public var linkCodes = Budget.Rate(perMinute: 10)
-    /// Codes that one address may try.
+    /// Pairing codes that one address may try.
     public var linkGuesses = Budget.Rate(perMinute: 10)
-    /// Faster than this nobody travels; above it a position is refused.
-    public var fastestKilometresPerHour = 1000
-    /// How often a page of people nearby is told what changed.
+    /// Maximum plausible travel speed. A location that implies a higher speed is rejected.
+    public var fastestKilometersPerHour = 1000
+    /// How often changes are sent to a watched page of people nearby.
     public var nearbyInterval: Duration = .seconds(1)
-    /// Pages that one person may ask for, on all devices: 1500 people to leaf through, and then as fast as anybody reads. A
-    /// page takes half a millisecond at worst: four thousand people who ask all the time would keep one core busy.
+    /// Pages that one person may request, across all devices: 30 at once, then one every two seconds. A page takes at most half
+    /// a millisecond, so four thousand people who request pages constantly keep one core busy.
     public var nearbyPages = Budget.Rate(perSecond: 0.5, burst: 30)
-    /// Pages that may be looked up anew in a second, all together: each takes a fraction of a millisecond.
+    /// Page refreshes per second for all people together. Each takes a fraction of a millisecond.
     public var nearbyRefreshesPerSecond = 500
 
     // Calls.
     public var ringTimeout: Duration = .seconds(45)
-    /// From accepting until both are in the session.
+    /// From accepting a call until both people have joined the session.
     public var joinTimeout: Duration = .seconds(30)
     public var callMediaMode = MediaMode.routed
-    /// What the sessions of calls are: only a server that routes media makes routed ones.
+    /// The media mode of call sessions: relayed if this server does not route media.
     public var callSessionMode: MediaMode { routesMedia ? callMediaMode : .relayed }
-    /// Calls one person may place, and rings one person may get.
+    /// Calls that one person may place, and incoming calls that one person may receive.
     public var callsPlaced = Budget.Rate(perMinute: 6)
     public var ringsReceived = Budget.Rate(perMinute: 20)
-    /// After so many calls in vain to one person within the period, the next waits as long.
+    /// After this many unanswered calls to one person within the period, the caller must wait for the period to pass.
     public var callsInVain = 3
     public var callsInVainPeriod: Duration = .seconds(600)
 
     public init() {}
 }
 
-/// A token bucket (as in traffic policing): `burst` at once, refilled at `perSecond`.
+/// A token bucket: `burst` tokens at once, refilled at `perSecond`.
 public struct Budget: Equatable, Sendable {
     public struct Rate: Equatable, Sendable {
         public var perSecond: Double
         public var burst: Double
         public init(perSecond: Double, burst: Double) { (self.perSecond, self.burst) = (perSecond, burst) }
 
-        /// So many a minute, and as many at once.
+        /// `count` per minute, with a burst of the same size.
         public init(perMinute count: Int) { self.init(perSecond: Double(count) / 60, burst: Double(count)) }
 
-        /// Setting it sets the burst as well.
+        /// Setting this also sets the burst.
         public var perMinute: Int {
             get { Int((perSecond * 60).rounded()) }
             set { self = Self(perMinute: newValue) }
@@ -149,14 +156,14 @@ public struct Budget: Equatable, Sendable {
         return min(rate.burst, level + elapsed * rate.perSecond)
     }
 
-    /// Whether it holds what a new one would.
+    /// Whether the bucket is full, as a new one would be.
     public func isFull(_ rate: Rate, now: Timestamp) -> Bool { refilled(rate, now: now) >= rate.burst }
 
-    /// Takes one, or as many as something costs, or says how long until there is enough.
+    /// Takes `cost` tokens and returns nil, or returns how long to wait until there are enough.
     public mutating func take(_ rate: Rate, cost: Double = 1, now: Timestamp) -> Duration? {
         level = refilled(rate, now: now)
         at = max(at, now)
-        // What costs more than a full bucket would never go through: it may when the bucket is full.
+        // A cost above the burst would never be allowed; charge a full bucket instead.
         let cost = min(cost, rate.burst)
         if level >= cost {
             level -= cost
@@ -168,7 +175,7 @@ public struct Budget: Equatable, Sendable {
 }
 
 extension Budget? {
-    /// The same of one that is full until something is taken from it.
+    /// `take` for an optional budget; nil means full.
     mutating func take(_ rate: Budget.Rate, now: Timestamp) -> Duration? {
         var budget = self ?? Budget(rate, now: now)
         defer { self = budget }

@@ -1,15 +1,15 @@
 import Wire
 
-/// The moment at which machines act, what they need to know then, and what they ask for.
+/// The context in which machines act: the current time, shared settings, and the letters and effects they produce.
 ///
-/// The hub keeps one turn for its whole life and lends it to every machine. It does not make one per event: that would
-/// copy the rules, and ids would repeat if the state of the generator were lost. Invariant: letters and effects stand in
-/// the order in which machines asked for them.
+/// The hub keeps one turn and lends it to every machine. A new turn per event would copy the rules, and ids would repeat if the
+/// generator's state were lost.
+/// Invariant: letters and effects are kept in the order in which machines produced them.
 public struct Turn: Sendable {
-    /// A large session's broadcast makes as many letters as it has members. A buffer for more than this is not kept.
+    /// A broadcast in a large session produces one letter per member. A buffer larger than this is freed afterwards.
     private static let maxKeptLetters = 4096
 
-    /// The present, the same for everything that one input causes.
+    /// The current time, the same for everything that one input causes.
     package var now = Timestamp(milliseconds: 0)
     let rules: Rules
     let project: Project
@@ -19,26 +19,26 @@ public struct Turn: Sendable {
     var random: Randomness
     var figures = Figures()
 
-    /// For the shell.
+    /// Effects for the shell.
     private var effects: [Effect] = []
-    /// For other machines.
+    /// Letters for other machines.
     package private(set) var letters: [Letter] = []
-    /// How many of the letters were taken out.
+    /// Number of letters already taken.
     private var taken = 0
 
-    package init(_ surroundings: Surroundings, generator: any RandomNumberGenerator & Sendable) {
-        (rules, project) = (surroundings.rules, surroundings.project)
-        (ice, version, vapidKey) = (surroundings.ice, surroundings.version, surroundings.vapidKey)
+    package init(_ hubSettings: HubSettings, generator: any RandomNumberGenerator & Sendable) {
+        (rules, project) = (hubSettings.rules, hubSettings.project)
+        (ice, version, vapidKey) = (hubSettings.ice, hubSettings.version, hubSettings.vapidKey)
         random = Randomness(generator)
     }
 
-    var surroundings: Surroundings {
-        Surroundings(rules: rules, project: project, ice: ice, version: version, vapidKey: vapidKey)
+    var hubSettings: HubSettings {
+        HubSettings(rules: rules, project: project, ice: ice, version: version, vapidKey: vapidKey)
     }
 
-    // MARK: Taking out
+    // MARK: Taking letters and effects
 
-    /// The oldest letter that was not taken out yet.
+    /// Removes and returns the oldest letter.
     package mutating func nextLetter() -> Letter? {
         guard taken < letters.count else {
             letters.removeAll(keepingCapacity: letters.capacity <= Self.maxKeptLetters)
@@ -49,13 +49,13 @@ public struct Turn: Sendable {
         return letters[taken - 1]
     }
 
-    /// Everything that the shell is to do by now, in order.
+    /// Removes and returns all effects so far, in order.
     mutating func takeEffects() -> [Effect] {
         defer { effects = [] }
         return effects
     }
 
-    // MARK: Asking for something
+    // MARK: Sending letters and effects
 
     mutating func tell(_ letter: Letter) { letters.append(letter) }
 
@@ -67,7 +67,7 @@ public struct Turn: Sendable {
 
     mutating func fail(_ error: WireError, _ request: Request) { fail(error, re: request.re, to: request.client) }
 
-    /// - Parameter re: nil for an error that answers no request.
+    /// - Parameter re: nil if the error does not answer a request.
     mutating func fail(_ error: WireError, re: UInt64?, to client: ConnectionID) {
         send(.error(.init(error, re: re)), to: client)
     }
@@ -85,9 +85,9 @@ public struct Turn: Sendable {
 }
 
 extension Turn {
-    /// Makes a token that lets its holder into a session.
+    /// Makes a token for joining a session.
     ///
-    /// - Parameter match: the match or call that the token dies with.
+    /// - Parameter match: the match or call whose end invalidates the token.
     mutating func admission(to session: SessionID, _ role: Role, match: MatchID?) -> Admission {
         let token = project.makeSessionToken(
             SessionTokenClaims(session: session, role: role, match: match, lifetime: rules.matchTokenLifetime),
@@ -96,11 +96,11 @@ extension Turn {
     }
 }
 
-/// Where ids and tokens get their random numbers.
+/// The random number source for ids and tokens.
 ///
-/// It holds an existential; the turn has no type parameter. A parameter would make every machine generic, and the shell,
-/// another module, would run them unspecialized. `SystemRandomNumberGenerator` has no state and a seeded one a few words:
-/// they are stored in place, so nothing is allocated. What is left is a call of a witness for each random number.
+/// Holds an existential rather than making `Turn` generic. A type parameter would make every machine generic, and the shell,
+/// which is another module, would run them unspecialized. `SystemRandomNumberGenerator` has no state and a seeded generator has
+/// a few words, so both are stored inline without allocation. The remaining cost is one witness call per random number.
 struct Randomness: RandomNumberGenerator, Sendable {
     private var source: any RandomNumberGenerator & Sendable
 
@@ -109,19 +109,19 @@ struct Randomness: RandomNumberGenerator, Sendable {
     mutating func next() -> UInt64 { source.next() }
 }
 
-/// A request of a client connection. It is answered once.
+/// A request from a client connection, answered exactly once.
 struct Request: Equatable, Sendable {
     var client: ConnectionID
-    /// The number that the answer repeats.
+    /// The request's number, which the answer repeats.
     var re: UInt64
 
     init(_ client: ConnectionID, _ re: UInt64) { (self.client, self.re) = (client, re) }
 }
 
-/// Counts for metrics and for `roulette.count`. They are this node's: where there are many, each counts its own.
+/// Counts for metrics and `roulette.count`. With several nodes, each counts its own.
 struct Figures: Equatable, Sendable {
-    /// Clients with a socket, or waited for.
+    /// Clients that are connected or within their resume grace.
     var online = 0
-    /// People with a device that has appeared and is connected.
+    /// People with a connected device that is present.
     var present = 0
 }

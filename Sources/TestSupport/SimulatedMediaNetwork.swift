@@ -1,8 +1,8 @@
 import RTC
 
-/// How bad a network is. Reordering comes from delays that differ.
-public struct MediaWeather {
-    /// Of a thousand datagrams.
+/// The loss, duplication and delay of a network. Datagrams are reordered when their delays differ.
+public struct NetworkConditions {
+    /// Per thousand datagrams.
     public var losses: Int
     public var duplicates: Int
     /// In milliseconds.
@@ -13,7 +13,7 @@ public struct MediaWeather {
     }
 }
 
-/// Hosts with sockets, and a network between them, in simulated time and from one seed.
+/// Hosts connected by a network in simulated time. Each run is determined by one seed.
 public final class SimulatedMediaNetwork {
     private struct Flight {
         var at: MediaTime
@@ -23,16 +23,16 @@ public final class SimulatedMediaNetwork {
     }
 
     public private(set) var now = MediaTime(nanoseconds: 1_000_000_000)
-    public var weather: MediaWeather
+    public var weather: NetworkConditions
     public var random: SeededGenerator
-    /// The last one arrives next; of two at the same time the one sent first.
+    /// Datagrams in flight. The last one arrives next. Of two with the same time, the one sent first arrives first.
     private var flying: [Flight] = []
     fileprivate var hosts: [SimulatedHost] = []
     public private(set) var sent = 0
-    /// Sees each datagram before the network takes it; false drops it.
+    /// Called with each datagram before it enters the network. Returns false to drop it.
     public var filter: (([UInt8], _ from: TransportAddress, _ to: TransportAddress) -> Bool)?
 
-    public init(seed: UInt64, weather: MediaWeather = MediaWeather()) {
+    public init(seed: UInt64, weather: NetworkConditions = NetworkConditions()) {
         random = SeededGenerator(seed: seed)
         self.weather = weather
     }
@@ -43,7 +43,7 @@ public final class SimulatedMediaNetwork {
         return host
     }
 
-    /// Anybody can send anything from anywhere.
+    /// Sends a datagram with any source address.
     public func inject(_ bytes: [UInt8], from: TransportAddress, to: TransportAddress) {
         sent += 1
         guard filter?(bytes, from, to) ?? true else { return }
@@ -64,7 +64,7 @@ public final class SimulatedMediaNetwork {
         flying.insert(flight, at: low)
     }
 
-    /// Runs until the condition holds, or for so long.
+    /// Runs until the condition holds or the interval has passed.
     @discardableResult
     public func run(for interval: MediaInterval, until isDone: () -> Bool = { false }) -> Bool {
         let end = now + interval
@@ -101,10 +101,10 @@ public final class SimulatedMediaNetwork {
     }
 }
 
-/// A machine with a few sockets, numbered from 0 in the order of its addresses.
+/// A host with sockets, numbered from 0 in the order of its addresses.
 public final class SimulatedHost: DatagramSink {
     private unowned let network: SimulatedMediaNetwork
-    /// What the others see. Changing one is what a NAT does when it forgets.
+    /// The addresses that other hosts see. Changing one simulates a NAT rebinding.
     public var addresses: [TransportAddress]
     private let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: 2048, alignment: 8)
     public var receive: (UnsafeMutableRawBufferPointer, Path) -> Void = { _, _ in }
@@ -133,14 +133,14 @@ public final class SimulatedHost: DatagramSink {
     }
 }
 
-/// A transport on a host of its own.
+/// A transport on its own host.
 public final class SimulatedPeer {
     public let network: SimulatedMediaNetwork
     public let host: SimulatedHost
     public let transport: PeerTransport
     public private(set) var packets: [[UInt8]] = []
     public private(set) var reports: [[UInt8]] = []
-    /// Each state with the time when it began.
+    /// Every state so far. A state is appended when it changes.
     public private(set) var states: [TransportState] = [.new]
 
     public init(_ network: SimulatedMediaNetwork, _ transport: PeerTransport, _ addresses: TransportAddress...) {
@@ -170,7 +170,7 @@ public final class SimulatedPeer {
 
     public var isConnected: Bool { transport.state == .connected }
 
-    /// An RTP packet of 12 bytes of header and this payload, protected as the transport does; nil if it will not.
+    /// Returns a protected RTP packet with a 12-byte header and this payload; nil if the transport refuses.
     public func protected(_ payload: [UInt8], sequence: UInt16, ssrc: UInt32 = 7) -> [UInt8]? {
         var packet = [UInt8](repeating: 0, count: 1500)
         packet[0] = 0x80

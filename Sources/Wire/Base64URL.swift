@@ -1,4 +1,4 @@
-/// base64url without padding (RFC 4648 §5), as JWTs, session ids, identities and Web Push write bytes.
+/// Base64url without padding (RFC 4648 §5), the encoding of bytes in JWTs, session ids, identity secrets and Web Push.
 public enum Base64URL {
     private static let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_".utf8)
 
@@ -8,6 +8,7 @@ public enum Base64URL {
         return values
     }()
 
+    /// Returns the bytes as base64url text without padding.
     public static func encode(_ bytes: some Sequence<UInt8>) -> String {
         var text: [UInt8] = []
         var buffer: UInt32 = 0
@@ -25,7 +26,7 @@ public enum Base64URL {
         return String(decoding: text, as: UTF8.self)
     }
 
-    /// `nil` for anything but the one canonical spelling, so that no token has two.
+    /// Returns the decoded bytes, or nil unless `text` is their canonical encoding. A token thus has only one spelling.
     public static func decode(_ text: some Sequence<UInt8>) -> [UInt8]? {
         var bytes: [UInt8] = []
         var buffer: UInt32 = 0
@@ -45,7 +46,8 @@ public enum Base64URL {
         return bytes
     }
 
-    /// The same, also with the padding that some libraries write: as much as makes the text a multiple of four long.
+    /// Decodes text with or without padding (`=`), which some libraries write. Padding must make the length a multiple of four;
+    /// otherwise the result is nil.
     public static func decode(orPadded text: some Collection<UInt8>) -> [UInt8]? {
         let digits = text.prefix { $0 != UInt8(ascii: "=") }
         let padding = text.dropFirst(digits.count)

@@ -1,19 +1,23 @@
-/// A 128-bit identifier, written as 32 lower-case hexadecimal digits.
+/// A 128-bit identifier, written as 32 lowercase hexadecimal digits.
 ///
-/// One fixed size keeps hashing cheap, rows small and log lines inert: whatever name a program uses for its users, what
-/// travels here is sixteen bytes of it.
+/// The fixed size keeps hashing cheap and rows small. An application's own user names never appear in an id, only 16 bytes of
+/// their hash, so ids are safe to log.
 public protocol Identifier128: Hashable, Comparable, Sendable, CustomStringConvertible {
+    /// The first 8 bytes, big-endian.
     var high: UInt64 { get }
+    /// The last 8 bytes, big-endian.
     var low: UInt64 { get }
+    /// Creates an identifier from its two halves.
     init(high: UInt64, low: UInt64)
 }
 
 extension Identifier128 {
+    /// Returns an identifier of 128 random bits.
     public static func random(using generator: inout some RandomNumberGenerator) -> Self {
         Self(high: generator.next(), low: generator.next())
     }
 
-    /// `nil` unless `text` is exactly 32 lower-case hexadecimal digits.
+    /// Parses exactly 32 lowercase hexadecimal digits; nil for any other text.
     public init?(_ text: some StringProtocol) {
         var words: (UInt64, UInt64) = (0, 0)
         var count = 0
@@ -32,7 +36,7 @@ extension Identifier128 {
         self.init(high: words.0, low: words.1)
     }
 
-    /// From the first 16 bytes, big-endian; `nil` when there are fewer.
+    /// Takes the first 16 bytes, big-endian; nil if there are fewer.
     public init?(bytes: some Sequence<UInt8>) {
         var words: (UInt64, UInt64) = (0, 0)
         var count = 0
@@ -44,7 +48,7 @@ extension Identifier128 {
         self.init(high: words.0, low: words.1)
     }
 
-    /// The 16 bytes, big-endian.
+    /// All 16 bytes, big-endian.
     public var bytes: [UInt8] {
         (0..<16).map { index in
             let word = index < 8 ? high : low
@@ -69,48 +73,61 @@ extension Identifier128 {
     }
 }
 
-/// Who somebody is, across visits and devices: random for anonymous people, derived from (project, `sub`) for a
-/// program's own users. Peers never see it.
+/// The identity of a person across visits and devices: random for anonymous people, derived from (project, `sub`) for an
+/// application's own users. Other clients never receive it.
 public struct IdentityID: Identifier128 {
+    /// The first 8 bytes, big-endian.
     public let high: UInt64
+    /// The last 8 bytes, big-endian.
     public let low: UInt64
     public init(high: UInt64, low: UInt64) { (self.high, self.low) = (high, low) }
 }
 
-/// One client connection: it survives a resume and is what peers know somebody by.
+/// A client connection. It survives a resume, and others in a session know the client by it.
 public struct ConnectionID: Identifier128 {
+    /// The first 8 bytes, big-endian.
     public let high: UInt64
+    /// The last 8 bytes, big-endian.
     public let low: UInt64
     public init(high: UInt64, low: UInt64) { (self.high, self.low) = (high, low) }
 }
 
-/// One published stream.
+/// A stream that a connection publishes in a session.
 public struct StreamID: Identifier128 {
+    /// The first 8 bytes, big-endian.
     public let high: UInt64
+    /// The last 8 bytes, big-endian.
     public let low: UInt64
     public init(high: UInt64, low: UInt64) { (self.high, self.low) = (high, low) }
 }
 
-/// One pairing of two strangers.
+/// A match: one pairing of two strangers in the roulette.
 public struct MatchID: Identifier128 {
+    /// The first 8 bytes, big-endian.
     public let high: UInt64
+    /// The last 8 bytes, big-endian.
     public let low: UInt64
     public init(high: UInt64, low: UInt64) { (self.high, self.low) = (high, low) }
 }
 
-/// How others know a person: made from the identity under the project's key, so that it tells nothing about it.
+/// The public id of a person or a device. It is derived from the identity with the project's secret, so it reveals nothing
+/// about the identity.
 public struct PersonID: Identifier128 {
+    /// The first 8 bytes, big-endian.
     public let high: UInt64
+    /// The last 8 bytes, big-endian.
     public let low: UInt64
     public init(high: UInt64, low: UInt64) { (self.high, self.low) = (high, low) }
 }
 
-/// One call.
+/// A call from one person to another. Its id is random.
 public struct CallID: Identifier128 {
+    /// The first 8 bytes, big-endian.
     public let high: UInt64
+    /// The last 8 bytes, big-endian.
     public let low: UInt64
     public init(high: UInt64, low: UInt64) { (self.high, self.low) = (high, low) }
 
-    /// What the tokens of its session are bound to, as those of a match are to the match.
+    /// The id that tokens of the call's session are bound to, as tokens of a match are bound to the match.
     public var binding: MatchID { MatchID(high: high, low: low) }
 }

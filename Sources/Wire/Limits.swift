@@ -1,37 +1,42 @@
-/// Sizes that both ends agree on. What an operator may tune lives in the configuration; these are part of the protocol.
+/// Sizes that both ends agree on as part of the protocol. Sizes that an operator can tune are in the server's configuration.
 public enum Limits {
-    /// One WebSocket message.
+    /// Maximum bytes of a WebSocket message without a session description.
     public static let message = 64 * 1024
-    /// One message that carries a session description: a large meeting's SDP does not fit in 64 KiB.
+    /// Maximum bytes of a message with a session description. The SDP of a large meeting does not fit in 64 KiB.
     public static let description = 256 * 1024
-    /// The `mid` of a media section, in UTF-8 bytes. Browsers count from 0, and RFC 8829 §5.2.1 recommends at most 3.
+    /// Maximum bytes of the `mid` of a media section. Browsers count from 0, and RFC 8829 §5.2.1 recommends at most 3 bytes.
     public static let mid = 16
-    /// Names and ids, in UTF-8 bytes.
+    /// Maximum bytes of a name or id, in UTF-8.
     public static let name = 256
-    /// A session id, as OpenTok's SDKs allow.
+    /// Maximum characters of a session id, as in OpenTok's SDKs.
     public static let sessionID = 255
-    /// Any token. Ours are below 1 KiB; 1000 characters of connection data are at most 4 kB, base64 makes 5.4 kB.
+    /// Maximum bytes of a token. Ours are below 1 KiB. With 1000 characters of connection data (up to 4 kB) base64 makes 5.4
+    /// kB.
     public static let token = 8 * 1024
-    /// Connection data, in characters.
+    /// Maximum characters of connection data.
     public static let connectionData = 1000
-    /// A signal's type and data, in UTF-8 bytes.
+    /// Maximum bytes of a signal's type.
     public static let signalType = 128
+    /// Maximum bytes of a signal's data, in UTF-8.
     public static let signalData = 8 * 1024
-    /// One interest, in characters.
+    /// Maximum characters of one interest.
     public static let interest = 50
-    /// Any one JSON object's members and any nesting. Real messages have at most 12 members and nest 4 deep.
+    /// Maximum members of a JSON object. Real messages have at most 12.
     public static let jsonMembers = 64
+    /// Maximum nesting depth of JSON. Real messages nest 4 deep.
     public static let jsonDepth = 12
-    /// Elements of a list that a client sends.
+    /// Maximum elements of a list of strings or ids.
     public static let list = 64
-    /// Rows of one page of people nearby, and of one page of the call log.
+    /// Maximum and default number of rows on a page of people nearby.
     public static let nearbyRows = 50
+    /// Maximum and default number of rows on a page of the call log.
     public static let callLogRows = 50
-    /// The address of a push service's subscription. Those of today's browsers are below 500 bytes.
+    /// Maximum bytes of a push subscription's address. Those of today's browsers are below 500 bytes.
     public static let pushEndpoint = 2048
-    /// A person's name, in characters and in UTF-8 bytes.
+    /// Maximum characters of a person's name.
     public static let personName = 40
+    /// Maximum bytes of a person's name, in UTF-8.
     public static let personNameBytes = 160
-    /// A free-text reason.
+    /// Maximum bytes of the reason in a report, in UTF-8.
     public static let reason = 500
 }

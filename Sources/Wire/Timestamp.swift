@@ -1,16 +1,17 @@
-/// A point in time in whole milliseconds since 1970-01-01T00:00:00Z.
+/// A point in time, in whole milliseconds since 1970-01-01T00:00:00Z.
 ///
-/// Every rule takes `now: Timestamp` as an argument; none reads a clock. The shell's clock starts at the wall clock and
-/// then advances with the monotonic clock, so a value never goes backwards while a server runs, and one stored on disk
-/// still means the same instant after a restart.
+/// Every rule takes `now: Timestamp` as an argument and reads no clock. The server's clock starts at the wall clock and then
+/// advances with the monotonic clock. A value therefore never goes backwards while a server runs, and a stored value means the
+/// same instant after a restart.
 public struct Timestamp: Hashable, Comparable, Sendable {
+    /// Milliseconds since the epoch; negative before it.
     public var milliseconds: Int64
 
     public init(milliseconds: Int64) {
         self.milliseconds = milliseconds
     }
 
-    /// Whole seconds since the epoch, rounded down, as JWT's `NumericDate` claims want them.
+    /// Whole seconds since the epoch, rounded down, as in the `NumericDate` claims of a JWT.
     public var seconds: Int64 {
         let (quotient, remainder) = milliseconds.quotientAndRemainder(dividingBy: 1000)
         return remainder < 0 ? quotient - 1 : quotient
@@ -18,7 +19,7 @@ public struct Timestamp: Hashable, Comparable, Sendable {
 
     public static func < (left: Timestamp, right: Timestamp) -> Bool { left.milliseconds < right.milliseconds }
 
-    /// Saturates instead of overflowing: deadlines come from outside too.
+    /// Saturates instead of overflowing, because some deadlines come from outside.
     public static func + (left: Timestamp, right: Duration) -> Timestamp {
         let (sum, overflow) = left.milliseconds.addingReportingOverflow(right.wholeMilliseconds)
         return Timestamp(milliseconds: overflow ? (right < .zero ? .min : .max) : sum)
@@ -36,7 +37,7 @@ public struct Timestamp: Hashable, Comparable, Sendable {
 }
 
 extension Duration {
-    /// This duration in milliseconds, rounded towards zero and saturating.
+    /// This duration in milliseconds, rounded toward zero. Saturates instead of overflowing.
     public var wholeMilliseconds: Int64 {
         let (seconds, attoseconds) = components
         let (scaled, overflow) = seconds.multipliedReportingOverflow(by: 1000)

@@ -1,70 +1,136 @@
-/// An error as it travels: a stable code, a sentence that says what to do, and whether trying again can help.
+/// An error as the protocol sends it: a stable code, a sentence that says what to do, and whether a retry can succeed.
 public struct WireError: Error, Hashable, Sendable {
-    /// A stable code; `protocol/README.md` §2 lists them. Open, so that older clients meet newer codes calmly.
+    /// A stable error code (`protocol/README.md` §2). It is not an enum, so that older clients can handle newer codes.
+    ///
+    /// "Closes with 44xx" means that the server closes the socket with this ``CloseCode`` after the error.
     public struct Code: Hashable, Sendable, RawRepresentable, ExpressibleByStringLiteral {
         public var rawValue: String
         public init(rawValue: String) { self.rawValue = rawValue }
         public init(stringLiteral value: String) { rawValue = value }
 
+        /// The message is not a JSON object, or a member is missing or has the wrong type; the sentence names it. Closes with
+        /// 4400 before the welcome, and later after 10 in a minute.
         public static let malformed: Code = "malformed"
+        /// The receiver does not support this message type.
         public static let unknownType: Code = "unknown_type"
+        /// The client is too old or too new for this server: reload or update it. Closes with 4400.
         public static let versionUnsupported: Code = "version_unsupported"
+        /// The first message was not `hello`. Closes with 4400.
         public static let helloExpected: Code = "hello_expected"
+        /// The server received no `hello` within 10 s. Closes with 4408.
         public static let helloTimeout: Code = "hello_timeout"
+        /// One or more `seq` are missing before this message. Closes with 4400.
         public static let outOfOrder: Code = "out_of_order"
+        /// The token or identity secret cannot be read, or a claim is missing or malformed. Closes with 4401.
         public static let tokenMalformed: Code = "token_malformed"
+        /// The signature of the token or identity secret is wrong. Closes with 4401.
         public static let tokenSignature: Code = "token_signature"
+        /// The token has expired. Request a new one from the application. Closes with 4401.
         public static let tokenExpired: Code = "token_expired"
+        /// The token's `iat` or `nbf` is more than a minute in the future. Closes with 4401.
         public static let tokenNotYet: Code = "token_not_yet"
+        /// The token is valid for longer than allowed: 30 days for a session token, 24 hours for a user token. Closes with
+        /// 4401.
         public static let tokenLifetime: Code = "token_lifetime"
+        /// The token belongs to another project. Closes with 4401.
         public static let tokenProject: Code = "token_project"
+        /// The token is for another session. Closes with 4401.
         public static let tokenSession: Code = "token_session"
+        /// The token's `scope` is not the one needed here. Closes with 4401.
         public static let tokenScope: Code = "token_scope"
+        /// The token's role is not a ``Role``. Closes with 4401.
         public static let tokenRole: Code = "token_role"
+        /// The match or call of this token is over. Closes with 4401, except for a member whose own match or call just ended.
         public static let tokenMatchEnded: Code = "token_match_ended"
+        /// A moderator removed the holder of this token from the session. Closes with 4401.
         public static let tokenRevoked: Code = "token_revoked"
+        /// This is not a session id of this project.
         public static let sessionInvalid: Code = "session_invalid"
+        /// This identity or address is banned; the sentence says for how long. Closes with 4403.
         public static let banned: Code = "banned"
+        /// The client connection resumed on another socket, or this device now belongs to another person or to none. Closes
+        /// with 4409. In the second case send a new `hello`.
         public static let replaced: Code = "replaced"
+        /// The message is larger than ``Welcome/limits`` allow. Closes with 4413.
         public static let messageTooLarge: Code = "message_too_large"
+        /// A budget is used up: wait for `retryAfter`. Closes with 4429 if the client does not slow down.
         public static let rateLimited: Code = "rate_limited"
+        /// This address has too many connections. Closes with 4429.
         public static let tooManyConnections: Code = "too_many_connections"
+        /// The connection cannot be resumed: unknown or used secret, expired grace period, or overrun replay buffer. A
+        /// ``Welcome`` with `resumed` false follows on the same socket.
         public static let resumeFailed: Code = "resume_failed"
+        /// The client is not in this session: join it first.
         public static let notJoined: Code = "not_joined"
+        /// The client connection is already in this session.
         public static let alreadyJoined: Code = "already_joined"
+        /// The request is not allowed: by the token's role, by the kind of session, or by a rule about contacts, devices or
+        /// blocks.
         public static let notPermitted: Code = "not_permitted"
+        /// There is no such stream, connection, person, device, chat, call or contact.
         public static let notFound: Code = "not_found"
+        /// There is no room: in the session, in the match, or for another session or stream of this connection.
         public static let sessionFull: Code = "session_full"
+        /// A signal's type has characters other than `A-Z a-z 0-9 - _ ~`, or more than 128 of them.
         public static let signalInvalid: Code = "signal_invalid"
+        /// A signal's data is longer than 8 KiB.
         public static let signalTooLarge: Code = "signal_too_large"
+        /// There is no chat that the request could be about.
         public static let notMatched: Code = "not_matched"
+        /// The person is already searching, chatting or in a call, in another tab or on another device. Without `re`: another
+        /// tab or a call ended this device's search.
         public static let elsewhere: Code = "elsewhere"
+        /// There are too many interests, or one has more than 50 characters or 256 bytes.
         public static let invalidInterests: Code = "invalid_interests"
+        /// Too many people from this address are waiting in the roulette.
         public static let queueFull: Code = "queue_full"
+        /// This server routes no media.
         public static let mediaUnavailable: Code = "media_unavailable"
+        /// The server cannot answer this offer; the sentence says why.
         public static let descriptionInvalid: Code = "description_invalid"
+        /// The DTLS handshake failed; reported in `media.closed`.
         public static let dtlsFailed: Code = "dtls_failed"
+        /// The certificate is not the one that the offer named; reported in `media.closed`.
         public static let fingerprintMismatch: Code = "fingerprint_mismatch"
+        /// The name has more than 40 characters or 160 bytes, or contains control characters, line breaks or direction marks.
         public static let invalidName: Code = "invalid_name"
+        /// The pairing code is wrong, used or older than 5 minutes, or these devices cannot be linked.
         public static let linkInvalid: Code = "link_invalid"
+        /// Latitude or longitude is not a number, or not on the globe.
         public static let positionInvalid: Code = "position_invalid"
+        /// The location is too far from the previous one to be real; it will be accepted after `retryAfter`.
         public static let positionTooFast: Code = "position_too_fast"
+        /// The request needs a location: send `nearby.move` first.
         public static let positionUnknown: Code = "position_unknown"
+        /// The request needs presence: send `presence.appear` first.
         public static let notPresent: Code = "not_present"
+        /// The call names the caller.
         public static let callSelf: Code = "call_self"
+        /// The callee does not accept calls from this person, or the caller has blocked the callee.
         public static let callNotAllowed: Code = "call_not_allowed"
+        /// The call's state does not allow this request. Its events report the state.
         public static let callState: Code = "call_state"
+        /// The endpoint is invalid: its address, device token or keys.
         public static let pushInvalid: Code = "push_invalid"
+        /// The server does not send to this push service.
         public static let pushNotAllowed: Code = "push_not_allowed"
+        /// The server could not store the change, so it did not happen. The connection closes with 1012; reconnect and try again.
+        public static let storageFailed: Code = "storage_failed"
+        /// A fault of the server, which logs it with the connection's id.
         public static let internalError: Code = "internal"
 
-        /// Whether a client that shows this must be closed with 4401.
+        /// Whether this is a `token_*` code. The server closes the socket with 4401 for these; ``tokenMatchEnded`` has an
+        /// exception.
         public var isToken: Bool { rawValue.hasPrefix("token_") }
     }
 
+    /// What went wrong, for programs.
     public var code: Code
+    /// What went wrong and what to do, in one sentence for people.
     public var message: String
+    /// Whether the same request can succeed later.
     public var retryable: Bool
+    /// How long to wait before a retry, in whole milliseconds on the wire; nil if the server names no time.
     public var retryAfter: Duration?
 
     public init(_ code: Code, _ message: String, retryable: Bool = false, retryAfter: Duration? = nil) {
@@ -75,23 +141,36 @@ public struct WireError: Error, Hashable, Sendable {
     }
 }
 
-/// WebSocket close codes (RFC 6455 §7.4, and ours from 4400).
+/// A WebSocket close code: RFC 6455 §7.4.1, and the protocol's own from 4400 (`protocol/README.md` §2).
 public struct CloseCode: Hashable, Sendable, RawRepresentable {
     public var rawValue: UInt16
     public init(rawValue: UInt16) { self.rawValue = rawValue }
 
+    /// 1000: closed on purpose. The client has left.
     public static let normal = CloseCode(rawValue: 1000)
+    /// 1001: the endpoint goes away, such as a page that is closed. The client has left.
     public static let goingAway = CloseCode(rawValue: 1001)
+    /// 1005: the close frame had no code. The client has left. Never sent.
     public static let noStatus = CloseCode(rawValue: 1005)
+    /// 1006: the socket ended without a close frame. This is a drop, which a client can resume. Never sent.
     public static let abnormal = CloseCode(rawValue: 1006)
+    /// The server dropped this client's state (1012, Service Restart, in IANA's registry). Reconnect without `resume`.
+    public static let serviceRestart = CloseCode(rawValue: 1012)
+    /// 4400: malformed or misnumbered messages, or an unsupported version. Do not reconnect automatically.
     public static let malformed = CloseCode(rawValue: 4400)
+    /// 4401: a bad token or identity secret. Reconnect with another one.
     public static let token = CloseCode(rawValue: 4401)
+    /// 4403: banned, or the page's origin is not allowed. Do not reconnect automatically.
     public static let forbidden = CloseCode(rawValue: 4403)
+    /// 4408: no hello in time. Reconnecting is allowed after a pause.
     public static let timeout = CloseCode(rawValue: 4408)
+    /// 4409: the client connection resumed on another socket, or the device changed its person.
     public static let replaced = CloseCode(rawValue: 4409)
+    /// 4413: a message was too large. Do not reconnect automatically.
     public static let tooLarge = CloseCode(rawValue: 4413)
+    /// 4429: too many messages or connections. Reconnecting is allowed after a pause.
     public static let tooMany = CloseCode(rawValue: 4429)
 
-    /// Whether a peer that closes with this code has left, rather than dropped (protocol §3).
+    /// Whether a peer that closes with this code has left rather than dropped (`protocol/README.md` §3).
     public var isLeaving: Bool { self == .normal || self == .goingAway || self == .noStatus }
 }

@@ -1,4 +1,4 @@
-// libsrtp2, which checks our SRTP in tests.
+// libsrtp2, the reference implementation for our SRTP in tests.
 #ifndef CONFAB_CSRTP_SHIM_H
 #define CONFAB_CSRTP_SHIM_H
 

@@ -1,12 +1,12 @@
 import Foundation
 
-/// A file of `Fuzz/Corpora/<target>`, of `Fuzz/Findings/<target>` or of the folders that the target names.
+/// An input file from `Fuzz/Corpora/<target>`, `Fuzz/Findings/<target>` or the target's seed folders.
 struct KeptInput {
-    /// From the root of the checkout.
+    /// Relative to the root of the checkout.
     let path: String
     let bytes: [UInt8]
 
-    /// The checkout.
+    /// The root of the checkout.
     static let root = URL(fileURLWithPath: #filePath)
         .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
 

@@ -7,12 +7,13 @@ import Glibc
 import Darwin
 #endif
 
-/// Mutations of the kept inputs, for a short time per target: the part of fuzzing that needs no build of its own. `make fuzz`
-/// looks further, guided by coverage.
+/// Runs mutations of the stored inputs for a short time per target. This is the part of fuzzing that needs no special
+/// build. `make fuzz` searches more, guided by coverage.
 ///
-/// Every run has the same seed, so that a change does not fail for an input that it did not break. `CONFAB_MUTATION_SEED` sets
-/// another, and `scripts/test --all` takes a random one. `CONFAB_MUTATION_SECONDS` sets the processor time for each target. An
-/// input that breaks a target is written to `Fuzz/Findings/<target>`, where `ReplayTests` finds it from then on.
+/// All runs use the same seed, so that a change does not fail for an input that it did not break.
+/// `CONFAB_MUTATION_SEED` sets another seed, and `scripts/test --all` uses a random one. `CONFAB_MUTATION_SECONDS` sets
+/// the CPU time per target. An input that breaks a target is written to `Fuzz/Findings/<target>`, and `ReplayTests`
+/// runs it from then on.
 @Suite("Mutated inputs")
 struct MutationTests {
     private static let environment = ProcessInfo.processInfo.environment
@@ -20,7 +21,7 @@ struct MutationTests {
     private static let seconds = min(
         max(environment["CONFAB_MUTATION_SECONDS"].flatMap { Double($0) } ?? 1, 0), 3600)
 
-    @Test("break nothing", arguments: FuzzTarget.all.map(\.name))
+    @Test("do not crash", arguments: FuzzTarget.all.map(\.name))
     func breakNothing(_ name: String) async throws {
         let target = try #require(FuzzTarget.all.first { $0.name == name })
         let (seed, seconds) = (Self.seed, Self.seconds)
@@ -31,7 +32,7 @@ struct MutationTests {
             guard let target = FuzzTarget.all.first(where: { $0.name == name }),
                 let progress = try? MutationProgress(path: path)
             else { exit(1) }
-            // An input that never ends counts as one that traps. All targets share the processors.
+            // An input that never ends counts as a crash. All targets share the CPUs.
             alarm(UInt32(seconds * Double(FuzzTarget.all.count)) + 60)
             let mutator = Mutator(target, seed: seed)
             let end = clock() + Int(seconds * Double(CLOCKS_PER_SEC))
@@ -41,7 +42,7 @@ struct MutationTests {
                 do throws(BrokenProperty) {
                     try target.check(mutator.input(number))
                 } catch {
-                    // The parent names the input; this process ends at the first that breaks something.
+                    // The parent process names the input. This process ends at the first one that breaks a property.
                     Issue.record("\(error)")
                     exit(1)
                 }
@@ -69,12 +70,12 @@ struct MutationTests {
     }
 }
 
-/// The number of the mutation that a child process is at, in a file that outlives a trap.
+/// The number of the current mutation of a child process, in a file that survives a crash.
 private struct MutationProgress {
     let path: String
     private let descriptor: CInt
 
-    /// Makes the file.
+    /// Creates the file.
     init() throws {
         try self.init(path: FileManager.default.temporaryDirectory.appending(path: "confab-mutation-\(UUID())").path)
     }
@@ -89,7 +90,7 @@ private struct MutationProgress {
         _ = withUnsafeBytes(of: Int64(number)) { pwrite(descriptor, $0.baseAddress, $0.count, 0) }
     }
 
-    /// Nil before the first.
+    /// nil before the first mutation.
     var number: Int? {
         var number: Int64 = 0
         let count = withUnsafeMutableBytes(of: &number) { pread(descriptor, $0.baseAddress, $0.count, 0) }

@@ -1,13 +1,15 @@
 import Foundation
 import TestSupport
 
-/// Makes new inputs out of a target's kept ones, without coverage: what libFuzzer's mutations do, repeatable.
+/// Derives new inputs from a target's stored ones, without coverage. It does what libFuzzer's mutations do, but
+/// reproducibly.
 ///
-/// Input number `n` depends on the seed, on `n` and on the kept inputs, and on nothing else. A failure is repeated from
+/// Input number `n` depends only on the seed, on `n` and on the stored inputs, so a failure can be reproduced from its
+/// seed and number.
 /// its seed and number.
 struct Mutator {
     let seed: UInt64
-    /// In bytes; longer inputs are cut.
+    /// In bytes; longer inputs are truncated.
     let longestInput: Int
     private let inputs: [[UInt8]]
     private let words: [[UInt8]]
@@ -20,7 +22,7 @@ struct Mutator {
     }
 
     func input(_ number: Int) -> [UInt8] {
-        // An odd factor keeps the generators of neighboring numbers apart.
+        // Multiplying by an odd constant gives neighboring numbers unrelated generators.
         var generator = SeededGenerator(seed: seed ^ (UInt64(truncatingIfNeeded: number) &* 0xD134_2543_DE82_EF95))
         var bytes = inputs.randomElement(using: &generator) ?? []
         for _ in 0..<Int.random(in: 1...5, using: &generator) {
@@ -39,7 +41,7 @@ struct Mutator {
         case 5: changeNumber(&bytes, using: &generator)
         case 6: splice(&bytes, using: &generator)
         default:
-            // Words get two of nine chances: text formats depend on keywords.
+            // Dictionary words have a probability of two in nine, because text formats depend on keywords.
             guard let word = words.randomElement(using: &generator) else { return flipBit(&bytes, using: &generator) }
             insertWord(word, in: &bytes, using: &generator)
         }
@@ -64,7 +66,7 @@ struct Mutator {
         bytes.insert(contentsOf: copies, at: place(in: bytes, using: &generator))
     }
 
-    /// Writes a boundary value over one, two, four or eight bytes, the most significant first: a length or a count.
+    /// Overwrites one, two, four or eight bytes with a big-endian boundary value, which may be a length or a count.
     private func changeNumber(_ bytes: inout [UInt8], using generator: inout SeededGenerator) {
         let width = [1, 2, 4, 8].randomElement(using: &generator) ?? 1
         guard bytes.count >= width else { return }
@@ -79,7 +81,7 @@ struct Mutator {
         }
     }
 
-    /// Replaces the tail by the tail of another kept input.
+    /// Replaces the tail with the tail of another stored input.
     private func splice(_ bytes: inout [UInt8], using generator: inout SeededGenerator) {
         guard let other = inputs.randomElement(using: &generator) else { return }
         bytes.removeSubrange(place(in: bytes, using: &generator)...)
@@ -106,8 +108,8 @@ struct Mutator {
     }
 }
 
-/// Reads `Fuzz/Dictionaries/<name>.dict`, in libFuzzer's format: `"word"` or `name="word"` a line, `#` before comments, and
-/// the escapes `\"`, `\\` and `\xAB`.
+/// Reads `Fuzz/Dictionaries/<name>.dict` in libFuzzer's format: `"word"` or `name="word"` on each line, comments after
+/// `#`, and the escapes `\"`, `\\` and `\xAB`.
 enum FuzzDictionary {
     static func words(_ name: String) -> [[UInt8]] {
         let file = KeptInput.root.appending(path: "Fuzz/Dictionaries/\(name).dict")

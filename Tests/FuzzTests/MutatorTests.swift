@@ -2,7 +2,7 @@ import Testing
 
 @Suite("The mutator")
 struct MutatorTests {
-    @Test("makes the same input from the same seed and number, and others from others")
+    @Test("is deterministic for a seed and number")
     func isRepeatable() {
         let mutator = Mutator(.json, seed: 7)
         let inputs = (0..<200).map(mutator.input)
@@ -11,7 +11,7 @@ struct MutatorTests {
         #expect(inputs != (0..<200).map(Mutator(.json, seed: 8).input))
     }
 
-    @Test("stays within a target's longest input")
+    @Test("respects a target's maximum input length")
     func staysWithinTheLongestInput() {
         for target in FuzzTarget.all {
             let mutator = Mutator(target, seed: 1)
@@ -19,7 +19,7 @@ struct MutatorTests {
         }
     }
 
-    @Test("reads the dictionaries that the fuzzer reads")
+    @Test("reads the fuzzer's dictionaries")
     func readsDictionaries() {
         #expect(FuzzDictionary.word(inLine: Array(#"quoted="a\"b\\\x0aC" # rest"#.utf8)) == Array("a\"b\\\nC".utf8))
         #expect(FuzzDictionary.word(inLine: Array("# only a comment with \"quotes\"".utf8)) == nil)

@@ -1,13 +1,12 @@
 import Foundation
 import Testing
 
-/// What the fuzzer begins with and what it found, run through the same functions without it.
+/// Runs the corpus and the findings of the fuzzer through the targets, without the fuzzer.
 ///
-/// Each target is replayed in a process of its own: an input that traps is named, and the other targets are replayed even
-/// so.
-@Suite("Kept inputs")
+/// Each target runs in its own process, so that a crashing input can be named and the other targets still run.
+@Suite("Corpus and findings")
 struct ReplayTests {
-    @Test("break nothing any more", arguments: FuzzTarget.all.map(\.name))
+    @Test("do not crash any more", arguments: FuzzTarget.all.map(\.name))
     func breakNothing(_ name: String) async {
         let last = FileManager.default.temporaryDirectory.appending(path: "confab-replay-\(UUID())").path
         defer { try? FileManager.default.removeItem(atPath: last) }
@@ -28,7 +27,7 @@ struct ReplayTests {
         }
     }
 
-    @Test("are there for every target, in folders that belong to one")
+    @Test("exist for every target, and every folder belongs to a target")
     func everyTargetHasInputs() throws {
         let names = Set(FuzzTarget.all.map(\.name))
         for target in FuzzTarget.all {

@@ -1,8 +1,7 @@
 import Foundation
 import Testing
 
-/// A server started by hand: one whose start is itself looked at, whose log is not the usual one, or that listens on
-/// more than its public port.
+/// A server for tests that check its start, use a special log, or open more than the public port.
 final class PlainServer: Sendable {
     private let process: RunningProcess
     let directory: String
@@ -22,7 +21,7 @@ final class PlainServer: Sendable {
         )
     }
 
-    /// Stops it and removes what it wrote.
+    /// Stops the server and removes its files.
     func end() {
         process.send(SIGKILL)
         _ = process.waits(within: .seconds(10))
@@ -32,7 +31,7 @@ final class PlainServer: Sendable {
     var id: Int32 { process.id }
     var log: String { String(decoding: FileManager.default.contents(atPath: logFile) ?? Data(), as: UTF8.self) }
 
-    /// Waits until it is ready and says on which port.
+    /// Waits until the server is ready and returns its port.
     func port() throws -> Int {
         try eventually("the server is not ready: \(log)") { readyPort != nil || !process.isRunning }
         guard let port = readyPort else { throw TimedOut("the server did not start: \(log)") }
@@ -46,7 +45,7 @@ final class PlainServer: Sendable {
         return line.split(separator: " ").dropFirst(3).first?.split(separator: ":").last.flatMap { Int($0) }
     }
 
-    /// Waits until it has ended by itself, and says with which status.
+    /// Waits until the server has exited and returns its status.
     func status() throws -> Int32 {
         guard process.waits(within: .seconds(20)) else { throw TimedOut("the server runs: \(log)") }
         return process.status
@@ -54,12 +53,12 @@ final class PlainServer: Sendable {
 }
 
 extension Hostile {
-    @Suite("Case 24: what only the operator may have") struct AdminAttacks {
+    @Suite("Case 24: the operator's secrets") struct AdminAttacks {
         private static func mode(_ path: String) throws -> Int {
             try #require(try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int)
         }
 
-        @Test("each data directory has a secret of its own, and only its owner can read anything in it")
+        @Test("each data directory has its own secret, and only its owner can read it")
         func secrets() async throws {
             try await Attack(number: 24, name: "built-in secrets, open files").run { first in
                 let keys = try await ServerProcess.run { second in
@@ -79,7 +78,7 @@ extension Hostile {
             }
         }
 
-        @Test("a secret that can be guessed is refused with a sentence, and the server does not start")
+        @Test("a weak secret is refused with a message, and the server does not start")
         func weakSecrets() async throws {
             try await blocking {
                 let weak = [
@@ -94,7 +93,7 @@ extension Hostile {
                     let said = server.log
                     #expect(said.contains("at least 32 bytes"), "\(said)")
                     #expect(!said.contains("Fatal error") && !said.contains("Confab is ready"))
-                    // Refused, and yet somebody's secret: it is not shown.
+                    // The refused secret may still be used elsewhere, so it must not be shown.
                     if secret.count > 8 { #expect(!said.contains(secret)) }
                 }
                 let server = try PlainServer([
@@ -106,7 +105,7 @@ extension Hostile {
             }
         }
 
-        @Test("a project file that is not ours is refused with a sentence: no default takes its place")
+        @Test("an invalid project file is refused with a message: there is no default")
         func projectFiles() async throws {
             try await blocking {
                 let contents = [

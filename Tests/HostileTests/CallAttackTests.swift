@@ -4,7 +4,7 @@ import Testing
 import Wire
 
 extension Person {
-    /// Takes a call that rings, or will.
+    /// Accepts a call that rings now or soon.
     fileprivate func take(_ call: CallID) throws -> CallNotice.Accepted {
         try hearRing(call)
         try say(.call(.accept(.init(call: call, video: true))))
@@ -23,7 +23,7 @@ extension Hostile {
             "CONFAB_STORAGE_POLL_INTERVAL": "20ms",
         ]
 
-        /// Rings and takes: both have joined the call's session.
+        /// Lets one person call another, who accepts. Both have then joined the call's session.
         private static func talk(
             _ caller: Person, _ callee: Person, _ id: PersonID
         ) throws -> (call: CallID, caller: Admission, callee: Admission) {
@@ -34,7 +34,7 @@ extension Hostile {
             return (call, letIn, taken)
         }
 
-        @Test("two who call each other at the same moment are in one call, and three in a circle in none by themselves")
+        @Test("mutual calls merge into one, and three calls in a circle do not connect automatically")
         func glare() async throws {
             try await Attack(number: 23, name: "calling each other", settings: Self.settings).run { server in
                 var (calls, merged) = (0, 0)
@@ -72,7 +72,7 @@ extension Hostile {
             }
         }
 
-        /// Each calls the next; one takes the call that comes in.
+        /// Lets each person call the next one, and one of them accept the incoming call.
         private static func circle(_ server: ServerProcess) throws {
             let three = try (0..<3).map { try Person.present("\($0)", port: server.port) }
             for (person, other) in zip(three, three.dropFirst() + three.prefix(1)) {
@@ -83,7 +83,7 @@ extension Hostile {
                 try person.hear("call.placed") { if case .call(.placed(let placed)) = $0 { placed.call } else { nil } }
             }
             for (person, call) in zip(people, placed.suffix(1) + placed) { try person.hearRing(call) }
-            // Her own call is over by that.
+            // This ended her own call.
             _ = try people[0].take(placed[2])
             _ = try people[2].hearAccepted(placed[2])
             #expect(try people[0].hearEnd(placed[0]).direction == .outgoing)
@@ -92,7 +92,7 @@ extension Hostile {
             #expect(people.map(\.entered.count) == [1, 0, 1])
         }
 
-        @Test("somebody with two tabs is in one call, however both press at once")
+        @Test("a person with two tabs is in one call, even if both press at once")
         func tabs() async throws {
             try await Attack(number: 23, name: "two tabs each", settings: Self.settings).run { server in
                 var tally = Tally()
@@ -126,7 +126,7 @@ extension Hostile {
             }
         }
 
-        @Test("who is blocked or banned rings nobody, and what rang or was spoken is over")
+        @Test("blocked and banned people cannot call, and their calls end")
         func blockedAndBanned() async throws {
             try await Attack(number: 23, name: "rings after block and ban", settings: Self.settings).run { server in
                 let (forging, project) = (try await Forging(server), try server.project())
@@ -140,7 +140,7 @@ extension Hostile {
                 #expect(try bob.verdict(.call(.accept(.init(call: ringing, video: true)))) == "not_found")
                 _ = try bob.log()
                 bob.forget()
-                // As of somebody with the same settings whose page was closed.
+                // The expected result: a person with the same settings whose page was closed.
                 let (cid, cidID) = try Person.present("Bob", port: server.port)
                 try cid.close()
                 try cid.hearClose()
@@ -155,7 +155,7 @@ extension Hostile {
                 #expect(try bob.verdict(.presence(.find(.init(person: eveID)))) == "not_found")
                 #expect(try bob.verdict(.call(.start(.init(person: eveID, video: true)))) == "call_not_allowed")
                 #expect(try bob.log().map(\.call) == [ringing] && bob.callNews.count == 1, "\(bob.callNews)")
-                // Banned while it rings, and while they talk.
+                // Banned while the call rings, and while it is active.
                 for (user, isTalking) in [("mallory", false), ("trudy", true)] {
                     let token = forging.token(forging.userClaims(user))
                     let (culprit, id) = try Person.present(user, port: server.port, token: token)
@@ -182,7 +182,7 @@ extension Hostile {
             }
         }
 
-        /// Everything that can be said of a call.
+        /// Every verb that refers to a call.
         private static func verbs(_ call: CallID) -> [ClientMessage] {
             let answer = CallVideo(call: call, video: true)
             return [
@@ -192,7 +192,7 @@ extension Hostile {
             ]
         }
 
-        @Test("another's call is nobody's: no answer to it, no token, and it goes on")
+        @Test("the call of other people cannot be answered, yields no token, and continues")
         func forged() async throws {
             var random = Random(ofCase: 23)
             try await Attack(number: 23, name: "calls of others", settings: Self.settings).run { server in
@@ -205,7 +205,7 @@ extension Hostile {
                         tally.count(verdict)
                         #expect(verdict == "not_found", "\(verb)")
                     }
-                    // What is forgotten and seen is one's own.
+                    // `seen` and `forget` only affect the sender's own log.
                     for verb in [CallVerb.seen(.init(call: call)), .forget(.init(call: call))] {
                         #expect(try eve.verdict(.call(verb)) == "ok")
                     }
@@ -217,7 +217,7 @@ extension Hostile {
                 try attack(call)
                 let letIn = try ann.hearAccepted(call).admission
                 for (person, admission) in [(ann, letIn), (bob, taken)] { _ = try person.join(admission) }
-                // With a token of another call, with theirs while both are there, and when it is over.
+                // With a token of another call, with theirs while both are present, and after the end.
                 let other = try Self.talk(people[3].person, people[4].person, people[4].id)
                 for (token, expected) in [(other.caller.token, "token_session 4401"), (taken.token, "session_full -")] {
                     let verdict = try server.verdict(join: taken.session, token)
@@ -245,18 +245,18 @@ extension Hostile {
             }
         }
 
-        @Test("ring storms are capped, for who rings and for who is rung")
+        @Test("call floods are limited per caller and per callee")
         func storms() async throws {
             try await Attack(number: 23, name: "ring storms", settings: Self.settings).run { server in
                 var tally = Tally()
                 let began = ContinuousClock.now
-                /// What a bucket has got back meanwhile.
+                /// The number of tokens that a budget has regained.
                 func more(every period: Double) -> Int { Int((ContinuousClock.now - began).inSeconds / period) + 1 }
                 let callees = try (0..<12).map { try Person.present("\($0)", port: server.port) }
                 let secret = try #require(try Person.arrive(port: server.port).welcome.identity)
                 let (eve, _) = try Person.present("Eve", port: server.port, identity: secret)
                 let (tab, _) = try Person.present("Eve", port: server.port, identity: secret)
-                // Three in vain to one person, by either tab; then to everybody.
+                // Three unanswered calls to one person, from either tab, and then calls to everyone.
                 for _ in 0..<3 {
                     let call = try eve.place(callees[0].id)
                     #expect(try eve.verdict(.call(.cancel(.init(call: call)))) == "ok")
@@ -284,7 +284,7 @@ extension Hostile {
             }
         }
 
-        /// Forty ring at once, and forty one after the other.
+        /// Forty callers at once, and then forty one after the other.
         private static func crowd(_ server: ServerProcess, _ tally: inout Tally, _ more: (Double) -> Int) throws {
             let callers = try (0..<40).map { try Person.present("\($0)", port: server.port).person }
             let (dan, danID) = try Person.present("Dan", port: server.port)
@@ -313,13 +313,13 @@ extension Hostile {
                 if reason != .busy { rung += 1 }
                 try caller.close()
             }
-            #expect(rung >= 20 && rung <= 20 + more(3), "rung \(rung) times")
-            // She heard all of it, and is told of nothing that still rings.
+            #expect(rung >= 20 && rung <= 20 + more(3), "called \(rung) times")
+            // Her log has all calls, and no call still rings.
             #expect(try fay.log().count == rung)
             #expect(fay.rung.count == rung && fay.rung.allSatisfy { fay.end(of: $0) != nil })
         }
 
-        @Test("verbs in every wrong state get their code, and the call goes on")
+        @Test("verbs in wrong states get their error codes, and the call continues")
         func wrongStates() async throws {
             try await Attack(number: 23, name: "verbs in wrong states", settings: Self.settings).run { server in
                 let (ann, annID) = try Person.present("Ann", port: server.port)
@@ -366,7 +366,7 @@ extension Hostile {
             }
         }
 
-        /// Fewer than close a connection.
+        /// Malformed messages, few enough to keep the connection open.
         private static func malformed(_ person: Person, _ tally: inout Tally) throws {
             let digits = String(repeating: "a", count: 10_000)
             for members in [

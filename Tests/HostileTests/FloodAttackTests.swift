@@ -3,31 +3,31 @@ import Signaling
 import Testing
 import Wire
 
-/// What one attacking connection sent and what came back.
+/// What one attacking connection sent and received.
 struct Flooding: Sendable {
     var sent = 0
-    /// Refusals that say when to try again.
+    /// Refusals with a retry time.
     var refusals = 0
-    /// Anything else that was answered.
+    /// All other answers.
     var answers = 0
     var close: UInt16?
 }
 
-/// A connection that talks as fast as the server reads, or at a given rate, until it is closed.
+/// A connection that sends as fast as the server reads, or at a given rate, until it is closed.
 final class Flooder {
     let line: RawWebSocket
     private(set) var flooding = Flooding()
 
     init(_ line: RawWebSocket) { self.line = line }
 
-    /// Messages as frames whose mask is zero: masking thousands of them would be the attacker's work, not the server's.
+    /// Encodes a message as a frame with a zero mask, so that the attacker spends no time on masking.
     static func frame(_ payload: [UInt8], opcode: UInt8 = 1, final: Bool = true) -> [UInt8] {
         var head = RawFrame(opcode: opcode, final: final, claimedLength: UInt64(payload.count))
         head.mask = [0, 0, 0, 0]
         return head.bytes + payload
     }
 
-    /// The same messages over and over, each with the next number: encoded once, for only the number differs.
+    /// Repeats the same messages with increasing numbers. Each is encoded once, because only the number differs.
     static func frames(_ cycle: [ClientMessage], numbers: some Sequence<UInt64>) -> [[UInt8]] {
         let mark: UInt64 = 1_234_567_890
         let texts = cycle.map { message in
@@ -41,7 +41,7 @@ final class Flooder {
         }
     }
 
-    /// - Parameter pace: how many at once, every ten milliseconds: 100 make ten thousand a second.
+    /// - Parameter pace: messages every ten milliseconds; 100 send ten thousand per second.
     func flood(_ frames: [[UInt8]], pace: Int) throws {
         var next = ContinuousClock.now
         for start in stride(from: 0, to: frames.count, by: pace) where flooding.close == nil {
@@ -60,7 +60,7 @@ final class Flooder {
         flooding.close == nil && line.socket.isReadable(until: next)
     }
 
-    /// Takes one frame; false at the end.
+    /// Reads one frame; returns false at the end.
     private func read() throws -> Bool {
         guard flooding.close == nil, let frame = try line.read(within: .seconds(30)) else {
             flooding.close = flooding.close ?? line.closeCode
@@ -75,9 +75,9 @@ final class Flooder {
     }
 }
 
-/// Two in a session of their own, far from the pair: the attacker, and a member who has to listen.
+/// A separate session for the attacker and a victim, apart from the pair.
 struct FloodedSession {
-    /// Where Linux lets a machine be many: the attack's addresses are not the pair's.
+    /// On Linux the attack uses other addresses than the pair.
     #if os(Linux)
     static let elsewhere: String? = "127.0.0.2"
     #else
@@ -106,7 +106,7 @@ struct FloodedSession {
         }
     }
 
-    /// Somebody new who has joined and subscribed, having said two messages.
+    /// Returns a new connection that has joined and subscribed, which took two messages.
     func attacker() throws -> Flooder {
         let person = try Person.arrive(port: port, from: Self.elsewhere)
         _ = try person.join(Admission(session: session, token: token))
@@ -118,7 +118,7 @@ struct FloodedSession {
         return Flooder(person.line)
     }
 
-    /// Listens until told to end; how many messages came.
+    /// Reads until told to stop and returns the number of messages.
     func listen(until isOver: @escaping @Sendable () -> Bool) -> Background<Int> {
         Background { [victim] in
             var count = 0
@@ -129,7 +129,7 @@ struct FloodedSession {
                 }
                 victim.forget()
                 count += 1
-                // What is not acknowledged is kept for a resume; a client says so every 32 messages.
+                // Messages are kept for a resume until acknowledged. A client acknowledges every 32 messages.
                 if count % 32 == 0 { try victim.say(.ack) }
             }
             return count
@@ -139,14 +139,14 @@ struct FloodedSession {
 
 extension Hostile {
     @Suite("Case 11: floods") struct FloodAttacks {
-        /// Budgets in which the pair can say enough to measure; the attackers' are the same.
+        /// Budgets large enough for the pair's chat. The attackers have the same ones.
         private static let settings = [
             "CONFAB_LIMITS_VERBS_PER_SECOND": "40", "CONFAB_LIMITS_VERB_BURST": "200",
             "CONFAB_LIMITS_HELLO_BURST": "100000",
         ]
         private static let attack: Duration = .milliseconds(800)
 
-        /// Ways to say too much on a connection that is let in.
+        /// Kinds of floods on an established connection.
         enum Flood: String, CaseIterable {
             case signals = "10,000 signals a second"
             case negotiations = "offers of 16 KiB and candidates"
@@ -155,14 +155,14 @@ extension Hostile {
             case empty = "acks, pings, repetitions"
             case frames = "control frames, empty fragments"
 
-            /// Whether each refusal is answered; what asks for nothing is only counted.
+            /// Whether each refusal is answered. Messages that are not requests are only counted.
             var isAnswered: Bool { self != .empty && self != .frames }
 
-            /// One alone meets nobody to skip.
+            /// Skipping needs two attackers, who are paired with each other.
             var attackers: Int { self == .skipping ? 2 : 1 }
         }
 
-        @Test("a flood is throttled, then closed with 4429, while others chat on", arguments: Flood.allCases)
+        @Test("a flood is throttled, then closed with 4429, while others keep chatting", arguments: Flood.allCases)
         func floods(_ flood: Flood) async throws {
             try await ServerProcess.run(Self.settings) { server in
                 let before = try UndisturbedPair.start(server)
@@ -176,7 +176,7 @@ extension Hostile {
                 let attackers = (0..<flood.attackers).map { _ in
                     Background {
                         var all: [Flooding] = []
-                        // Once at least, however late a busy machine lets it begin.
+                        // At least once, even if a busy machine starts late.
                         repeat {
                             let flooder = try place.attacker()
                             try flooder.flood(frames, pace: 100 / flood.attackers)
@@ -205,11 +205,11 @@ extension Hostile {
             }
         }
 
-        /// Enough to use a budget up while it is refilled, on a server that handles a hundred a second.
+        /// Enough to exhaust a budget while it is refilled, on a server that handles a hundred messages per second.
         private static let frameCount: UInt64 = 4000
 
         private static func frames(_ flood: Flood, _ place: FloodedSession) -> [[UInt8]] {
-            // The attacker has joined and subscribed: two messages.
+            // Joining and subscribing were the first two messages.
             func frames(_ cycle: [ClientMessage]) -> [[UInt8]] { Flooder.frames(cycle, numbers: 3..<(3 + frameCount)) }
             switch flood {
             case .signals:
@@ -235,7 +235,7 @@ extension Hostile {
                     .roulette(.next(.init())), .roulette(.stop), .iceServers,
                 ])
             case .empty:
-                // Always number 1, which was said long ago.
+                // Always number 1, which was used long ago.
                 return Flooder.frames(
                     [.ack, .ping, .roulette(.count)], numbers: repeatElement(1, count: Int(frameCount)))
             case .frames:

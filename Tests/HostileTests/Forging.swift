@@ -1,17 +1,17 @@
 import Crypto
 import Foundation
 
-/// Makes tokens as somebody does who means harm: with the project's secret where the harm needs it, with anything else
-/// otherwise. Not the code under test: Foundation's base64 and Crypto's HMAC alone.
+/// Signs tokens as an attacker would: with the project's secret if needed, otherwise with anything else. It uses only
+/// Foundation's base64 and Crypto's HMAC, not the code under test.
 struct Forging: Sendable {
     static let header = #"{"alg":"HS256","typ":"JWT"}"#
 
     let apiKey: String
     let secret: String
-    /// Seconds since 1970, as the claims count.
+    /// Seconds since 1970, as in the claims.
     let now: Int64
 
-    /// From what `confab project show` prints.
+    /// Reads the output of `confab project show`.
     init(printed: String) throws {
         func value(after label: String) -> String? {
             printed.split(separator: "\n").first { $0.hasPrefix(label) }
@@ -48,7 +48,7 @@ struct Forging: Sendable {
 
     // MARK: Claims
 
-    /// A session token's claims in order, some replaced, added or (`nil`) left out. Values are JSON.
+    /// A session token's claims in order, with some replaced, added or left out (nil). Values are JSON.
     func sessionClaims(_ session: String, _ changes: [String: String?] = [:]) -> String {
         claims(
             [
@@ -76,11 +76,11 @@ struct Forging: Sendable {
     }
 }
 
-/// One bad token, and the code that says why.
+/// A forged token and the expected error code.
 struct Forgery: Sendable {
     let name: String
     let token: String
-    /// More than one where the protocol leaves open which fault is named first.
+    /// Several codes if the protocol does not say which fault is reported first.
     let codes: Set<String>
 
     init(_ name: String, _ token: String, _ codes: String...) {
@@ -89,8 +89,8 @@ struct Forgery: Sendable {
 }
 
 extension Forging {
-    /// Headers that ask for another algorithm or another key, each signed with the right secret; and some that are only
-    /// strange, whose signature is wrong: what a header says must never choose the key.
+    /// Headers that name another algorithm or key, signed with the right secret, and unusual headers with a wrong
+    /// signature. A header must never choose the key.
     func headers(_ claims: String) -> [Forgery] {
         let refused = [
             #"{"alg":"none"}"#, #"{"alg":"None","typ":"JWT"}"#, #"{"alg":"NONE"}"#, #"{"alg":"nOnE"}"#,
@@ -116,7 +116,7 @@ extension Forging {
         base64URL(header) + "." + base64URL(claims) + "."
     }
 
-    /// Wrong, shortened, lengthened and missing signatures, and tokens in other spellings.
+    /// Wrong, truncated, extended and missing signatures, and tokens with unusual encodings.
     func signatures(_ claims: String) -> [Forgery] {
         let good = token(claims)
         let parts = good.split(separator: ".").map(String.init)
@@ -151,14 +151,15 @@ extension Forging {
         return found
     }
 
-    /// The last character of 32 bytes carries four bits: the other two must be zero, or one token has four spellings.
+    /// The last character of 32 bytes has two unused bits, which must be zero. Otherwise one token would have four
+    /// encodings.
     private static func withBitsLeftOver(_ code: String) -> String {
         let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_")
         guard let last = code.last, let value = alphabet.firstIndex(of: last) else { return code + "=" }
         return code.dropLast() + String(alphabet[value | 1])
     }
 
-    /// Dates, each signed with the right secret. `longest` is the scope's longest life in seconds.
+    /// Dates signed with the right secret. `longest` is the scope's maximum lifetime in seconds.
     func dates(_ claims: (_ changes: [String: String?]) -> String, longest: Int64) -> [Forgery] {
         let (now, year) = (now, Int64(365 * 86_400))
         func forged(_ name: String, _ changes: [String: String?], _ code: String) -> Forgery {
@@ -188,7 +189,7 @@ extension Forging {
         ]
     }
 
-    /// Claims that are no JSON object with unique names.
+    /// Claims that are not a JSON object with unique names.
     func shapes(_ claims: String) -> [Forgery] {
         let inside = String(claims.dropFirst().dropLast())
         let deep = String(repeating: "[", count: 1500) + String(repeating: "]", count: 1500)

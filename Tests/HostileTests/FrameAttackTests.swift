@@ -4,14 +4,14 @@ import Wire
 
 extension Hostile {
     @Suite("Case 8: WebSocket frames") struct FrameAttacks {
-        /// The server gives a client that does not answer its close one ping interval. The budgets are the defaults: a
-        /// busy machine must use them up faster than they are refilled.
+        /// The server waits one ping interval for a client's close frame. The budgets are the defaults: even a busy
+        /// machine must exhaust them faster than they are refilled.
         private static let settings = [
             "CONFAB_CONNECTION_PING_INTERVAL": "500ms", "CONFAB_CONNECTION_MISSED_PINGS": "40",
             "CONFAB_LIMITS_VERBS_PER_SECOND": "20", "CONFAB_LIMITS_VERB_BURST": "100",
         ]
 
-        /// Opens lines, half of them welcomed, sends on each what the attack is, and waits for the closes.
+        /// Opens connections, half of them with a hello, sends the attack on each, and waits until they are closed.
         private func attack(
             _ name: String, sent: String, count: Int = 100, code: UInt16, _ bytes: @escaping @Sendable () -> [UInt8]
         ) async throws {
@@ -25,19 +25,19 @@ extension Hostile {
                 let endings = try Tally.closes(of: lines)
                 #expect(endings["\(code)"] == count, "\(endings.text)")
                 let open = Tally.ends(of: lines.map(\.socket))
-                #expect(open == 0, "\(open) lines are still up")
+                #expect(open == 0, "\(open) connections are still open")
                 return AttackOutcome(sent: "\(count) × \(sent)", cameBack: endings.text)
             }
         }
 
-        @Test("a frame that claims 2 GiB is refused at its head")
+        @Test("a frame that announces 2 GiB is refused by its header")
         func hugeClaim() async throws {
             try await attack("2 GiB claimed", sent: "a head and 64 KiB", code: 1009) {
                 RawFrame(opcode: 1, payload: [UInt8](repeating: 0x20, count: 65536), claimedLength: 1 << 31).bytes
             }
         }
 
-        @Test("continuations without end are refused once they are too much")
+        @Test("endless continuation frames are refused at the size limit")
         func endlessContinuation() async throws {
             let part = [UInt8](repeating: 0x20, count: 16 * 1024)
             let message =
@@ -46,7 +46,7 @@ extension Hostile {
             try await attack("endless continuation", sent: "64 parts of 16 KiB", count: 20, code: 1009) { message }
         }
 
-        @Test("empty continuations without end are refused too")
+        @Test("endless empty continuation frames are refused too")
         func emptyContinuations() async throws {
             let message =
                 RawFrame.text([], final: false).bytes
@@ -54,7 +54,7 @@ extension Hostile {
             try await attack("empty continuations", sent: "1500 empty parts", count: 2, code: 4429) { message }
         }
 
-        @Test("pings without end are refused")
+        @Test("endless pings are refused")
         func pings() async throws {
             let pings = (0..<1500).flatMap { _ in RawFrame.ping([UInt8](repeating: 1, count: 125)).bytes }
             try await attack("pings", sent: "1500 pings of 125 bytes", count: 2, code: 4429) { pings }
@@ -73,14 +73,15 @@ extension Hostile {
             try await attack("not UTF-8", sent: "a surrogate in a name", code: 1007) { message }
         }
 
-        @Test("permessage-deflate is not agreed to, and a compressed bomb is not unpacked")
+        @Test("permessage-deflate is not negotiated, and a compression bomb is not unpacked")
         func bomb() async throws {
             let offer = [("Sec-WebSocket-Extensions", "permessage-deflate; client_max_window_bits")]
             var attack = Attack(number: 8, name: "deflate bomb", settings: Self.settings)
-            // Each frame is below what a description may have, and is kept until it is whole; unpacked they were 1.6 GiB.
-            attack.mostGrowth += 50 * 256 * 1024
+            // Each frame is below the limit of a description and is kept until the message is complete. Unpacked they
+            // would be 1.6 GiB.
+            attack.maxGrowth += 50 * 256 * 1024
             try await attack.run { server in
-                // RSV1 is how permessage-deflate marks what is compressed (RFC 7692 §6).
+                // RSV1 marks compressed data in permessage-deflate (RFC 7692 §6).
                 let bomb = RawFrame(opcode: 1, payload: Self.deflatedZeros, rsv: 4).bytes
                 let lines = try (0..<50).map { _ in try RawWebSocket.open(port: server.port, headers: offer) }
                 for line in lines {
@@ -93,8 +94,8 @@ extension Hostile {
             }
         }
 
-        /// About 32 MiB of zeros as a DEFLATE stream (RFC 1951): one block of fixed codes; the literal 0, then copies of
-        /// 258 bytes at distance 1, each 13 bits: code 285 (11000101), then distance code 0 (00000).
+        /// About 32 MiB of zeros as a DEFLATE stream (RFC 1951): one block with fixed codes. It has the literal 0, then
+        /// copies of 258 bytes at distance 1 with 13 bits each: code 285 (11000101) and distance code 0 (00000).
         private static let deflatedZeros: [UInt8] = {
             var bits: [Bool] = [true, true, false]  // The last block; fixed codes, least significant bit first.
             bits += [false, false, true, true, false, false, false, false]  // The literal 0 is 00110000.
@@ -108,12 +109,12 @@ extension Hostile {
             }
         }()
 
-        @Test("messages that are never finished cost at most what a description may have")
+        @Test("unfinished messages use at most the memory of a maximum description")
         func unfinished() async throws {
             let (count, description) = (100, 256 * 1024)
             var attack = Attack(number: 8, name: "messages never finished", settings: Self.settings)
-            // What is kept of a message is an array that doubles as it grows.
-            attack.mostGrowth = count * description * 2 + Attack.mostGrowth
+            // An incomplete message is kept in an array that doubles as it grows.
+            attack.maxGrowth = count * description * 2 + Attack.maxGrowth
             let part = RawFrame.text([UInt8](repeating: 0x20, count: description - 1), final: false).bytes
             try await attack.run { server in
                 let lines = try (0..<count).map { _ in try RawWebSocket.openWelcomed(port: server.port) }

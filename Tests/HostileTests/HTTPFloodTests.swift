@@ -4,12 +4,12 @@ import Testing
 extension Hostile {
     @Suite("Case 7: floods over HTTP") struct HTTPFloods {
         private static let settings = ["CONFAB_LIMITS_REQUEST_HEADER_TIMEOUT": "1s"]
-        private static let patience: Duration = .seconds(30)
+        private static let timeout: Duration = .seconds(30)
         private static let start = "GET / HTTP/1.1\r\nHost: confab.test\r\n"
 
-        /// What a flood may be answered: once, with one of these, and then the end; or with the end alone.
+        /// Checks the response to a flood: one of these statuses once and then the end, or only the end.
         private func judge(_ socket: RawSocket, _ name: String, _ accepted: Set<Int>) throws -> String {
-            guard socket.isClosedByPeer(within: Self.patience) else {
+            guard socket.isClosedByPeer(within: Self.timeout) else {
                 Issue.record("\(name): the connection is still open")
                 return "open"
             }
@@ -27,7 +27,7 @@ extension Hostile {
                 var endings = Tally()
                 for index in 0..<10 {
                     let socket = try RawSocket(port: server.port)
-                    // On a connection's second request as well as on its first.
+                    // On the first request of a connection, and on its second.
                     if index.isMultiple(of: 2) { #expect(try socket.ask("/health").status == 200) }
                     socket.sendWhatGoes(flood, within: .seconds(2))
                     endings.count(try judge(socket, "headers, request \(index.isMultiple(of: 2) ? 2 : 1)", [431]))
@@ -59,7 +59,7 @@ extension Hostile {
             }
         }
 
-        @Test("a body of 100 MB is answered 413 or cut off, wherever it goes")
+        @Test("a body of 100 MB is answered 413 or cut off, on every path")
         func bodies() async throws {
             let part = [UInt8](repeating: 0x78, count: 1 << 20)
             let size = part.count * 96
@@ -86,7 +86,7 @@ extension Hostile {
             }
         }
 
-        @Test("a body that trickles is cut off, in chunks or with a length")
+        @Test("a slow body is cut off, chunked or with a length")
         func trickle() async throws {
             let kinds = ["Transfer-Encoding: chunked", "Content-Length: 1000000"]
             try await Attack(number: 7, name: "bodies byte by byte", settings: Self.settings).run { server in
@@ -96,8 +96,8 @@ extension Hostile {
                     try socket.send("\(target) HTTP/1.1\r\nHost: confab.test\r\n\(kinds[index % 2])\r\n\r\n")
                     return socket
                 }
-                // A chunk or a byte each 50 ms, for ever if nobody ends it.
-                let deadline = ContinuousClock.now + Self.patience
+                // A chunk or a byte every 50 ms, until the server ends it.
+                let deadline = ContinuousClock.now + Self.timeout
                 var open = sockets
                 while !open.isEmpty, ContinuousClock.now < deadline {
                     let next = ContinuousClock.now + .milliseconds(50)
@@ -106,12 +106,12 @@ extension Hostile {
                     }
                     open = Tally.open(of: open, until: next)
                 }
-                #expect(open.isEmpty, "\(open.count) of 40 are still open after \(Self.patience)")
+                #expect(open.isEmpty, "\(open.count) of 40 are still open after \(Self.timeout)")
                 return AttackOutcome(sent: "40 bodies, 20 bytes a second", cameBack: "\(40 - open.count) cut off")
             }
         }
 
-        @Test("what is not HTTP is answered 400 once, and the connection ends")
+        @Test("invalid HTTP is answered 400 once, and the connection closes")
         func garbage() async throws {
             try await Attack(number: 7, name: "bad HTTP", settings: Self.settings).run { server in
                 var endings = Tally()
@@ -139,7 +139,7 @@ extension Hostile {
                 "GET /health HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n",
                 "GET /health HTTP/1.1\r\nHost: x\r\nContent-Length: +5\r\n\r\nhello",
                 "GET /health HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999999999999999999\r\n\r\n",
-                // What two servers in a row could read differently (RFC 9112 §6.3, §11.2).
+                // Requests that two servers in a row could parse differently (RFC 9112 §6.3, §11.2).
                 "GET /health HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nhello",
                 "POST /health HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
                 "GET /health HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: gzip\r\n\r\n",
@@ -168,7 +168,7 @@ extension Hostile {
             }
         }
 
-        @Test("pipelined requests without end keep nobody new out")
+        @Test("endless pipelined requests do not keep new clients out")
         func pipelineFlood() async throws {
             try await Attack(number: 7, name: "pipelines without end").run { server in
                 let (isOver, answered, port) = (Flag(), Counter(), server.port)
@@ -186,7 +186,7 @@ extension Hostile {
             }
         }
 
-        /// Sends requests and reads answers as fast as they go, and counts the bytes of answers.
+        /// Sends requests and reads responses as fast as possible, and counts the response bytes.
         private static func flood(_ port: Int, _ answered: Counter, until isOver: Flag) throws {
             let requests = Array(String(repeating: "GET /nowhere HTTP/1.1\r\nHost: x\r\n\r\n", count: 2000).utf8)
             let socket = try RawSocket(port: port)
@@ -198,13 +198,13 @@ extension Hostile {
             }
         }
 
-        @Test("whoever does not read the answers is cut off, and costs no memory")
+        @Test("a client that does not read responses is cut off and uses no memory")
         func unreadAnswers() async throws {
             try await Attack(number: 7, name: "answers nobody reads", settings: Self.settings).run { server in
                 let before = server.descriptors
                 let page = Array(String(repeating: "GET / HTTP/1.1\r\nHost: confab.test\r\n\r\n", count: 1000).utf8)
                 let deaf = try (0..<10).map { _ in try RawSocket(port: server.port, receiveBuffer: 4096) }
-                // An answer that is read shows that the server has let the connection in.
+                // Reading one response shows that the server has accepted the connection.
                 for socket in deaf { #expect(try socket.ask("/health").status == 200) }
                 for socket in deaf { try socket.send(page) }
                 try eventually("the server holds \(server.descriptors) descriptors, \(before) before") {

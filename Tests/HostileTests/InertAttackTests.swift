@@ -4,9 +4,9 @@ import Testing
 import Wire
 
 extension Hostile {
-    /// What hostile text leaves behind on the machine: lines of the log and files.
+    /// What hostile text leaves on the machine: log lines and files.
     @Suite("Case 12: logs and files") struct InertAttacks {
-        /// What a forged line would look like, had it been one.
+        /// A forged log line.
         private static let forgery = "2026-01-01T00:00:00.000Z info  confab  forged"
 
         private static let texts =
@@ -16,7 +16,7 @@ extension Hostile {
                 forgery,
             ]
 
-        @Test("no text from outside makes a line of the log or a control character in one, as text and as JSON")
+        @Test("no external text creates a log line or a control character, in text and in JSON logs")
         func log() async throws {
             let settings = ["CONFAB_LOG_LEVEL": "debug", "CONFAB_LIMITS_HELLO_BURST": "100000"]
             try await Attack(number: 12, name: "log lines", settings: settings).run { server in
@@ -38,14 +38,14 @@ extension Hostile {
             }
         }
 
-        /// The beginning of a line as the server writes it.
+        /// Whether a line begins with the server's timestamp format.
         private static func isStamped(_ line: String) -> Bool {
             let shape = "0000-00-00T00:00:00.000Z "
             return line.count > shape.count
                 && zip(line, shape).allSatisfy { $1 == "0" ? $0.isASCII && $0.isNumber : $0 == $1 }
         }
 
-        /// Says each text wherever a client can say one; returns how often.
+        /// Sends each text in every possible place and returns how many were sent.
         private static func say(port: Int) throws -> Int {
             for text in texts {
                 let person = try Person.connect(
@@ -63,30 +63,30 @@ extension Hostile {
             return 4 * texts.count
         }
 
-        /// The last client, by whom the log is known to be complete.
+        /// Connects one more client. The log is complete once it contains this client.
         private static func greet(port: Int) throws {
             var hello = Hello()
             hello.client = "mark"
             try Person.connect(port: port).greet(hello)
         }
 
-        /// Whether a text can stand in a header: a line feed would end it.
+        /// Whether a text can be a header value, which must not contain a line feed.
         private static func isHeader(_ text: String) -> Bool { text.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F } }
 
-        /// Looks at all lines once the last client is among them; returns how many there are.
+        /// Checks all log lines once the last client is among them. Returns their number.
         private static func judge(_ log: () -> String, isLine: (String) -> Bool) throws -> Int {
             try eventually("the log does not tell of the last client") { log().contains("mark") }
             let text = log()
             expectInert(text)
-            // By bytes: Swift takes CR LF for one character.
+            // Split by bytes, because Swift treats CR LF as one character.
             let lines = text.utf8.split(separator: UInt8(ascii: "\n")).map { String(decoding: $0, as: UTF8.self) }
             for line in lines { #expect(isLine(line), "\(line)") }
             #expect(!lines.contains { $0.hasPrefix(forgery) })
-            #expect(lines.contains { $0.contains("forged") }, "the texts were not logged at all: nothing was proved")
+            #expect(lines.contains { $0.contains("forged") }, "the texts were not logged, so this proves nothing")
             return lines.count
         }
 
-        @Test("no header's value is taken for an address or a line, even from a proxy that is trusted")
+        @Test("no header value is taken for an address or a log line, not even from a trusted proxy")
         func headers() async throws {
             let settings = [
                 "CONFAB_LOG_LEVEL": "debug", "CONFAB_LIMITS_HELLO_BURST": "100000",
@@ -117,7 +117,7 @@ extension Hostile {
             }
         }
 
-        @Test("no text from outside names a file: none is made, inside or beside the data directory")
+        @Test("no external text names a file: none is created inside or outside the data directory")
         func files() async throws {
             try await Attack(number: 12, name: "files", settings: ["CONFAB_LIMITS_HELLO_BURST": "100000"]).run {
                 server in
@@ -136,11 +136,11 @@ extension Hostile {
                     #expect(try server.verdict(helloToken: user) == "welcome", "\(text.debugDescription)")
                     let path = text.addingPercentEncoding(withAllowedCharacters: .alphanumerics) ?? ""
                     let answer = try RawSocket(port: server.port).ask("/\(path)")
-                    // An empty name is the first page.
+                    // An empty name returns the first page.
                     #expect([400, 404].contains(answer.status), "\(text.debugDescription)")
                 }
                 #expect(Self.listing(server.dataDirectory) == before)
-                // Others may work in this directory; only what bears a text's name is ours.
+                // Other programs may create files here. Only files with a test text in their names matter.
                 let new = Self.listing(".").subtracting(around)
                 #expect(new.allSatisfy { name in !Self.texts.contains { $0.contains(name) } }, "\(new)")
                 let after = try FileManager.default.contentsOfDirectory(atPath: parent).filter {

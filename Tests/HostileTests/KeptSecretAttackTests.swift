@@ -4,7 +4,7 @@ import Testing
 import Wire
 
 extension Hostile {
-    /// Secrets that were good once, or are nearly good: of a match, of a session, of an identity.
+    /// Secrets that were valid before or are almost valid: of a match, a session, or an identity.
     @Suite("Case 9: replayed and altered secrets") struct KeptSecretAttacks {
         static let settings = [
             "CONFAB_LIMITS_HELLO_BURST": "100000", "CONFAB_CONNECTION_RESUME_GRACE": "100ms",
@@ -15,11 +15,11 @@ extension Hostile {
         enum Ending: CaseIterable {
             case next, stop, block, bye, leave, drop, ban
 
-            /// Whether whoever ended it is still connected.
+            /// Whether the person who ended the match is still connected.
             var stays: Bool { self == .next || self == .stop || self == .block }
         }
 
-        @Test("a match's token is dead when the match is over, however it ended, for whoever it was passed on to")
+        @Test("a match's token is revoked when the match ends, for every holder")
         func matchTokens() async throws {
             try await Attack(number: 9, name: "replayed match tokens", settings: Self.settings).run { server in
                 let (forging, project) = (try await Forging(server), try server.project())
@@ -28,7 +28,7 @@ extension Hostile {
                 for (index, ending) in Ending.allCases.enumerated() {
                     let (ann, bob, admission) = try Self.meet(
                         server, token: forging.token(forging.userClaims("u\(index)")))
-                    // Both places are taken while it lasts.
+                    // Both places are used during the match.
                     #expect(
                         try server.verdict(join: admission.session, admission.token) == "session_full -", "\(ending)")
                     try await Self.end(ending, ann, server, project.identity(ofUser: "u\(index)"))
@@ -37,11 +37,11 @@ extension Hostile {
                     let verdict = try server.verdict(join: admission.session, admission.token)
                     tally.count(verdict)
                     #expect(verdict == "token_match_ended 4401", "\(ending)")
-                    // Its member is only told: his join may have crossed the partner's Next.
+                    // A member gets only an error, because the join may have crossed the partner's Next.
                     let join = try bob.say(.session(.join(.init(session: admission.session, token: admission.token))))
                     #expect(try bob.verdict(on: join) == "token_match_ended -", "\(ending)")
                     tokens.append(admission)
-                    // Out of the queue before the next two come.
+                    // Leave the queue before the next two people connect.
                     for person in ending.stays ? [ann, bob] : [bob] { try Self.leave(person) }
                 }
                 try server.expectOver(tokens, &tally)
@@ -49,7 +49,7 @@ extension Hostile {
             }
         }
 
-        @Test("a match's token is dead after the server was killed and started again")
+        @Test("a match's token is invalid after the server was killed and restarted")
         func matchTokenAfterRestart() async throws {
             try await ServerProcess.run(Self.settings) { server in
                 let forging = try await Forging(server)
@@ -63,7 +63,7 @@ extension Hostile {
             }
         }
 
-        @Test("whoever a moderator put out does not come back with the same token")
+        @Test("a member removed by a moderator cannot return with the same token")
         func kicked() async throws {
             try await Attack(number: 9, name: "token after a kick", settings: Self.settings).run { server in
                 let (forging, session) = (try await Forging(server), try await server.makeSession())
@@ -84,14 +84,14 @@ extension Hostile {
                     tally.count(verdict)
                     #expect(verdict.hasPrefix("token_") && verdict.hasSuffix(" 4401"), "\(verdict)")
                 }
-                // A kick is of one person: others with tokens of their own are not kept out.
+                // Only this person was removed. Other people's tokens are still valid.
                 let other = forging.token(forging.sessionClaims(session.text, ["nonce": "2"]))
                 #expect(try server.verdict(join: session, other) == "joined")
                 return AttackOutcome(sent: "1 token twice", cameBack: tally.text)
             }
         }
 
-        @Test("whoever is banned is kept out with 4403, whichever of his tokens he shows")
+        @Test("a banned person is refused with 4403, with any of their tokens")
         func banned() async throws {
             try await Attack(number: 9, name: "tokens of somebody banned", settings: Self.settings).run { server in
                 let (forging, project) = (try await Forging(server), try server.project())
@@ -111,7 +111,7 @@ extension Hostile {
             }
         }
 
-        @Test("an anonymous identity's secret with any character changed is nobody's")
+        @Test("an anonymous identity's secret with any changed character is invalid")
         func identities() async throws {
             try await Attack(number: 9, name: "altered identity secrets", settings: Self.settings).run { server in
                 let project = try server.project()
@@ -120,7 +120,7 @@ extension Hostile {
                 var generator = SystemRandomNumberGenerator()
                 let foreign = stranger.secret(of: IdentityID.random(using: &generator))
                 var altered = Self.altered(ann)
-                // Whose identity, and whose proof.
+                // One person's identity with another's proof.
                 altered.append(String(ann.prefix(23) + bob.dropFirst(23)))
                 altered += ["A", "r", ""].map { "\($0)_\(ann.dropFirst(2))" }
                 altered += [
@@ -142,9 +142,9 @@ extension Hostile {
             }
         }
 
-        // MARK: What they have in common
+        // MARK: Shared helpers
 
-        /// Two people who are together, the first by a user token, and the first one's admission.
+        /// Two people in a match, the first with a user token, and the first one's admission.
         static func meet(_ server: ServerProcess, token: String) throws -> (Person, Person, Admission) {
             let ann = try Person.arrive(port: server.port, token: token)
             let bob = try Person.arrive(port: server.port)
@@ -179,7 +179,7 @@ extension Hostile {
             try #require(try Person.arrive(port: server.port).welcome.identity)
         }
 
-        /// The secret with each of its characters changed, and shortened, lengthened and spelt otherwise.
+        /// The secret with each character changed, and truncated, extended and differently encoded.
         static func altered(_ secret: String) -> [String] {
             let characters = Array(secret)
             let changed = characters.indices.map { index in

@@ -4,7 +4,7 @@ import Testing
 import Wire
 
 extension Hostile {
-    /// Logs are read by more people than secrets are meant for, and are copied further.
+    /// More people read logs than should see secrets, and logs are copied.
     @Suite("Case 10: secrets and logs") struct LogAttacks {
         private static let settings = ["CONFAB_LOG_LEVEL": "debug", "CONFAB_LIMITS_HELLO_BURST": "100000"]
 
@@ -32,7 +32,7 @@ extension Hostile {
                 }
                 let log = server.log
                 for (name, secret) in secrets {
-                    // What is cut in two is still half a secret.
+                    // Half of a secret must not appear either.
                     for part in [secret.prefix(secret.count / 2), secret.suffix(secret.count / 2)] {
                         let line = log.split(separator: "\n").first { $0.contains(part) }
                         #expect(line == nil, "half of the \(name) is in the log")
@@ -93,7 +93,7 @@ extension Hostile {
             for text in texts {
                 let line = try RawWebSocket.open(port: server.port)
                 try line.send(text: text.replacing("SECRET", with: secret))
-                // An error or a welcome: what was said has been judged, and logged where it is.
+                // The error or welcome shows that the message was handled and logged.
                 _ = try line.readText()
             }
             return texts.count
@@ -119,7 +119,7 @@ extension Hostile {
                 _ = try line.readText()
                 try line.send(text: text.replacing("SECRET", with: secret).replacing("SESSION", with: session.text))
                 _ = try line.readText()
-                // The server writes the reason it is given nowhere either.
+                // The server does not log the close reason either.
                 try line.send(frame: .close(4000, Array(secret.utf8.prefix(100))))
             }
             return texts.count

@@ -4,13 +4,13 @@ import Testing
 import Wire
 
 extension Hostile {
-    /// What anybody can send to the port where media is received, without having been told anything.
+    /// What anyone can send to the media port without credentials.
     @Suite("Cases 3, 4, 18: connection checks") struct MediaChecks {
         private static let ports = 20
 
-        /// Sends so many datagrams from several ports, and collects what comes back.
+        /// Sends this many datagrams from several ports and collects the replies.
         ///
-        /// - Parameter pace: how many at once, every five milliseconds: 100 make twenty thousand a second.
+        /// - Parameter pace: datagrams every five milliseconds; 100 send twenty thousand per second.
         private static func flood(
             _ count: Int, pace: Int = 100, to server: TransportAddress, _ datagram: (Int) -> [UInt8]
         ) throws -> (sent: Int, answers: [[UInt8]]) {
@@ -27,7 +27,7 @@ extension Hostile {
             return (sockets.reduce(0) { $0 + $1.sent.bytes }, answers)
         }
 
-        /// Somebody who has offered, and knows what the server answered.
+        /// A client that has negotiated with the server and knows its answer.
         private static func insider(_ place: MediaPlace) throws -> Insider {
             let robot = try MediaRobot(place, from: MediaAttack.elsewhere)
             let (offering, answer) = try robot.offer(.receive, MediaOffering.slots(1))
@@ -36,7 +36,7 @@ extension Hostile {
         }
 
         private struct Insider {
-            /// Kept: its connection ends with it.
+            /// Retained, because its connection ends with it.
             var robot: MediaRobot
             var answer: MediaOffering.Answer
             var ufrag: String
@@ -45,7 +45,7 @@ extension Hostile {
             var check: MediaCheck { MediaCheck(to: answer, from: ufrag) }
         }
 
-        @Test("whoever does not show a password gets no byte back, and whoever does gets no more than he sent")
+        @Test("without a password there is no reply; with one the reply is no longer than the request")
         func amplification() async throws {
             try await MediaAttack(number: 3, name: "STUN without a password").run { place, _ in
                 let insider = try Self.insider(place)
@@ -57,7 +57,7 @@ extension Hostile {
                 }
                 add { $0.hasFingerprint = false }
                 add { _ in }
-                // RFC 3489 knew no cookie: these four bytes were random.
+                // RFC 3489 had no cookie: these four bytes were random.
                 add { ($0.hasFingerprint, $0.start) = (false, [9, 8, 7, 6]) }
                 add { $0.add(MediaCheck.username, Array("abcdefgh:ijkl".utf8)) }
                 add { check in
@@ -76,7 +76,7 @@ extension Hostile {
                     check = MediaCheck(to: insider.answer, from: insider.ufrag, nominates: true)
                     check.key = insider.ufrag
                 }
-                // An indication, an answer, and what TURN's clients ask for (RFC 8656 §18).
+                // An indication, a response, and requests of TURN clients (RFC 8656 §18).
                 for type: UInt16 in [0x0011, 0x0101, 0x0111, 0x0003, 0x0004, 0x0016] {
                     add { $0.type = type }
                 }
@@ -91,7 +91,7 @@ extension Hostile {
             }
         }
 
-        /// The longest answer to the shortest requests that are answered, by the bytes sent.
+        /// The largest ratio of reply bytes to request bytes.
         private static func worstRatio(_ insider: Insider) throws -> Double {
             var worst = 0.0
             let socket = try MediaDatagrams(from: MediaAttack.elsewhere)
@@ -109,7 +109,7 @@ extension Hostile {
             return worst
         }
 
-        @Test("broken checks are met with silence, or with 420 where there is a password")
+        @Test("malformed checks get no reply, or 420 if they have a password")
         func brokenChecks() async throws {
             let seed = UInt64.random(in: .min ... .max)
             print("seed \(seed)")
@@ -134,7 +134,7 @@ extension Hostile {
                 }
                 var tally = Tally()
                 for answer in answers { tally.count(MediaCheck.code(of: answer).map { "\($0)" } ?? "no STUN") }
-                // FINGERPRINT with a bit of its type changed need not be understood: the check is good then.
+                // FINGERPRINT with a changed bit in its type is an optional unknown attribute, so the check is valid.
                 #expect(tally["420"] + tally["487"] + tally["0"] == tally.total, "\(tally.text)")
                 #expect(tally["0"] < 200, "\(tally.text)")
                 return AttackOutcome(
@@ -154,7 +154,7 @@ extension Hostile {
                 add { $0.add(MediaCheck.username, Array("x:y".utf8), claimedLength: length) }
                 add { $0.attributes[0].claimedLength = length }
             }
-            // RFC 8489 §14: comprehension-required below 0x8000.
+            // Types below 0x8000 are comprehension-required (RFC 8489 §14).
             for type: UInt16 in [0x0000, 0x0001, 0x0019, 0x7fff] { add { $0.add(type) } }
             add { check in for _ in 0..<300 { check.add(0x7001) } }
             add { check in for _ in 0..<31 { check.add(0x7001) } }
@@ -171,12 +171,12 @@ extension Hostile {
             all.append([0])
             all.append([0, 1])
             all.append([UInt8](repeating: 0, count: 20))
-            // Longer than any datagram that is looked at.
+            // Longer than the server's maximum datagram.
             all.append([0, 1, 0xff, 0x00] + MediaCheck.cookie + [UInt8](repeating: 0, count: 60_000))
             return all
         }
 
-        @Test("a hundred thousand guessed names find nobody")
+        @Test("a hundred thousand guessed ICE usernames find no one")
         func guessedNames() async throws {
             let seed = UInt64.random(in: .min ... .max)
             print("seed \(seed)")
@@ -186,13 +186,14 @@ extension Hostile {
                 var check = MediaCheck()
                 check.add(MediaCheck.username, Array("NAMELESS:\(insider.ufrag)".utf8))
                 check.hasFingerprint = false
-                // The name stands at one place, and nothing is signed: encoding each anew would be the test's own time.
+                // Only the username changes, at a fixed offset, and nothing is signed. Encoding every datagram would
+                // take too long.
                 var bytes = check.bytes
                 let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
                 let known = Array(insider.answer.credentials.ufrag.utf8)
                 var noise = known
                 let (sent, answers) = try Self.flood(100_000, pace: 400, to: insider.server) { index in
-                    // Half of them are not random, but next to one that there is: two of its characters differ.
+                    // Half of them are not random: they differ from a valid username in two characters.
                     if index % 4096 == 0 {
                         for place in 0..<8 { noise[place] = alphabet[Int(random.next() & 63)] }
                     }

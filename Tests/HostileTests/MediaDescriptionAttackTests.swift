@@ -4,15 +4,15 @@ import Testing
 import Wire
 
 extension Hostile {
-    /// Session descriptions by `media.offer`: what a visitor can have the server parse.
+    /// Session descriptions in `media.offer`, which the server parses for any visitor.
     @Suite("Cases 5, 18: descriptions") struct MediaDescriptions {
-        /// A description that is to be refused.
+        /// A description that must be refused.
         private struct Bad {
             var name: String
             var sdp: String
         }
 
-        /// What a robot would offer.
+        /// A valid offer, as a robot would send it.
         private static func good(_ change: (inout MediaOffering) -> Void = { _ in }) throws -> String {
             guard let certificate = MediaRobot.certificate else { throw TimedOut("OpenSSL makes no certificate") }
             var random = SystemRandomNumberGenerator()
@@ -22,14 +22,14 @@ extension Hostile {
             return offering.description.text
         }
 
-        @Test("each bad description is refused with a sentence and costs no memory, and the wire's limits hold")
+        @Test("bad descriptions are refused with a message, use no memory, and the protocol's limits hold")
         func badDescriptions() async throws {
             try await MediaAttack(number: 5, name: "bad descriptions").run { place, _ in
                 var tally = Tally()
                 var slowest = (time: Duration.zero, name: "")
                 let bad = try Self.small() + Self.large()
                 for chunk in stride(from: 0, to: bad.count, by: 6) {
-                    // A few on each connection: a large one costs many small ones' budget.
+                    // A few on each connection, because a large one uses the budget of many small ones.
                     let person = try Person.arrive(port: place.port, from: MediaAttack.elsewhere)
                     for one in bad[chunk..<min(chunk + 6, bad.count)] {
                         let began = ContinuousClock.now
@@ -59,7 +59,7 @@ extension Hostile {
             }
         }
 
-        /// By what is changed in a good one.
+        /// Small changes to a valid description.
         private static func small() throws -> [Bad] {
             let good = try good()
             func without(_ line: String) -> String {
@@ -105,7 +105,7 @@ extension Hostile {
             return texts.map { Bad(name: $0.0, sdp: $0.1) }
         }
 
-        /// The video's source announced for the audio too.
+        /// Announces the video's SSRC for the audio too.
         private static func sharing(_ good: String) -> String {
             let lines = good.components(separatedBy: "\r\n")
             guard let ssrc = lines.last(where: { $0.hasPrefix("a=ssrc:") }),
@@ -123,7 +123,7 @@ extension Hostile {
                 ]).joined(separator: "\r\n")
         }
 
-        /// As much of one thing as a message has room for: a line feed takes two bytes of JSON.
+        /// Descriptions with as much of one thing as fits in a message. A line feed takes two bytes in JSON.
         private static func large() throws -> [Bad] {
             let room = 256 * 1024 - 200
             func full(_ name: String, _ head: String, _ line: (Int) -> String) -> Bad {
@@ -158,7 +158,7 @@ extension Hostile {
             ]
         }
 
-        /// Offers that the gateway refuses before anybody reads their description.
+        /// Offers that the gateway refuses without parsing the description.
         private static func breakLimits(_ place: MediaPlace) throws -> Tally {
             var tally = Tally()
             func line() throws -> RawWebSocket {
@@ -185,7 +185,7 @@ extension Hostile {
                 tally.count("\(code)")
                 #expect(codes.contains(code), "\(name): \(code)")
             }
-            // No way to write a raw NUL in JSON; no side but two.
+            // JSON cannot contain a raw NUL, and there are only two sides.
             for bytes in [
                 offer([0x76, 0, 0x3d]), offer(good).replacing(Array("send".utf8), with: Array("both".utf8)),
             ] {
@@ -198,16 +198,16 @@ extension Hostile {
             return tally
         }
 
-        @Test("storms of good offers are throttled, then closed with 4429, while others see each other")
+        @Test("floods of valid offers are throttled, then closed with 4429; other calls continue")
         func storms() async throws {
             try await MediaAttack(number: 5, name: "storms of good offers").run { place, _ in
-                // New connections all the time, and ICE restarts of the same one.
+                // New connections all the time, and ICE restarts of one connection.
                 let kinds = [try (0..<4).map { _ in try Self.good() }, try Self.restarts()]
                 var tally = Tally()
                 for texts in kinds {
                     let offers = texts.map { ClientMessage.media(.offer(.init(side: .send, sdp: $0))) }
                     let line = try Person.arrive(port: place.port, from: MediaAttack.elsewhere).line
-                    // Enough to use the budget up while it is refilled, on a busy machine too.
+                    // Enough to exhaust the budget while it is refilled, on a busy machine too.
                     let frames = Flooder.frames(offers, numbers: 1..<4000)
                     for start in stride(from: 0, to: frames.count, by: 40) where line.closeCode == nil {
                         line.socket.sendWhatGoes(Array(frames[start..<min(start + 40, frames.count)].joined()))
@@ -229,12 +229,12 @@ extension Hostile {
         /// Counts the next answer to a flood.
         private static func count(_ line: RawWebSocket, _ tally: inout Tally) throws {
             guard let frame = try line.read(within: .seconds(20)), frame.opcode == 1 else { return }
-            // Looking through long texts would be the test's own time.
+            // Searching long texts would take too much of the test's time.
             if frame.payload.count > 1000 { return tally.count("answered") }
             tally.count(frame.text.contains(#""code":"rate_limited""#) ? "rate_limited" : "other")
         }
 
-        /// Two offers of one connection (RFC 8829 §5.2.1) with different username fragments.
+        /// Two offers of one connection (RFC 8829 §5.2.1) with different ufrags.
         private static func restarts() throws -> [String] {
             let one = try good()
             let lines = one.components(separatedBy: "\r\n")
@@ -242,8 +242,8 @@ extension Hostile {
             return [one, other.joined(separator: "\r\n")]
         }
 
-        /// Sends offers that are read to their end, as many as a connection may at once: each costs one, and one
-        /// more for each 4 KiB. Returns how long the slowest took to be answered.
+        /// Sends as many fully parsed offers as a connection may send at once. Each costs one, plus one per 4 KiB.
+        /// Returns the longest time to an answer.
         private static func sendLarge(_ place: MediaPlace) throws -> Duration {
             let padding = String(repeating: "a=ssrc:1 cname:a-name\\r\\n", count: 9_000)
             let good = try good().replacingOccurrences(of: "\r\n", with: "\\r\\n")
@@ -265,7 +265,7 @@ extension Hostile {
             return slowest
         }
 
-        @Test("the server connects to no address that an offer names, and looks no name up")
+        @Test("the server neither connects to an offer's addresses nor resolves its names")
         func candidates() async throws {
             try await MediaAttack(number: 18, name: "candidates of others").run { place, _ in
                 let udp = try MediaDatagrams()
@@ -283,7 +283,7 @@ extension Hostile {
                 let lines = hosts.enumerated().map { index, host in
                     "a=candidate:\(index) 1 \(host.0) 2130706431 \(host.1)\r\n"
                 }.joined()
-                // Somebody who works with them all the same: they are only names for him.
+                // A client that uses these candidates anyway. It treats them only as names.
                 let robot = try MediaRobot(place, from: MediaAttack.elsewhere)
                 try robot.open(.receive, MediaOffering.slots(1)) { $0.edit = { $0 + lines } }
                 try robot.connect()

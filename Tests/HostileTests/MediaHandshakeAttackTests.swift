@@ -5,7 +5,7 @@ import Wire
 
 extension Hostile {
     @Suite("Case 16: handshakes and keys") struct MediaHandshakes {
-        /// What a client says first in DTLS, as one of ours said it.
+        /// Returns a recorded ClientHello of one of our clients.
         private static func clientHello(_ place: MediaPlace) throws -> (hello: [UInt8], server: TransportAddress) {
             let robot = try MediaRobot(place, from: MediaAttack.elsewhere)
             let line = try robot.open(.receive, MediaOffering.slots(1))
@@ -15,7 +15,7 @@ extension Hostile {
             return (hello, line.path.remote)
         }
 
-        @Test("handshakes from addresses that have not shown a password are not answered, and take nobody's place")
+        @Test("handshakes without a prior ICE password are not answered and use no place")
         func strangers() async throws {
             try await MediaAttack(number: 16, name: "ClientHello of strangers").run { place, _ in
                 let (hello, server) = try Self.clientHello(place)
@@ -36,7 +36,7 @@ extension Hostile {
                     }
                     return index
                 }
-                // Each of these is a race between its own handshake and the others'.
+                // Each of these races its own handshake against the others.
                 for _ in 0..<5 {
                     let robot = try MediaRobot(place, from: MediaAttack.elsewhere)
                     try robot.openBoth()
@@ -52,12 +52,12 @@ extension Hostile {
 
         // MARK: With a password
 
-        /// A record of DTLS 1.2 (RFC 6347 §4.1).
+        /// Encodes a DTLS 1.2 record (RFC 6347 §4.1).
         private static func record(_ type: UInt8, _ body: [UInt8], epoch: UInt16 = 0, number: UInt32 = 1) -> [UInt8] {
             [type, 0xfe, 0xfd] + bigEndian(epoch) + [0, 0] + bigEndian(number) + bigEndian(UInt16(body.count)) + body
         }
 
-        /// A fragment of a handshake message (RFC 6347 §4.2.2).
+        /// Encodes a handshake message fragment (RFC 6347 §4.2.2).
         private static func fragment(
             _ type: UInt8, of length: UInt32, _ message: UInt16, at offset: UInt32, _ body: [UInt8],
             claiming claimed: UInt32? = nil, number: UInt32
@@ -67,7 +67,7 @@ extension Hostile {
             return record(22, head + three(claimed ?? UInt32(body.count)) + body, number: number)
         }
 
-        /// Ways to begin a handshake that leads nowhere: what to send, by the datagram's number.
+        /// Incomplete handshakes. `datagram` returns the datagram with that number.
         private static func dead(_ hello: [UInt8]) -> [(name: String, count: Int, datagram: (Int) -> [UInt8])] {
             let filling = [UInt8](repeating: 0x41, count: 900)
             func number(_ index: Int) -> UInt32 { UInt32(truncatingIfNeeded: index + 1) }
@@ -133,7 +133,7 @@ extension Hostile {
             ]
         }
 
-        @Test("handshakes that lead nowhere cost little, end, and hold nobody up")
+        @Test("unfinished handshakes cost little, time out, and delay no one")
         func deadHandshakes() async throws {
             try await MediaAttack(number: 16, name: "handshakes leading nowhere").run { place, _ in
                 let (hello, server) = try Self.clientHello(place)
@@ -175,7 +175,7 @@ extension Hostile {
             }
         }
 
-        @Test("whoever shows another certificate than he announced is told so, and gets no media through")
+        @Test("a client with a different certificate than announced is rejected and gets no media")
         func wrongFingerprint() async throws {
             try await MediaAttack(number: 16, name: "another certificate").run { place, _ in
                 var random = SystemRandomNumberGenerator()
@@ -193,7 +193,7 @@ extension Hostile {
                 #expect(
                     robot.endings.sorted() == ["receive fingerprint_mismatch", "send fingerprint_mismatch"],
                     "\(robot.endings)")
-                // Neither end has keys: nothing more comes, whatever is sent.
+                // Neither side has keys, so nothing is received whatever is sent.
                 let before = receiving.heard
                 for index in 0..<200 {
                     sending.send(raw: [0x80, 96] + bigEndian(UInt16(index)) + [UInt8](repeating: 0, count: 60))
@@ -206,7 +206,7 @@ extension Hostile {
             }
         }
 
-        @Test("packets that are sent again, by whomever, are forwarded once")
+        @Test("replayed packets are forwarded once")
         func replays() async throws {
             try await MediaAttack(number: 16, name: "SRTP sent again").run { place, _ in
                 let robot = try MediaRobot(place, from: MediaAttack.elsewhere)

@@ -4,19 +4,20 @@ import Testing
 import Wire
 
 extension Hostile {
-    /// A third member of the call's own session who is let in, is watched by both, and sends what no browser sends: all
-    /// of it encrypted with his own right keys.
+    /// A third member of the call's session whom both watch. It sends packets that no browser sends, encrypted with its
+    /// own valid keys.
     @Suite("Cases 13 to 15: media") struct MediaPackets {
         private static func member(_ place: MediaPlace, slots: Int = 1) throws -> MediaRobot {
             let robot = try MediaRobot(place, from: MediaAttack.elsewhere)
             try robot.openBoth(slots: slots)
             try robot.publish()
-            // Both of the call see him for a while.
+            // Both members of the call watch it for a while.
             try robot.run(for: .milliseconds(200))
             return robot
         }
 
-        /// The streams of the two others, whose packets a member can name: he gets them under other SSRCs.
+        /// Watches the streams of the other two members. It receives them with other SSRCs, which it can use in
+        /// packets.
         private static func watchBoth(_ robot: MediaRobot) throws {
             for (slot, stream) in robot.streams.prefix(2).enumerated() { try robot.watch(stream.id, slot: slot) }
             let deadline = ContinuousClock.now + .seconds(30)
@@ -26,12 +27,12 @@ extension Hostile {
             }
         }
 
-        /// What the robot sees others under.
+        /// The SSRCs under which the robot receives the others.
         private static func sources(_ robot: MediaRobot) -> [UInt32] {
             robot.receptions.values.flatMap { reception -> [UInt32] in [reception.ssrc, reception.repairSSRC ?? 0] }
         }
 
-        /// Sends packets made by number, some at a time, while the robot lives.
+        /// Sends generated packets in batches while the robot runs.
         private static func send(
             _ count: Int, by robot: MediaRobot, pace: Int = 20, _ make: (Int, inout Random) -> MediaForgery
         ) throws -> Int {
@@ -47,7 +48,7 @@ extension Hostile {
             return sent
         }
 
-        @Test("whoever takes others' names, numbers and types in his packets gets into nobody's picture")
+        @Test("packets with other members' mids, SSRCs and payload types reach no other stream")
         func spoofing() async throws {
             try await MediaAttack(number: 13, name: "SSRC, MID, RID, PT, seq").run { place, call in
                 let robot = try Self.member(place, slots: 2)
@@ -83,10 +84,10 @@ extension Hostile {
                     }
                     packet.padded = index % 8 == 6
                     if index % 8 == 5 {
-                        // A repeat of a repeat, of what was never sent, of everything again and again.
+                        // Retransmissions of retransmissions, of packets never sent, and repeated ones.
                         packet.payload = bigEndian(UInt16(truncatingIfNeeded: index / 3)) + packet.payload
                     }
-                    // Jumps of all sizes, each so far forward that our own transport takes it.
+                    // Forward jumps of all sizes that our own transport accepts.
                     let jump: UInt16 = [1, 1, 1, 2, 100, 1001, 5000, 30_000].randomElement(using: &random) ?? 1
                     sequences[packet.ssrc, default: 0] &+= jump
                     packet.sequence = sequences[packet.ssrc] ?? 0
@@ -98,7 +99,7 @@ extension Hostile {
             }
         }
 
-        @Test("packets that are broken inside are dropped after they were decrypted")
+        @Test("packets with malformed content are dropped after decryption")
         func broken() async throws {
             try await MediaAttack(number: 14, name: "broken RTP inside SRTP").run { place, call in
                 let robot = try Self.member(place)
@@ -132,7 +133,7 @@ extension Hostile {
                     }
                     return packet
                 }
-                // Whose headers lie so much that nothing of them can be decrypted.
+                // Headers so malformed that the packets cannot be decrypted.
                 let heads: [[UInt8]] = [
                     [0x80], [0x8f, 96], [0x9f, 96, 0, 1], [0x90, 96] + [UInt8](repeating: 0xff, count: 14),
                     [0x8f, 96] + [UInt8](repeating: 0, count: 30),
@@ -150,7 +151,7 @@ extension Hostile {
         }
 
         @Test(
-            "complaints are answered within a budget, publishers are asked for few keyframes, and lies change nothing")
+            "feedback is answered within a budget, keyframe requests are limited, and false reports are harmless")
         func complaints() async throws {
             try await MediaAttack(number: 15, name: "NACK, PLI, FIR, REMB, BYE").run { place, call in
                 let robot = try Self.member(place, slots: 2)
@@ -169,7 +170,7 @@ extension Hostile {
                 let videos = robot.receptions.values.filter { $0.kind == .video }
                 for round in 0..<400 {
                     for video in videos {
-                        // All 65,536 numbers in a few datagrams, each 17 at a time, over and over.
+                        // All 65,536 sequence numbers in a few datagrams, 17 per entry, repeatedly.
                         let first = UInt16(truncatingIfNeeded: round * 17 * 250)
                         say(
                             MediaControlForgery.nack(media: video.ssrc, (0..<250).map { first &+ UInt16($0 * 17) }),
@@ -184,7 +185,7 @@ extension Hostile {
                     }
                     let nonsense = MediaControlForgery.nonsense(videos.first?.ssrc ?? 1)
                     say(nonsense[round % nonsense.count], over: round / nonsense.count % 2 == 0 ? line : sending)
-                    // Beginning anew wants a keyframe too.
+                    // A fresh subscription requests a keyframe too.
                     if round >= 200, round % 16 == 0 {
                         try robot.watch(streams[round / 16 % 2].id, slot: round / 32 % 2)
                     }
@@ -192,11 +193,11 @@ extension Hostile {
                 }
                 let elapsed = (ContinuousClock.now - began).inSeconds
                 let keyframes = call.keyframesAsked - asked
-                // One in 300 ms of each publisher, whoever asks and however often.
+                // At most one keyframe request per publisher in 300 ms, whoever asks.
                 #expect(Double(keyframes) <= 2 * (elapsed / 0.3 + 2), "\(keyframes) keyframes in \(elapsed) s")
                 let repeated = robot.receptions.values.reduce(0) { $0 + $1.repeatBytes }
                 let flowed = robot.receptions.values.reduce(0) { $0 + $1.bytes }
-                // As much as flowed anyway, and a burst for each stream (and what headers and encryption add).
+                // At most as much as was forwarded, plus a burst per stream and the overhead of headers and encryption.
                 #expect(repeated <= (flowed + 2 * 150_000) * 11 / 10, "\(repeated) bytes repeated, \(flowed) sent")
                 #expect(robot.endings.isEmpty && robot.lines.values.allSatisfy(\.isConnected))
                 return AttackOutcome(

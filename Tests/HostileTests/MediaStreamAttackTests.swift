@@ -5,16 +5,16 @@ import Wire
 
 extension Hostile {
     @Suite("Case 6: media over TCP") struct MediaStreams {
-        /// What one address may hold without having shown a password, and for how long.
+        /// Connections that one address may hold without a password, and for how long.
         private static let strangers = 16
-        private static let patience: Duration = .seconds(10)
+        private static let handshakeTimeout: Duration = .seconds(10)
 
-        @Test("connections that show no password are few for each address and end after ten seconds; others work on")
+        @Test("connections without a password are limited by address and end after ten seconds; others continue")
         func slowFraming() async throws {
             let attack = MediaAttack(number: 6, name: "slow ICE-TCP", tcp: true)
             try await attack.run { place, _ in
                 let server = try Self.server(place)
-                // Where a machine has one address, the attackers' places are those of the call too.
+                // If the machine has only one address, the attackers share the limit with the call.
                 let here = MediaAttack.elsewhere.map { _ in "127.0.0.3" }
                 let began = ContinuousClock.now
                 func dial(_ from: String?) throws -> RawSocket {
@@ -22,7 +22,7 @@ extension Hostile {
                 }
                 let held = try (0..<Self.strangers).map { index in
                     let socket = try dial(here)
-                    // Nothing, half a length, a length, a frame that trickles, frames of nothing, frames of noise.
+                    // Nothing, half a length, a length, a slow frame, empty frames, and random frames.
                     let beginnings: [[UInt8]] = [
                         [], [0], [4, 0], [0, 100, 0, 1, 2], [UInt8](repeating: 0, count: 2000),
                         MediaLine.frame([UInt8](repeating: 0x55, count: 300)),
@@ -34,20 +34,20 @@ extension Hostile {
                 let open = Tally.ends(of: refused, within: .seconds(5))
                 if here != nil { #expect(open == 0, "\(open) of 8 too many are open") }
                 let long = try (0..<4).map { _ in try dial(here.map { _ in "127.0.0.4" }) }
-                // 2049 is longer than any frame may be; HTTP and TLS begin with longer ones still.
+                // 2049 is longer than any valid frame. HTTP and TLS begin with even larger values.
                 for (socket, head) in zip(
                     long, [[8, 1], [0xff, 0xff], Array("GET / HTTP/1.1".utf8), [0x16, 3, 1, 2, 0]])
                 {
                     socket.sendWhatGoes(head)
                 }
                 let tooLong = Tally.ends(of: long, within: .seconds(5))
-                #expect(tooLong == 0, "\(tooLong) of 4 frames that are too long are waited for")
-                #expect(ContinuousClock.now - began < Self.patience, "this machine is too slow to tell")
-                // Somebody else comes in by TCP meanwhile.
+                #expect(tooLong == 0, "\(tooLong) of 4 frames that are too long are accepted")
+                #expect(ContinuousClock.now - began < Self.handshakeTimeout, "this machine is too slow to tell")
+                // Another client connects over TCP meanwhile.
                 let robot = try MediaRobot(place, tcp: true, from: here.map { _ in "127.0.0.5" })
                 try robot.openBoth()
                 var trickled = 0
-                while ContinuousClock.now - began < Self.patience + .seconds(20), trickled < 2000 {
+                while ContinuousClock.now - began < Self.handshakeTimeout + .seconds(20), trickled < 2000 {
                     for socket in held { socket.sendWhatGoes([0], within: .zero) }
                     trickled += 1
                     if held.allSatisfy({ $0.isClosedByPeer(within: .zero) }) { break }
@@ -56,7 +56,7 @@ extension Hostile {
                 let left = Tally.ends(of: held, within: .zero)
                 #expect(left == 0, "\(left) of \(held.count) are still open")
                 let lived = ContinuousClock.now - began
-                // There is room for new ones.
+                // New connections are accepted again.
                 let again = try dial(here)
                 again.sendWhatGoes([0])
                 #expect(!again.isClosedByPeer(within: .milliseconds(300)))
@@ -68,7 +68,7 @@ extension Hostile {
             }
         }
 
-        /// Where media goes over TCP.
+        /// The server's address for media over TCP.
         private static func server(_ place: MediaPlace) throws -> TransportAddress {
             let robot = try MediaRobot(place, from: MediaAttack.elsewhere)
             let (_, answer) = try robot.offer(.receive, MediaOffering.slots(1))

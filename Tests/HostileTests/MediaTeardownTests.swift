@@ -3,24 +3,24 @@ import RTC
 import Testing
 import Wire
 
-/// People who come, publish, watch, and go in every way there is and in any order, on a few threads.
+/// People who connect, publish, subscribe and disconnect in any way and order, on a few threads.
 private struct MediaChurn {
     static let threads = 5
-    /// On each thread.
+    /// People per thread.
     static let people = 4
 
     let place: MediaPlace
     let seed: UInt64
 
-    /// - Parameter steps: counts what worked: somebody came, or did something.
-    /// - Returns: what was done how often.
+    /// - Parameter steps: counts the steps that succeeded.
+    /// - Returns: how often each action was done.
     func run(counting steps: Counter, until isOver: Flag) -> [Background<[String: Int]>] {
         (0..<Self.threads).map { thread in
             let (place, seed) = (place, seed &+ UInt64(thread))
             return Background {
                 var crowd = Crowd(place: place, random: Random(seed: seed))
                 while !isOver.isSet {
-                    // Whom the server refuses tries again in a moment.
+                    // Retry shortly after the server refused.
                     if crowd.step() { steps.add() } else { _ = isOver.isSet(within: .milliseconds(2)) }
                 }
                 return crowd.done
@@ -36,7 +36,7 @@ private struct MediaChurn {
 
         init(place: MediaPlace, random: Random) { (self.place, self.random) = (place, random) }
 
-        /// Whether it worked.
+        /// Returns whether the step succeeded.
         mutating func step() -> Bool {
             do {
                 if robots.count < MediaChurn.people {
@@ -47,7 +47,7 @@ private struct MediaChurn {
                 }
                 return true
             } catch {
-                // Whoever was put out, or whose server stops, is told so in many ways.
+                // Removed members, and clients of a stopping server, see many different errors.
                 done["put out", default: 0] += 1
                 robots.removeAll { $0.person.closeCode != nil || $0.lines.values.contains(where: \.isClosed) }
                 return false
@@ -59,7 +59,7 @@ private struct MediaChurn {
             robots.append(robot)
             done["joined", default: 0] += 1
             if Int.random(in: 0..<4, using: &random) == 0 {
-                // Not even a path yet.
+                // ICE has no path yet.
                 try robot.open(.receive, MediaOffering.slots(2))
             } else {
                 try robot.openBoth(slots: 2)
@@ -70,7 +70,7 @@ private struct MediaChurn {
             }
         }
 
-        /// Something happens to one of them, who stays in only for what can be repeated.
+        /// Lets one person do something. It stays connected only after repeatable actions.
         private mutating func act(_ robot: MediaRobot) throws {
             func count(_ what: String) { done[what, default: 0] += 1 }
             switch Int.random(in: 0..<10, using: &random) {
@@ -90,7 +90,7 @@ private struct MediaChurn {
             case 4:
                 count("kicked")
                 guard let other = robots.randomElement(using: &random) else { return }
-                // Kicked while his TCP connection closes.
+                // Removed while its TCP connection closes.
                 if Bool.random(using: &random) { other.lines.randomElement(using: &random)?.value.cut() }
                 robots.append(robot)
                 try robot.ask(.session(.forceDisconnect(.init(session: robot.session, connection: other.connection))))
@@ -107,7 +107,7 @@ private struct MediaChurn {
                 robots.append(robot)
                 if robot.published == nil { try robot.publish() } else { try robot.unpublish() }
             case 8:
-                count("offered anew")
+                count("reconnected media")
                 robots.append(robot)
                 try robot.open(.receive, MediaOffering.slots(2))
             default:
@@ -121,18 +121,18 @@ private struct MediaChurn {
 
 extension Hostile {
     @Suite("Case 25: teardown") struct MediaTeardown {
-        /// What the crowd does in a round.
+        /// Steps per round.
         private static let steps = 90
         private static let rounds = 4
-        private static let patience: Duration = .seconds(60)
-        /// Between the ends of rounds that did the same: what an allocator keeps, not what connections take.
-        private static let mostLeft = 4 << 20
+        private static let timeout: Duration = .seconds(60)
+        /// Maximum growth between identical rounds: memory the allocator keeps, not that of connections.
+        private static let maxLeft = 4 << 20
 
-        @Test("people who come and go in any order leave nothing behind, and others' call goes on")
+        @Test("people who connect and disconnect in any order leave nothing behind, and other calls continue")
         func churn() async throws {
             let seed = UInt64.random(in: .min ... .max)
             print("seed \(seed)")
-            // Whoever dropped is gone soon: what is kept for him to resume with is not what this is about.
+            // A short grace period, because state kept for a resume is not tested here.
             let settings = ["CONFAB_CONNECTION_RESUME_GRACE": "200ms"]
             try await MediaAttack(number: 25, name: "coming and going", settings: settings).run { place, _ in
                 let (other, before) = (try await place.another(), place.server.openFiles)
@@ -141,31 +141,31 @@ extension Hostile {
                 for round in 0..<Self.rounds {
                     let crowd = try Self.churn(MediaChurn(place: other, seed: seed &+ UInt64(round * 100)))
                     for thread in crowd { done.merge(try thread.join()) { $0 + $1 } }
-                    // People leave sockets. The runtime opens a timer or a file of the database when it first needs one.
+                    // Only sockets count: the runtime opens timers and database files when it first needs them.
                     try eventually("open: \(place.server.openFiles), before: \(before)") {
                         try Self.isEmpty(other) && place.server.sockets <= before["socket", default: 0]
                     }
                     memories.append(place.server.memory)
                 }
-                // In the first round tables and pools reach their size.
+                // Tables and pools reach their size in the first round.
                 let left = memories[Self.rounds - 1] - memories[1]
-                #expect(left < Self.mostLeft, "\(memories.map(mebibytes))")
+                #expect(left < Self.maxLeft, "\(memories.map(mebibytes))")
                 #expect(done["joined", default: 0] > 20, "\(done)")
                 let ways = done.sorted { $0.key < $1.key }.map { "\($0.value) \($0.key)" }.joined(separator: ", ")
                 return AttackOutcome(sent: ways, cameBack: "memory after each round \(memories.map(mebibytes))")
             }
         }
 
-        /// Lets the crowd do as much as a round is; it may be stopping yet.
+        /// Lets the crowd do one round of work. It may still be stopping afterwards.
         private static func churn(_ churn: MediaChurn) throws -> [Background<[String: Int]>] {
             let (steps, isOver) = (Counter(), Flag())
             defer { isOver.set() }
             let crowd = churn.run(counting: steps, until: isOver)
-            try eventually("the crowd did only \(steps.count)", within: patience) { steps.count >= Self.steps }
+            try eventually("the crowd did only \(steps.count)", within: timeout) { steps.count >= Self.steps }
             return crowd
         }
 
-        /// Whether somebody new finds nobody in the session, not even whom it still keeps a place for.
+        /// Whether a newcomer finds the session empty, including places kept for a resume.
         private static func isEmpty(_ place: MediaPlace) throws -> Bool {
             let visitor = try Person.arrive(port: place.port)
             let joined = try visitor.join(Admission(session: place.session, token: place.token("moderator")))
@@ -174,7 +174,7 @@ extension Hostile {
             return joined.connections.isEmpty && joined.streams.isEmpty
         }
 
-        @Test("a server that is stopped while people come and go stops in order")
+        @Test("a server stops cleanly while people connect and disconnect")
         func stopping() async throws {
             let seed = UInt64.random(in: .min ... .max)
             print("seed \(seed)")
@@ -185,12 +185,12 @@ extension Hostile {
             let log = try await ServerProcess.run(MediaAttack.settings) { server in
                 crowd = MediaChurn(place: try await MediaPlace(server), seed: seed)
                     .run(counting: steps, until: isOver)
-                try eventually("the crowd did only \(steps.count)", within: Self.patience) {
+                try eventually("the crowd did only \(steps.count)", within: Self.timeout) {
                     steps.count >= Self.steps
                 }
                 return server.log
             }
-            // It was stopped behind that brace, with whatever they were at.
+            // The server was stopped at the end of that scope, during their actions.
             isOver.set()
             let joined = try crowd.reduce(0) { try $0 + ($1.join()["joined"] ?? 0) }
             #expect(joined > 5 && !log.isEmpty)

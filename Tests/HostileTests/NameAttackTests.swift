@@ -3,9 +3,9 @@ import Signaling
 import Testing
 import Wire
 
-/// Text as somebody writes it who hopes that it is taken for something else on its way.
+/// Text that could be misinterpreted on its way.
 enum HostileText {
-    /// Each at most 256 bytes: what may be passed on, exactly as it is.
+    /// Each at most 256 bytes, so it may be relayed, but only unchanged.
     static let short = [
         "../../../../etc/passwd", "..\\..\\project.json", "/etc/passwd", "C:\\nul", "a/b\u{0}.txt", "\u{0}", "con", ".",
         "",
@@ -23,14 +23,14 @@ enum HostileText {
         String(repeating: "n", count: 256), String(repeating: "\u{1F600}", count: 64),
     ]
 
-    /// Over every limit for names and ids.
+    /// Longer than every limit for names and ids.
     static let long = [
         String(repeating: "n", count: 257), String(repeating: "n", count: 10_000),
         String(repeating: "\u{1F600}", count: 65),
         String(repeating: "../", count: 3_000),
     ]
 
-    /// Inside JSON's quotation marks, where two sides could disagree about what was said, and what it must become.
+    /// JSON string contents that two parsers could read differently, and the expected result.
     static let escapes = [
         (#"\ud800"#, "\u{FFFD}"), (#"\udc00"#, "\u{FFFD}"), (#"a\ud83dz"#, "a\u{FFFD}z"),
         (#"\ud83d\ud83d\ude00"#, "\u{FFFD}\u{1F600}"),
@@ -38,7 +38,7 @@ enum HostileText {
         (#"\u0000"#, "\u{0}"), (#"\u202e"#, "\u{202E}"), (#"\/\"\\"#, "/\"\\"), (#"\ud83d\ude00"#, "\u{1F600}"),
     ]
 
-    /// Not JSON at all.
+    /// Invalid JSON.
     static let broken = [
         "\u{0}", "\n", "\r", "\t", "\u{1B}", "\u{1F}", #"\x41"#, #"\u12"#, #"\u{41}"#, #"\ud83d\u"#, #"\"#, #"\u٠٠٤١"#,
     ]
@@ -51,17 +51,17 @@ extension Hostile {
             "CONFAB_ROULETTE_MAX_INTERESTS": "60",
         ]
 
-        /// Bytes, for Swift takes texts for equal that are canonically equivalent.
+        /// Compares bytes, because Swift treats canonically equivalent strings as equal.
         private static func isSame(_ left: String?, _ right: String?) -> Bool {
             left.map { Array($0.utf8) } == right.map { Array($0.utf8) }
         }
 
-        @Test("a partner gets exactly the name that was given, or its owner a code; never something in between")
+        @Test("the partner receives the exact name, or its owner an error code")
         func names() async throws {
             try await Attack(number: 12, name: "names", settings: Self.settings).run { server in
                 var tally = Tally()
                 for name in HostileText.short {
-                    // Each tells the other a name: one with the hello, one with Start.
+                    // Each sends a name: one in `hello`, one in `roulette.start`.
                     let ann = try Person.arrive(port: server.port, name: name)
                     let bob = try Person.arrive(port: server.port)
                     try ann.say(.roulette(.start(.init())))
@@ -88,7 +88,7 @@ extension Hostile {
             }
         }
 
-        @Test("escapes mean one thing: half a character is replaced, and what is not JSON is malformed")
+        @Test("escapes are unambiguous: half a character is replaced, and invalid JSON is malformed")
         func escapes() async throws {
             try await Attack(number: 12, name: "escapes and raw control characters", settings: Self.settings).run {
                 server in
@@ -126,7 +126,7 @@ extension Hostile {
             }
         }
 
-        @Test("interests are compared as text and nothing else, and too long or too many are refused")
+        @Test("interests are compared only as text; too long or too many are refused")
         func interests() async throws {
             try await Attack(number: 12, name: "interests", settings: Self.settings).run { server in
                 var tally = Tally()
@@ -135,7 +135,7 @@ extension Hostile {
                 try ann.say(.roulette(.start(.init(interests: texts))))
                 let shared = try bob.meet(.init(interests: texts.reversed())).partner.interests ?? []
                 tally.count("\(shared.count) shared")
-                // Trimmed and in lower case, as the protocol says; each is one of those that were sent.
+                // Trimmed and in lower case, as the protocol requires. Each is one of those that were sent.
                 let expected = Set(
                     texts.map { $0.split(whereSeparator: \.isWhitespace).joined(separator: " ").lowercased() })
                 #expect(Set(shared) == expected.subtracting([""]))
@@ -151,7 +151,7 @@ extension Hostile {
                     tally.count(answer?.code.rawValue ?? "ok")
                     #expect(answer?.code == code)
                 }
-                // Fifty characters of 256 bytes, longer in small letters: no partner could read them.
+                // Fifty characters with 256 bytes that grow in lower case, so no partner could decode them.
                 let growing = String(repeating: "İ", count: 50) + String(repeating: "\u{301}", count: 78)
                 let grown = try person.hearAnswer(
                     to: person.say(.roulette(.start(.init(mode: .text, interests: [growing])))))
@@ -160,7 +160,7 @@ extension Hostile {
             }
         }
 
-        @Test("ids are ids: nothing else reaches a session, a stream, a connection or a match")
+        @Test("only valid ids reach a session, a stream, a connection or a match")
         func ids() async throws {
             try await Attack(number: 12, name: "ids", settings: Self.settings).run { server in
                 let session = try await server.makeSession()

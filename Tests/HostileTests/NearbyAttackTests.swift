@@ -2,10 +2,10 @@ import Foundation
 import Testing
 import Wire
 
-/// A false identity, where it pretends to be, and what it saw there.
+/// A fake identity, its claimed location, and what it saw there.
 private final class Spy {
     let person: Person
-    /// Where it was listed from last.
+    /// The list from its last location.
     private(set) var list = NearbyNotice.List()
     private(set) var sightings: [Sighting] = []
 
@@ -13,7 +13,7 @@ private final class Spy {
         (person, _) = try Person.present("Spy", port: server.port, visible: false, from: FloodedSession.elsewhere)
     }
 
-    /// Looks from each of these places, one after the other.
+    /// Requests the list from each of these locations in turn.
     func look(for target: PersonID, from places: [GlobePlace]) throws {
         let asked = try places.map { place in
             (
@@ -30,17 +30,17 @@ private final class Spy {
         person.forget()
     }
 
-    /// The same question again; whether the answer is the same.
+    /// Requests the list again and returns whether it is the same.
     func seesTheSame() throws -> Bool {
         let again = try person.watch()
         defer { list = again }
         return again.people == list.people && again.next == list.next
     }
 
-    /// Whether another unit tells the same buckets, and the same order.
-    func seesTheSameInKilometres() throws -> Bool {
+    /// Whether the list in kilometers has the same buckets and order.
+    func seesTheSameInKilometers() throws -> Bool {
         let labels = [2: 3, 5: 8, 10: 16, 25: 40, 50: 80, 100: 160, 200: 320]
-        let again = try person.watch(.init(unit: .kilometres, radius: 320))
+        let again = try person.watch(.init(unit: .kilometers, radius: 320))
         return again.people.map(\.person) == list.people.map(\.person)
             && again.people.map(\.distance) == list.people.map { labels[$0.distance] }
     }
@@ -51,14 +51,14 @@ extension Hostile {
         private static let settings = ["CONFAB_LIMITS_HELLO_BURST": "100000", "CONFAB_LIMITS_VERB_BURST": "1000"]
         private static let zurich = GlobePlace(latitude: 47.3769, longitude: 8.5417)
 
-        /// Where a spy learns most: from there one of the edges runs through the cell, or close to it. The further places
-        /// are in the cells around the first, where nobody has to travel to.
+        /// The most revealing locations, where a bucket's edge runs through the target's cell or close to it. Further
+        /// ones are in the cells around the first, so that no spy has to travel.
         private static func places(_ number: Int, around cell: GlobeCell, _ random: inout Random) -> [GlobePlace] {
             let edge = Sighting.edges[1 + number % (Sighting.edges.count - 1)]
             let first = GlobeCell(
-                cell.centre.going(
+                cell.center.going(
                     edge + .random(in: -1500...1500, using: &random), towards: .random(in: 0..<2 * .pi, using: &random))
-            ).centre
+            ).center
             return [first]
                 + (0..<7).map { _ in
                     first.going(
@@ -66,16 +66,16 @@ extension Hostile {
                 }
         }
 
-        @Test("a thousand false positions place nobody better than the cell, and moves within it are told to nobody")
+        @Test("a thousand fake locations reveal no more than the cell, and moves within it are not announced")
         func trilateration() async throws {
             var random = Random(ofCase: 22)
             try await Attack(number: 22, name: "trilateration", settings: Self.settings).run { server in
                 let cell = GlobeCell(Self.zurich)
                 let (target, id) = try Person.present("Target", port: server.port)
-                // Somebody else in that cell, whose names show that time has passed.
+                // Another person in that cell. Its name changes show that updates have been sent.
                 let (clock, clockID) = try Person.present("Clock", port: server.port)
                 #expect(try target.move(cell.place(0.001, 0.001)) == nil)
-                #expect(try clock.move(cell.centre) == nil)
+                #expect(try clock.move(cell.center) == nil)
                 let spies = try (0..<128).map { number in
                     let spy = try Spy(server)
                     try spy.look(for: id, from: Self.places(number, around: cell, &random))
@@ -85,7 +85,7 @@ extension Hostile {
                 let region = Region(sightings, around: cell.place(0.2, 0.9))
                 #expect(region.area > 0.9 * cell.area, "\(region.area) m² of a cell of \(cell.area) m²")
                 #expect(region.places.contains { GlobeCell($0) == cell })
-                // Wherever in the cell it is: each corner, and anywhere.
+                // At several places of the cell: its corners, and random ones.
                 var corners = [(0.001, 0.999), (0.999, 0.001), (0.999, 0.999)]
                 for _ in 0..<3 {
                     corners.append(
@@ -93,14 +93,14 @@ extension Hostile {
                 }
                 for (north, east) in corners {
                     #expect(try target.move(cell.place(north, east)) == nil)
-                    #expect(try spies.allSatisfy { try $0.seesTheSame() }, "told apart at \(north), \(east)")
+                    #expect(try spies.allSatisfy { try $0.seesTheSame() }, "distinguishable at \(north), \(east)")
                 }
-                #expect(try spies.allSatisfy { try $0.seesTheSameInKilometres() })
+                #expect(try spies.allSatisfy { try $0.seesTheSameInKilometers() })
                 let told = try Self.pushes(target, in: cell, clock, clockID, spies, &random)
-                // That a move is seen at all: into the next cell.
+                // A move into the next cell must be visible.
                 #expect(try target.move(cell.place(1.5, 0.5)) == nil)
                 let changes = try Self.tick("Next cell", clock, spies).flatMap(\.people).filter { $0.person == id }
-                #expect(!changes.isEmpty, "nobody saw it leave the cell")
+                #expect(!changes.isEmpty, "no spy saw it leave the cell")
                 return AttackOutcome(
                     sent: "\(sightings.count) positions of \(spies.count) spies, 66 moves in a cell",
                     cameBack: String(
@@ -110,7 +110,8 @@ extension Hostile {
             }
         }
 
-        /// Moves that nobody must hear of, while each spy who sees the clock hears of that; how many did.
+        /// Makes moves that must not be announced. Every spy that sees the clock must be notified of that. Returns the
+        /// number of such spies.
         private static func pushes(
             _ target: Person, in cell: GlobeCell, _ clock: Person, _ clockID: PersonID, _ spies: [Spy],
             _ random: inout Random
@@ -129,7 +130,7 @@ extension Hostile {
                     told += 1
                 }
             }
-            // Who sees neither of the two was told nothing at all.
+            // A spy that sees neither person must receive nothing.
             for spy in spies where spy.list.people.isEmpty {
                 #expect(try spy.person.verdict(.nearby(.unwatch)) == "ok")
                 #expect(!spy.person.wasTold)
@@ -137,7 +138,7 @@ extension Hostile {
             return told
         }
 
-        /// Lets the clock be called something else, and each spy who sees it hear of that and of what changed before.
+        /// Renames the clock. Each spy that sees it is notified, also of earlier changes.
         private static func tick(_ name: String, _ clock: Person, _ spies: [Spy]) throws -> [NearbyNotice.Changed] {
             _ = try clock.ask(.presence(.set(Appearance(name: name))))
             return try spies.filter { spy in spy.list.people.contains { $0.name.hasPrefix("Clock") } }.flatMap { spy in
@@ -151,11 +152,11 @@ extension Hostile {
             }
         }
 
-        @Test("the order within a bucket is the same from everywhere, page by page, and forged pages tell no more")
+        @Test("the order within a bucket is the same from everywhere, and forged cursors reveal no more")
         func pages() async throws {
             var random = Random(ofCase: 22)
             try await Attack(number: 22, name: "pages and their order", settings: Self.settings).run { server in
-                // All in one bucket from everywhere that is looked from.
+                // All in one bucket from every viewer's location.
                 let people = try (0..<20).map { number in
                     let (person, id) = try Person.present("\(number)", port: server.port)
                     let place = Self.zurich.going(
@@ -180,7 +181,7 @@ extension Hostile {
                     (lists, refused) = (lists + told, refused + errors)
                 }
                 refused += try Self.leaf(server)
-                #expect(orders.count == 1, "the order depends on where one looks from")
+                #expect(orders.count == 1, "the order depends on the viewer's location")
                 #expect(orders.first?.count == people.count)
                 return AttackOutcome(
                     sent: "\(lists + refused) pages from 12 places",
@@ -188,7 +189,7 @@ extension Hostile {
             }
         }
 
-        /// Leafs without end; how often that was refused.
+        /// Requests pages endlessly and returns how often that was refused.
         private static func leaf(_ server: ServerProcess) throws -> Int {
             let (spy, began) = (try Spy(server).person, ContinuousClock.now)
             #expect(try spy.move(zurich) == nil)
@@ -201,19 +202,19 @@ extension Hostile {
             return verdicts.count - lists
         }
 
-        /// Pages that no list named; how many were answered, and how many refused.
+        /// Requests forged cursors and returns how many were answered and refused.
         private static func forgedPages(
             _ spy: Person, _ people: Set<PersonID>, _ random: inout Random
         ) throws -> (told: Int, refused: Int) {
             let digits = (0..<16).map { _ in String(Int.random(in: 0..<16, using: &random), radix: 16) }.joined()
             let forged = (0..<7).map { "\($0)\(digits)" } + ["0ffffffffffffffff", "6ffffffffffffffff"]
             for after in forged {
-                let list = try spy.watch(.init(unit: .kilometres, radius: 1, after: after, limit: 50))
+                let list = try spy.watch(.init(unit: .kilometers, radius: 1, after: after, limit: 50))
                 #expect(list.radius == 3 && list.people.isEmpty, "\(after): \(list)")
-                let far = try spy.watch(.init(unit: .kilometres, radius: .max >> 32, after: after))
+                let far = try spy.watch(.init(unit: .kilometers, radius: .max >> 32, after: after))
                 #expect(far.radius == 320 && far.people.allSatisfy { $0.distance == 40 && people.contains($0.person) })
             }
-            // Below what closes a connection.
+            // Few enough to keep the connection open.
             let broken = ["7\(digits)", "f\(digits)", digits, "0\(digits)0", "-\(digits)", ""]
             for after in broken {
                 #expect(
@@ -223,7 +224,7 @@ extension Hostile {
             return (2 * forged.count, broken.count)
         }
 
-        @Test("faster than 1 000 km/h goes nobody: not in small steps, not by forgetting, leaving or coming anew")
+        @Test("no one moves faster than 1 000 km/h: not in small steps, and not by forgetting, leaving or reconnecting")
         func teleports() async throws {
             try await Attack(number: 22, name: "teleports", settings: Self.settings).run { server in
                 let began = ContinuousClock.now
@@ -231,8 +232,8 @@ extension Hostile {
                     GlobePlace(latitude: 47.9, longitude: 8.5417), GlobePlace(latitude: -33.9, longitude: 151.2),
                     GlobePlace(latitude: -47.3769, longitude: -171.4583), GlobePlace(latitude: 90, longitude: 0),
                 ]
-                let (neighbour, id) = try Person.present("Neighbour", port: server.port)
-                #expect(try neighbour.move(Self.zurich) == nil)
+                let (neighbor, id) = try Person.present("Neighbor", port: server.port)
+                #expect(try neighbor.move(Self.zurich) == nil)
                 let secret = try #require(try Person.arrive(port: server.port).welcome.identity)
                 var (spy, _) = try Person.present("Spy", port: server.port, visible: false, identity: secret)
                 #expect(try spy.move(Self.zurich) == nil)
@@ -242,7 +243,7 @@ extension Hostile {
                         let error = try spy.move(place)
                         tally.count(error?.code.rawValue ?? "ok")
                         #expect(error?.code == .positionTooFast && error?.retryable == true)
-                        // Some 60 km need minutes, and the other side of the globe a day.
+                        // About 60 km need minutes, and the other side of the globe a day.
                         #expect(try #require(error?.retryAfter) > .seconds(60) - (ContinuousClock.now - began))
                     }
                 }
@@ -258,20 +259,20 @@ extension Hostile {
                 try spy.hearClose()
                 (spy, _) = try Person.present("Spy", port: server.port, visible: false, identity: secret)
                 try tryAll()
-                // And on another device of the same person at the same time.
+                // On another device of the same person at the same time.
                 let (other, _) = try Person.present("Spy", port: server.port, visible: false, identity: secret)
                 #expect(try other.move(places[1])?.code == .positionTooFast)
                 let walked = try Self.walk(spy, &tally)
-                // Five kilometres are allowed, three cost nothing, and cells are two wide.
+                // Five kilometers are allowed, three cost nothing, and cells are two wide.
                 let earned = (ContinuousClock.now - began).inSeconds * 1000 / 3.6
-                #expect(walked < 11_000 + earned, "a walk of small steps came \(walked) m far")
+                #expect(walked < 11_000 + earned, "small steps covered \(walked) m")
                 return AttackOutcome(
                     sent: "\(tally.total) leaps and steps, after forgetting, leaving, and on two devices",
                     cameBack: tally.text + String(format: ", %.1f km away at most", walked / 1000))
             }
         }
 
-        /// Steps as large as are allowed, always in one direction; how far away it got.
+        /// Moves in one direction with the largest allowed steps and returns the distance.
         private static func walk(_ spy: Person, _ tally: inout Tally) throws -> Double {
             var reached = zurich
             for step in 0..<60 {
@@ -283,7 +284,7 @@ extension Hostile {
             return zurich.distance(to: reached)
         }
 
-        /// Members of `nearby.move` that are JSON and no position.
+        /// Members of `nearby.move` that are JSON but not a location.
         private static let noPositions = [
             "", #""latitude":47.3"#, #""longitude":8.5"#, #""latitude":null,"longitude":null"#,
             #""latitude":90.0000001,"longitude":0"#, #""latitude":-91,"longitude":0"#,
@@ -298,7 +299,7 @@ extension Hostile {
             #""latitude":"\u0000\u202e","longitude":"../../etc/passwd""#,
         ]
 
-        /// Of the globe, to its last digit; how exact they are makes no difference.
+        /// Extreme valid locations. The accuracy makes no difference.
         private static let positions = [
             #""latitude":90,"longitude":0"#, #""latitude":-90,"longitude":-180"#, #""latitude":0,"longitude":180"#,
             #""latitude":-0.0,"longitude":-0"#, #""latitude":5e-324,"longitude":-1e-400"#,
@@ -307,13 +308,13 @@ extension Hostile {
             #""latitude":47.3,"longitude":8.5,"accuracy":null,"altitude":"high""#,
         ]
 
-        /// Not JSON, in the place of a latitude.
+        /// Invalid JSON in place of a latitude.
         private static let noNumbers = [
             "NaN", "Infinity", "-Infinity", "1e400", "-1e999", "0x2F", "047", "+47", ".5", "47.", "1e", "--1", "47,3",
             "1_000", "٤٧",
         ]
 
-        @Test("what is no position is refused by its code, and the position before it stays")
+        @Test("invalid locations are refused with their codes, and the old location stays")
         func positions() async throws {
             try await Attack(number: 22, name: "positions off the globe", settings: Self.settings).run { server in
                 let (spy, _) = try Person.present("Spy", port: server.port, visible: false)
@@ -346,7 +347,7 @@ extension Hostile {
             #"{"type":"nearby.move","seq":\#(seq),"latitude":\#(text),"longitude":8.5}"#
         }
 
-        /// Fewer than ten: their numbers were never read, and the next that is right goes on.
+        /// Fewer than ten. Their sequence numbers were not read, so the next valid message continues.
         private static func sayNoNumbers(
             _ texts: some Sequence<String>, _ server: ServerProcess, _ tally: inout Tally
         ) throws {
@@ -363,7 +364,7 @@ extension Hostile {
             #expect(try person.watch().radius == 200)
         }
 
-        /// Ten a minute, and no more.
+        /// Ten per minute are answered, and no more.
         private static func endWithNoNumbers(_ server: ServerProcess, _ tally: inout Tally) throws {
             let began = ContinuousClock.now
             let (person, _) = try Person.present("New", port: server.port, visible: false)

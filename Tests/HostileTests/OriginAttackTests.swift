@@ -4,8 +4,8 @@ import Testing
 import Wire
 
 extension Hostile {
-    /// There is no cookie to ride on: whoever connects proves in the hello who he is. What other sites could still try
-    /// is to connect at all, and to read answers that are not theirs.
+    /// There are no cookies to exploit: every client authenticates in `hello`. Other sites could only try to connect at
+    /// all, or to read responses.
     @Suite("Case 10: foreign pages") struct OriginAttacks {
         private static let allowed = "https://chat.example.org"
 
@@ -21,18 +21,18 @@ extension Hostile {
             "chat.example.org", "//chat.example.org", "https://chat.examp1e.org", "https://chаt.example.org",
         ]
 
-        /// What a socket opened by a page of that origin hears before it has said anything.
+        /// The outcome for a socket opened by a page of that origin, before it sends anything.
         private static func verdict(_ server: ServerProcess, _ headers: [(String, String)]) throws -> String {
             let person = try Person.connect(port: server.port, headers: headers)
             try person.say(.hello(Hello()))
             return try person.verdict()
         }
 
-        @Test("where origins are listed, pages from elsewhere and clients without one are closed with 4403")
+        @Test("with a list of origins, pages from elsewhere and clients without an origin are closed with 4403")
         func listed() async throws {
             let settings = ["CONFAB_ALLOWED_ORIGINS": "\(Self.allowed),https://second.example:8443"]
             try await ServerProcess.run(settings) { server in
-                // Whoever chats beside it comes from the right page.
+                // The pair next to the attack uses the right origin.
                 var tally = Tally()
                 for origin in Self.foreign {
                     for cookies in [[], [("Cookie", "session=1"), ("Authorization", "Bearer x")]] {
@@ -57,14 +57,14 @@ extension Hostile {
             }
         }
 
-        @Test("where none is listed, a page of any origin may connect, and is nobody until it says who it is")
+        @Test("without a list, any origin may connect, and is anonymous until it authenticates")
         func open() async throws {
             try await Attack(number: 10, name: "any origin, cookies ignored").run { server in
                 let known = try Person.arrive(port: server.port)
                 let secret = try #require(known.welcome.identity)
                 var tally = Tally()
                 for origin in Self.foreign {
-                    // A visitor's browser may send whatever it kept; the server keeps nothing in it.
+                    // A browser may send cookies it has; the server uses none.
                     let cookies = ["identity", "token", "session", "confab", "sid"].map { "\($0)=\(secret)" }
                     let headers = [
                         ("Origin", origin), ("Cookie", cookies.joined(separator: "; ")),
@@ -79,7 +79,7 @@ extension Hostile {
             }
         }
 
-        @Test("no answer sets a cookie or lets another site read it with credentials", arguments: [true, false])
+        @Test("no response sets a cookie or allows other sites to read it with credentials", arguments: [true, false])
         func answers(isNarrowed: Bool) async throws {
             try await ServerProcess.run(isNarrowed ? ["CONFAB_ALLOWED_ORIGINS": Self.allowed] : [:]) { server in
                 var tally = Tally()

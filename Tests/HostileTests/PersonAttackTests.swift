@@ -3,13 +3,13 @@ import Testing
 import Wire
 
 extension Hostile {
-    @Suite("Case 23: names and linking codes of people") struct PersonAttacks {
+    @Suite("Case 23: names and link codes of people") struct PersonAttacks {
         private static let settings = [
             "CONFAB_LIMITS_HELLO_BURST": "100000", "CONFAB_LIMITS_VERB_BURST": "1000",
             "CONFAB_TRUSTED_PROXIES": "127.0.0.1",
         ]
 
-        /// Beside those of other places: what fits by one measure and not by another, and what shows nothing.
+        /// In addition to other test texts: names that fit one limit but not another, and invisible ones.
         private static let names = [
             String(repeating: "n", count: 40), String(repeating: "n", count: 41),
             String(repeating: "\u{1F600}", count: 40),
@@ -20,7 +20,7 @@ extension Hostile {
             String(repeating: "\u{0}", count: 10_000), String(repeating: "\u{E9}", count: 30_000),
         ]
 
-        /// What a name that is shown to others must be.
+        /// Whether a name is safe to display.
         private static func isInert(_ name: String) -> Bool {
             let directions: Set<UInt32> = [0x61C, 0x200E, 0x200F, 0x202A, 0x202B, 0x202C, 0x202D, 0x202E]
             return name.count <= 40 && name.utf8.count <= 160
@@ -35,7 +35,7 @@ extension Hostile {
         }
 
         @Test(
-            "a name is shown to others without anything that hides or turns text, or refused, and the one before stays")
+            "a name is shown without characters that hide or reorder text, or it is refused and the old one stays")
         func names() async throws {
             try await Attack(number: 23, name: "names of people", settings: Self.settings).run { server in
                 let (ann, id) = try Person.present("Ann", port: server.port)
@@ -59,11 +59,11 @@ extension Hostile {
                     else {
                         throw TimedOut("nobody is found: \(bob.errors)")
                     }
-                    // Bytes, for Swift takes texts for equal that are canonically equivalent.
+                    // Compare bytes, because Swift treats canonically equivalent strings as equal.
                     #expect(Array(found.person.name.utf8) == Array(shown.utf8))
                 }
                 #expect(tally["invalid_name"] > 20 && tally["shown"] > 20, "\(tally.text)")
-                // Called by what he is called now.
+                // A call shows the current name.
                 let call = try ann.place(bobID)
                 try bob.hearRing(call)
                 let ring = bob.callNews.compactMap { if case .incoming(let incoming) = $0 { incoming } else { nil } }
@@ -88,7 +88,7 @@ extension Hostile {
             return code.code
         }
 
-        @Test("linking codes are not guessed: ten a minute from an address, whoever asks, and each code works once")
+        @Test("link codes cannot be guessed: ten attempts per minute and address, and each code works once")
         func codes() async throws {
             var random = Random(ofCase: 23)
             try await Attack(number: 23, name: "linking codes guessed", settings: Self.settings).run { server in
@@ -97,7 +97,7 @@ extension Hostile {
                 let first = try Self.newCode(owner)
                 let code = try Self.newCode(owner)
                 let began = ContinuousClock.now
-                // A customer's IPv6 network is one address, however many it has.
+                // A customer's IPv6 network counts as one address.
                 for index in 0..<8 {
                     let guesser = try Self.from("2001:db8:1:2:\(index)::1", server)
                     for _ in 0..<10 {
@@ -110,7 +110,7 @@ extension Hostile {
                 let allowed = 10 + Int((ContinuousClock.now - began).inSeconds / 6) + 1
                 #expect(tally["link_invalid"] >= 10 && tally["link_invalid"] <= allowed, "\(tally.text)")
                 #expect(tally["link_invalid"] + tally["rate_limited"] == 80)
-                // No guess is counted for what is no code at all.
+                // Malformed codes do not count as guesses.
                 let stranger = try Self.from("198.51.100.1", server)
                 let digits = String(repeating: "0", count: 10_000)
                 for (code, label, expected) in [

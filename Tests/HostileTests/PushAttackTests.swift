@@ -8,7 +8,7 @@ extension Person {
         try verdict(.push(.register(registration)))
     }
 
-    /// Calls somebody who can only be woken; how that call began.
+    /// Calls a person who is only reachable by push. Returns the call and the answer.
     fileprivate func wake(_ id: PersonID) throws -> (call: CallID, answer: String) {
         let call = try place(id)
         if let end = end(of: call) { return (call, end.reason.rawValue) }
@@ -23,7 +23,7 @@ extension Person {
 }
 
 extension ServerProcess {
-    /// What is kept of somebody's push endpoints, and the whole text.
+    /// The person's push endpoints in the exported data, and its whole text.
     fileprivate func held(_ secret: String) throws -> (push: [[String: Any]], text: String) {
         let answer = try RawSocket(port: port).ask("/v1/person", headers: [("Authorization", "Bearer \(secret)")])
         let held = try JSONSerialization.jsonObject(with: Data(answer.body)) as? [String: Any]
@@ -31,7 +31,7 @@ extension ServerProcess {
         return (push, answer.text)
     }
 
-    /// Somebody whose page registered that and was closed; another who may call.
+    /// A person whose page registered the endpoint and was closed, and another who may call.
     fileprivate func sleeper(
         _ endpoint: String
     ) throws -> (id: PersonID, secret: String, caller: Person) {
@@ -51,7 +51,7 @@ extension Hostile {
     @Suite("Case 20: push endpoints") struct PushAttacks {
         private static let settings = ["CONFAB_LIMITS_HELLO_BURST": "100000", "CONFAB_LIMITS_VERB_BURST": "1000"]
 
-        /// Into this machine, its network and its cloud; `PORT` is one where somebody listens.
+        /// Addresses of this machine, its network and its cloud. `PORT` is a port with a listener.
         private static let inside = [
             "127.0.0.1:PORT", "127.1:PORT", "127.0.1:PORT", "2130706433:PORT", "0x7f000001:PORT", "0x7F.0.0.1:PORT",
             "0177.0.0.1:PORT", "017700000001:PORT", "127.0.0.1.:PORT", "[::1]:PORT", "[::]:PORT",
@@ -64,7 +64,7 @@ extension Hostile {
             "instance-data", "metadata", "224.0.0.1", "255.255.255.255",
         ].map { "https://\($0)/latest/meta-data/" }
 
-        /// What one reader takes for the push service and another for something else.
+        /// URLs that one parser takes for the push service and another for something else.
         private static let ambiguous = [
             "https://fcm.googleapis.com@127.0.0.1:PORT/x", "https://fcm.googleapis.com:443@127.0.0.1:PORT/x",
             "https://127.0.0.1:PORT@fcm.googleapis.com/x", "https://user:word@fcm.googleapis.com/x",
@@ -82,7 +82,7 @@ extension Hostile {
             "https://fcm.googleapis.com/x#y", "https://fcm.googleapis.com/%", "https://fcm.googleapis.com",
         ]
 
-        /// Names that are not on the list, though they look it.
+        /// Host names that look allowed but are not.
         private static let strangers = [
             "fcm.googleapis.com.evil.test", "evil-fcm.googleapis.com", "evil.fcm.googleapis.com", "googleapis.com",
             "fcm.googleapis.com.", "fcm..googleapis.com", "xn--fcm.googleapis.com", "fcm.googl\u{435}apis.com",
@@ -91,7 +91,7 @@ extension Hostile {
             "updates.push.services.mozilla.com:8443", "push.services.mozilla.com", "*.push.apple.com", "evil.test",
         ].map { "https://\($0)/x" }
 
-        @Test("no endpoint leads anywhere but to a push service: each is refused by its code, and nothing connects")
+        @Test("endpoints outside of push services are refused with their codes, without a connection")
         func endpoints() async throws {
             let trap = try Trap()
             try await Attack(number: 20, name: "push endpoints", settings: Self.settings).run { server in
@@ -128,7 +128,7 @@ extension Hostile {
                 let long = "https://fcm.googleapis.com/" + String(repeating: "x", count: 2022)
                 #expect(try ann.register(.browser(long)) == "malformed")
                 #expect(try server.held(secret).push.isEmpty)
-                // What is right is kept, and taken back before anything is sent.
+                // A valid endpoint is stored, and removed again before anything is sent.
                 #expect(try ann.register(good) == "ok")
                 let held = try server.held(secret)
                 #expect(held.push.count == 1 && !held.text.contains("/fcm/send/x"))
@@ -144,7 +144,7 @@ extension Hostile {
             }
         }
 
-        @Test("a name on the list that leads to this machine is not connected to, unless the operator says so")
+        @Test("an allowed name that resolves to this machine is not used unless the operator permits it")
         func privateAddresses() async throws {
             let trap = try Trap()
             let services = ["CONFAB_PUSH_SERVICES": "localhost:\(trap.port)"].merging(Self.settings) { $1 }
@@ -154,13 +154,13 @@ extension Hostile {
                 let (call, answer) = try caller.wake(id)
                 #expect(answer == "rings on 0")
                 try eventually("nothing is logged of it: \(server.log)") {
-                    server.log.contains("leads to a private address")
+                    server.log.contains("resolves to a private address")
                 }
                 #expect(try caller.verdict(.call(.end(.init(call: call)))) == "ok")
                 _ = try caller.hearEnd(call)
                 let caught = trap.caught()
                 #expect(caught == 0)
-                // The trap would have caught it.
+                // The trap would have detected a connection.
                 let open = services.merging(["CONFAB_PUSH_ALLOW_PRIVATE_ADDRESSES": "true"]) { $1 }
                 try await ServerProcess.run(open) { server in
                     let (id, _, caller) = try server.sleeper(endpoint)
@@ -179,7 +179,7 @@ extension Hostile {
             let service = try tunnel.answerer(port: port)
             defer { service.end() }
             let settings = [
-                // Even where everything would be allowed.
+                // Even if every host is allowed.
                 "CONFAB_PUSH_SERVICES": "localhost:\(port),localhost:\(trap.port)",
                 "CONFAB_PUSH_ALLOW_PRIVATE_ADDRESSES": "true", "CONFAB_PUSH_AUTHORITIES": tunnel.certificate,
             ].merging(Self.settings) { $1 }
@@ -200,7 +200,7 @@ extension Hostile {
             }
         }
 
-        @Test("who registers, takes back or deletes somebody's endpoint takes nothing from them, and learns no address")
+        @Test("registering, removing or deleting another person's endpoint changes nothing and reveals no address")
         func theft() async throws {
             let trap = try Trap()
             let settings = [
@@ -219,7 +219,7 @@ extension Hostile {
                     #expect(try server.held(secret).push.count == 1)
                 }
                 #expect(try server.held(eves).push.isEmpty)
-                // More than a person has devices: the oldest are forgotten, her own alone.
+                // More than a person may have devices. Only her own oldest endpoints are dropped.
                 for number in 0..<50 {
                     tally.count(try eve.register(.browser("https://localhost:\(trap.port)/\(number)")))
                 }

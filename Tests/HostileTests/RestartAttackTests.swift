@@ -4,11 +4,11 @@ import Synchronization
 import Testing
 import Wire
 
-/// What sixty people saw, each in order; judged when all is over.
+/// What sixty people observed, in order. It is checked at the end.
 private final class Witness: Sendable {
     enum Event: Sendable {
         case matched(MatchID)
-        /// The block of the partner of that match was confirmed.
+        /// The block of that match's partner was confirmed.
         case blocked(MatchID)
     }
 
@@ -24,7 +24,7 @@ private final class Witness: Sendable {
     init(people: Int) { state = Mutex(State(histories: Array(repeating: [], count: people))) }
 
     var matchCount: Int { state.withLock { $0.members.count } }
-    /// Matches of which both members heard: only those show who met whom.
+    /// Matches that both members observed. Only those show who was paired with whom.
     var seenByBoth: Int { state.withLock { $0.members.values.count { $0.count == 2 } } }
     var blockCount: Int {
         state.withLock { $0.histories.joined().count { if case .blocked = $0 { true } else { false } } }
@@ -41,7 +41,7 @@ private final class Witness: Sendable {
         }
     }
 
-    /// Everything that must not have happened.
+    /// Returns everything that must not have happened.
     func violations() -> [String] {
         state.withLock { state in
             var found = state.violations
@@ -63,14 +63,14 @@ private final class Witness: Sendable {
         }
     }
 
-    /// Nobody when the partner was cut off before hearing of it.
+    /// Empty if the partner was disconnected before it was notified.
     private static func partner(of person: Int, in match: MatchID, _ state: State) -> Set<Int> {
         Set(state.members[match] ?? []).subtracting([person])
     }
 }
 
-/// Lets people in while the server is up. Whoever is being connected is waited for, and cut off afterwards with the
-/// others: a connection that is refused shows nothing.
+/// Admits people while the server is up. Connections in progress are awaited and then cut with the others, because a
+/// refused connection proves nothing.
 private final class Door: Sendable {
     private struct State: Sendable {
         var isOpen = true
@@ -79,7 +79,7 @@ private final class Door: Sendable {
 
     private let state = Mutex(State())
 
-    /// Nil while the door is closed.
+    /// Returns nil while the door is closed.
     func enter<R>(_ body: () throws -> R) rethrows -> R? {
         let isOpen = state.withLock { state in
             if state.isOpen { state.entering += 1 }
@@ -98,7 +98,7 @@ private final class Door: Sendable {
     func open() { state.withLock { $0.isOpen = true } }
 }
 
-/// Somebody who presses Start, Next, Stop and Block, and comes back as the same person whenever the line breaks.
+/// A person who presses Start, Next, Stop and Block, and reconnects as the same person when the connection breaks.
 private final class Restless {
     private let number: Int
     private let port: Int
@@ -120,7 +120,7 @@ private final class Restless {
             do {
                 try visit()
             } catch {
-                // The server was killed. What it did to those it had is seen by whoever comes back.
+                // The server was killed. Those who return see the consequences.
             }
         } while !witness.isOver.isSet(within: .milliseconds(10))
     }
@@ -186,10 +186,10 @@ extension Hostile {
     @Suite("Case 21: kill -9") struct RestartAttacks {
         private static let people = 60
         private static let kills = 4
-        /// So many new matches are the crowd at work again.
+        /// After this many new matches the crowd is active again.
         private static let matchesBetweenKills = 60
 
-        @Test("nobody is in two matches and no block is lost, however often the server is killed in the middle")
+        @Test("no one is in two matches and no block is lost, even if the server is killed repeatedly")
         func kills() async throws {
             let settings = [
                 "CONFAB_LIMITS_HELLO_BURST": "100000", "CONFAB_LIMITS_VERBS_PER_SECOND": "100",
@@ -211,7 +211,7 @@ extension Hostile {
                     try server.restart()
                     door.open()
                 }
-                // Killing disturbs everybody; what follows must not.
+                // Killing the server disturbs everyone; what follows must not.
                 let attack = try UnderAttack(server, case: 21, "Start and Next across kill -9")
                 let enough = witness.matchCount + 2 * Self.matchesBetweenKills
                 try eventually("the crowd has only \(witness.matchCount) matches") { witness.matchCount >= enough }
@@ -220,7 +220,7 @@ extension Hostile {
                 for person in crowd { try person.join() }
                 let violations = witness.violations()
                 #expect(violations.isEmpty, "\(violations.prefix(10))")
-                // What nobody saw proves nothing.
+                // The test needs observations to prove anything.
                 #expect(witness.blockCount > 0 && witness.seenByBoth > Self.matchesBetweenKills)
             }
         }

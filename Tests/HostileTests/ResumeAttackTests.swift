@@ -3,13 +3,13 @@ import Signaling
 import Testing
 import Wire
 
-/// One socket that claims to be a client connection come back, and what it heard; unlike `Person` it goes on with the
-/// numbers of the sockets before it.
+/// One socket that claims to resume a client connection, and what it received. Unlike `Person`, it continues the
+/// numbering of earlier sockets.
 private final class Claimant {
     let line: RawWebSocket
     private(set) var welcome = Welcome()
     private(set) var errors: [String] = []
-    /// The highest number heard on any of the client connection's sockets.
+    /// The highest number received on any socket of the client connection.
     private(set) var received: UInt64
 
     init(_ server: ServerProcess, _ secret: String, received: UInt64) throws {
@@ -34,7 +34,7 @@ private final class Claimant {
         return envelope.message
     }
 
-    /// Whether it is connected: a ping is answered.
+    /// Whether it is connected, tested with a ping.
     func isAnswered() throws -> Bool {
         line.socket.sendWhatGoes(RawFrame.text(Envelope(ack: received, message: ClientMessage.ping).encode()).bytes)
         while let message = try next() {
@@ -45,7 +45,7 @@ private final class Claimant {
 }
 
 extension Hostile {
-    @Suite("Case 9: stolen places") struct ResumeAttacks {
+    @Suite("Case 9: stolen connections") struct ResumeAttacks {
         private static let settings = KeptSecretAttacks.settings.merging(["CONFAB_CONNECTION_RESUME_GRACE": "30s"]) {
             $1
         }
@@ -55,13 +55,13 @@ extension Hostile {
             return try KeptSecretAttacks.meet(server, token: forging.token(forging.userClaims()))
         }
 
-        @Test("a resume secret with any character changed resumes nothing and disturbs nobody")
+        @Test("a resume secret with any changed character resumes nothing and disturbs no one")
         func alteredSecrets() async throws {
             try await Attack(number: 9, name: "altered resume secrets", settings: Self.settings).run { server in
                 let (ann, bob, admission) = try await Self.meet(server)
                 let (secret, other) = (ann.welcome.resume.secret, bob.welcome.resume.secret)
                 var altered = KeptSecretAttacks.altered(secret)
-                // One's connection with the other's proof.
+                // One connection with another's proof.
                 altered.append(String(secret.prefix(23) + other.dropFirst(23)))
                 altered += ["a", "R", ""].map { "\($0)_\(secret.dropFirst(2))" }
                 altered += [secret.uppercased(), secret + other, "", "r_", "r_" + String(repeating: "A", count: 43)]
@@ -84,7 +84,7 @@ extension Hostile {
             }
         }
 
-        @Test("a resume secret works once: replayed, it takes nobody's place")
+        @Test("a resume secret works once: a replay takes over no connection")
         func replayed() async throws {
             try await Attack(number: 9, name: "replayed resume secrets", settings: Self.settings).run { server in
                 let (ann, bob, _) = try await Self.meet(server)
@@ -95,7 +95,7 @@ extension Hostile {
                 for _ in 0..<5 {
                     #expect(owner.welcome.resumed && owner.welcome.connection == ann.welcome.connection)
                     #expect(!spent.contains(owner.welcome.resume.secret))
-                    // The first message on a new socket makes the secrets before its own worthless.
+                    // The first message on a new socket revokes earlier secrets.
                     #expect(try owner.isAnswered())
                     for secret in spent {
                         let thief = try Claimant(server, secret, received: owner.received)
@@ -107,7 +107,7 @@ extension Hostile {
                     spent.append(owner.welcome.resume.secret)
                     owner = try Claimant(server, owner.welcome.resume.secret, received: owner.received)
                 }
-                // The one that is good takes over, and says so to whoever held the place.
+                // The valid secret takes over and notifies the previous socket.
                 #expect(try owner.isAnswered())
                 let next = try Claimant(server, owner.welcome.resume.secret, received: owner.received)
                 #expect(next.welcome.resumed)
@@ -121,7 +121,7 @@ extension Hostile {
             }
         }
 
-        @Test("after a restart no resume secret resumes anything, and everybody begins anew")
+        @Test("after a restart no resume secret is valid, and all clients start over")
         func afterRestart() async throws {
             try await ServerProcess.run(Self.settings) { server in
                 let (ann, bob, _) = try await Self.meet(server)

@@ -5,7 +5,7 @@ import Wire
 extension Hostile {
     @Suite("Case 6: slow and silent clients") struct SlowAttacks {
         private static let headerTimeout = ["CONFAB_LIMITS_REQUEST_HEADER_TIMEOUT": "1s"]
-        private static let patience: Duration = .seconds(30)
+        private static let timeout: Duration = .seconds(30)
 
         @Test("an upgrade request sent byte by byte is cut off by the header timeout")
         func slowUpgrade() async throws {
@@ -14,7 +14,7 @@ extension Hostile {
                 let request = Array(
                     RawWebSocket.request(headers: [("X-Padding", String(repeating: "x", count: 2000))]).utf8)
                 var (sent, open) = (0, sockets)
-                // A byte each 20 ms: the request would take a minute.
+                // A byte every 20 ms: the request would take a minute.
                 for byte in request.prefix(1500) where !open.isEmpty {
                     let next = ContinuousClock.now + .milliseconds(20)
                     for socket in sockets { sent += socket.sendWhatGoes([byte], within: .zero) }
@@ -28,19 +28,19 @@ extension Hostile {
             }
         }
 
-        @Test("thousands of connections that say nothing are cut off, and nobody notices")
+        @Test("thousands of silent connections are cut off without disturbing others")
         func idleConnections() async throws {
-            // Both ends are on this machine.
+            // Both ends of each connection are on this machine.
             let count = min(2000, raiseDescriptorLimit() / 2 - 200)
             try await Attack(number: 6, name: "idle TCP", settings: Self.headerTimeout).run { server in
                 let before = server.descriptors
                 let port = server.port
-                // From a few threads: whoever comes while the kernel's queue is full waits a second to be let in.
+                // On a few threads, because a connection waits a second when the kernel's queue is full.
                 let threads = (0..<8).map { remainder in
                     Background { try stride(from: remainder, to: count, by: 8).map { _ in try RawSocket(port: port) } }
                 }
                 let sockets = try threads.flatMap { try $0.join() }
-                let open = Tally.ends(of: sockets, within: Self.patience)
+                let open = Tally.ends(of: sockets, within: Self.timeout)
                 #expect(open == 0, "\(open) of \(count) are still open")
                 try eventually("the server holds \(server.descriptors) descriptors, \(before) before") {
                     server.descriptors < before + count / 10
@@ -58,18 +58,18 @@ extension Hostile {
                     try socket.send("GET /v1/socket HTTP/1.1\r\nHost: confab.te")
                     return socket
                 }
-                let open = Tally.ends(of: sockets, within: Self.patience)
+                let open = Tally.ends(of: sockets, within: Self.timeout)
                 #expect(open == 0, "\(open) of 100 are still open")
                 return AttackOutcome(sent: "100 half heads, 50 of them second ones", cameBack: "\(100 - open) cut off")
             }
         }
 
-        @Test("whoever never says hello hears 4408")
+        @Test("a client that never sends hello is closed with 4408")
         func noHello() async throws {
             let settings = ["CONFAB_LIMITS_HANDSHAKE_TIMEOUT": "4s"]
             try await Attack(number: 6, name: "no hello", settings: settings).run { server in
                 let lines = try (0..<200).map { _ in try RawWebSocket.open(port: server.port) }
-                // Half of one is none either, and a ping is no hello.
+                // Half a hello is not a hello, and neither is a ping.
                 for line in lines { try line.send(frame: .text("{", final: false)) }
                 for line in lines.prefix(100) { try line.send(frame: .ping([1])) }
                 let endings = try Tally.closes(of: lines)
@@ -78,16 +78,16 @@ extension Hostile {
             }
         }
 
-        /// Two missed: the pair, whose threads may wait for a busy machine, has seconds to answer.
+        /// Two missed pings: the pair's threads may wait for a busy machine and have seconds to answer.
         private static let pings = ["CONFAB_CONNECTION_PING_INTERVAL": "1s", "CONFAB_CONNECTION_MISSED_PINGS": "2"]
 
-        @Test("whoever answers no ping is dropped, and a frame that trickles is no answer")
+        @Test("a client that answers no ping is dropped; a partial frame is not an answer")
         func noPong() async throws {
             try await Attack(number: 6, name: "no answer to pings", settings: Self.pings).run { server in
                 let lines = try (0..<200).map { _ in try RawWebSocket.openWelcomed(port: server.port) }
                 let trickling = lines.suffix(100)
                 let frame = RawFrame.text([UInt8](repeating: 0x20, count: 60_000)).bytes
-                // A byte each 20 ms: the frame would take twenty minutes.
+                // A byte every 20 ms: the frame would take twenty minutes.
                 var open = lines.map(\.socket)
                 for byte in frame.prefix(1500) where !open.isEmpty {
                     let next = ContinuousClock.now + .milliseconds(20)
@@ -100,7 +100,7 @@ extension Hostile {
             }
         }
 
-        @Test("whoever does not read is dropped before what waits for him fills the memory")
+        @Test("a client that does not read is dropped before its queue fills the memory")
         func slowReader() async throws {
             let settings = [
                 "CONFAB_LIMITS_SEND_QUEUE": "256KiB", "CONFAB_LIMITS_VERBS_PER_SECOND": "100000",
@@ -120,7 +120,7 @@ extension Hostile {
                 let data = String(repeating: "x", count: 8000)
                 var said = 0
                 var isDropped = false
-                // Far more than the kernel keeps for both ends.
+                // Far more than the kernel buffers on both ends.
                 while !isDropped, said < 5000 {
                     let seq = try talker.say(.session(.signal(.init(session: session, type: "chat", data: data))))
                     said += 1
@@ -133,12 +133,12 @@ extension Hostile {
                     }
                     talker.forget()
                 }
-                #expect(isDropped, "\(said) signals of 8000 bytes were kept for somebody who does not read")
+                #expect(isDropped, "\(said) signals of 8000 bytes were kept for a client that does not read")
                 return AttackOutcome(sent: "\(said) signals of 8000 bytes, unread", cameBack: "reader dropped")
             }
         }
 
-        @Test("a TLS handshake that is never finished is cut off", .timeLimit(.minutes(3)))
+        @Test("an unfinished TLS handshake is cut off", .timeLimit(.minutes(3)))
         func unfinishedTLS() async throws {
             guard let tunnel = try TLSTunnel() else {
                 print("hostile 6  | TLS never finished: left out, there is no openssl to make a certificate with")
@@ -151,17 +151,17 @@ extension Hostile {
             try await attack.run { server in
                 let sockets = try (0..<500).map { index in
                     let socket = try RawSocket(port: server.port)
-                    // Nothing, the head of a record, or the beginning of a ClientHello.
+                    // Nothing, a record header, or the beginning of a ClientHello.
                     try socket.send(Array(Self.clientHello.prefix([0, 5, 40][index % 3])))
                     return socket
                 }
-                let open = Tally.ends(of: sockets, within: Self.patience)
+                let open = Tally.ends(of: sockets, within: Self.timeout)
                 #expect(open == 0, "\(open) of 500 are still open")
                 return AttackOutcome(sent: "500 unfinished handshakes", cameBack: "\(500 - open) cut off")
             }
         }
 
-        /// A record of 512 bytes that holds a ClientHello of TLS 1.2, and only its beginning.
+        /// The beginning of a 512-byte record with a TLS 1.2 ClientHello.
         private static let clientHello: [UInt8] =
             [0x16, 3, 1, 2, 0, 1, 0, 1, 0xFC, 3, 3] + [UInt8](repeating: 0x42, count: 32)
     }

@@ -3,14 +3,14 @@ import Testing
 
 extension Hostile {
     @Suite("Case 11: floods over Socket.IO") struct SocketIOFloods {
-        @Test("handshakes nobody uses are bounded for each address, and forgotten")
+        @Test("unused handshakes are limited by address and expire")
         func handshakes() async throws {
             let settings = ["CONFAB_SOCKET_IO_HANDSHAKE_TIMEOUT": "2s", "CONFAB_LIMITS_SOCKETS_PER_ADDRESS": "200"]
             try await Attack(number: 11, name: "handshake storm", settings: settings).run { server in
                 var statuses = Tally()
                 let socket = try RawSocket(port: server.port, from: "127.0.0.7")
                 for _ in 0..<10 {
-                    // At once, or a slow machine would take longer than they are remembered.
+                    // All at once, because a slow machine would take longer than they are remembered.
                     try socket.send(String(repeating: "GET /socket.io/1/ HTTP/1.1\r\nHost: x\r\n\r\n", count: 300))
                     for _ in 0..<300 { statuses.count("\(try socket.readAnswer().status)") }
                 }
@@ -21,7 +21,7 @@ extension Hostile {
             }
         }
 
-        @Test("events without end are refused, and then the client is put out")
+        @Test("endless events are refused, and then the client is disconnected")
         func events() async throws {
             try await Attack(number: 11, name: "next spam, WebSocket").run { server in
                 var endings = Tally()
@@ -40,7 +40,7 @@ extension Hostile {
             }
         }
 
-        @Test("posts without end are refused, and then the client is put out")
+        @Test("endless posts are refused, and then the client is disconnected")
         func posts() async throws {
             try await Attack(number: 11, name: "next spam, polling").run { server in
                 var endings = Tally()
@@ -55,7 +55,7 @@ extension Hostile {
             }
         }
 
-        @Test("polls without end each end another one")
+        @Test("each new poll ends the previous one")
         func polls() async throws {
             try await Attack(number: 11, name: "poll storm").run { server in
                 let client = try RawSocketIO(port: server.port)
@@ -73,7 +73,7 @@ extension Hostile {
             }
         }
 
-        @Test("requests whose answers nobody reads are not read either")
+        @Test("requests are not read while their responses are not read")
         func unreadAnswers() async throws {
             try await Attack(number: 11, name: "answers not read").run { server in
                 let request = Array("GET /socket.io/1/xhr-polling/nobody HTTP/1.1\r\nHost: x\r\n\r\n".utf8)
@@ -88,7 +88,7 @@ extension Hostile {
             }
         }
 
-        @Test("a poll that waits is answered when too much is to be said")
+        @Test("a waiting poll is answered when too much data is queued")
         func overflowing() async throws {
             let settings = ["CONFAB_LIMITS_VERBS_PER_SECOND": "1000000", "CONFAB_LIMITS_VERB_BURST": "1000000"]
             try await ServerProcess.run(settings) { server in
@@ -102,7 +102,7 @@ extension Hostile {
             }
         }
 
-        @Test("who never polls is kept waiting for in bounded memory, and then is gone")
+        @Test("a client that never polls uses bounded memory and then times out")
         func neverPolling() async throws {
             let settings = [
                 "CONFAB_LIMITS_VERBS_PER_SECOND": "1000000", "CONFAB_LIMITS_VERB_BURST": "1000000",

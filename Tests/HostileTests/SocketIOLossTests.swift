@@ -3,32 +3,31 @@ import Synchronization
 import Testing
 
 extension Hostile {
-    /// A polling client has only its polls: what the server writes into one that was given up must come again.
-    @Suite("Polls that are given up") struct SocketIOLoss {
-        /// Budgets out of the way: what is looked at is what arrives.
+    /// A polling client has only its polls. What the server writes into an aborted poll must be sent again.
+    @Suite("Aborted polls") struct SocketIOLoss {
+        /// Large budgets, because this test is about delivery.
         private static let settings = [
             "CONFAB_LIMITS_VERBS_PER_SECOND": "100000", "CONFAB_LIMITS_VERB_BURST": "100000",
         ]
 
-        /// Has the server say something to this client, again and again: each message that asks for an acknowledgement
-        /// gets one.
+        /// Makes the server send messages to this client: it answers each message that requests an acknowledgment.
         private static func talk(_ client: RawSocketIO, count: Int, seed: UInt64) -> Background<Void> {
             Background {
                 var random = Random(seed: seed)
                 let socket = try RawSocket(port: client.port)
                 for number in 1...count {
                     try client.post("3:\(number)::x", on: socket)
-                    // Nothing comes there now: the next is said at any moment.
+                    // Nothing arrives here, so this waits a random time before the next message.
                     _ = socket.isReadable(until: .now + .microseconds(.random(in: 0..<6000, using: &random)))
                 }
             }
         }
 
-        /// How a client gives up a poll.
+        /// How a client aborts a poll.
         enum Abandoning: CaseIterable { case close, reset, closeUnread }
 
         @Test(
-            "nothing is lost, doubled or out of order, whenever and however polls are given up",
+            "nothing is lost, duplicated or reordered when polls are aborted",
             arguments: Abandoning.allCases)
         func abandonedPolls(_ how: Abandoning) async throws {
             let seed = UInt64.random(in: 1 ... .max)
@@ -46,13 +45,13 @@ extension Hostile {
                     try socket.send("GET \(client.pollPath) HTTP/1.1\r\nHost: x\r\n\r\n")
                     if Int.random(in: 0..<3, using: &random) == 0 {
                         given += 1
-                        // At any moment, at the latest when the answer comes.
+                        // At a random time, or when the response arrives.
                         _ = socket.isReadable(until: .now + .microseconds(.random(in: 0..<5000, using: &random)))
                         switch how {
                         case .close: socket.close()
                         case .reset: socket.reset()
                         case .closeUnread:
-                            // The answer lies there, unread, when the socket is closed.
+                            // The response is unread when the socket is closed.
                             _ = socket.isReadable(until: .now + .milliseconds(20))
                             socket.close()
                         }
@@ -69,8 +68,8 @@ extension Hostile {
             }
         }
 
-        @Test("a poll given up after 3 s, as Python's client does, loses nothing")
-        func pythonsPatience() async throws {
+        @Test("a poll aborted after 3 s, as by Python's client, loses nothing")
+        func pollTimeoutOfPython() async throws {
             try await ServerProcess.run { server in
                 let client = try RawSocketIO(port: server.port)
                 _ = try client.hear(#"5:::{"name":"initial""#)

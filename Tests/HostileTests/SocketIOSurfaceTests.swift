@@ -1,12 +1,12 @@
 import Foundation
 import Testing
 
-/// A client of Socket.IO 0.9 over plain HTTP, byte for byte.
+/// A raw Socket.IO 0.9 client over plain HTTP.
 struct RawSocketIO {
     let port: Int
     let id: String
 
-    /// - Parameter path: one of the ways that clients write the handshake.
+    /// - Parameter path: one of the spellings of the handshake's path.
     init(port: Int, path: String = "/socket.io/1/", method: String = "GET") throws {
         let answer = try RawSocket(port: port).ask(path, method: method)
         guard answer.status == 200, let id = answer.text.split(separator: ":").first else {
@@ -32,7 +32,7 @@ struct RawSocketIO {
         try RawWebSocket.open(port: port, path: "/socket.io/1/websocket/\(id)\(slash)", subprotocol: nil)
     }
 
-    /// Polls until a packet begins like this, and returns it.
+    /// Polls until a packet has this prefix and returns it.
     func hear(_ prefix: String) throws -> String {
         let deadline = ContinuousClock.now + .seconds(30)
         var heard: [String] = []
@@ -43,7 +43,7 @@ struct RawSocketIO {
         throw TimedOut("no \(prefix), but \(heard)")
     }
 
-    /// Our packets are ASCII, so that every way of counting them is right.
+    /// Our packets are ASCII, so that all ways of counting characters agree.
     static func packets(_ payload: String) -> [String] {
         let parts = payload.components(separatedBy: "\u{FFFD}")
         guard parts.count > 1 else { return [payload] }
@@ -54,9 +54,9 @@ struct RawSocketIO {
 }
 
 extension Hostile {
-    @Suite("Socket.IO's addresses") struct SocketIOSurface {
+    @Suite("Socket.IO's endpoints") struct SocketIOSurface {
         @Test(
-            "a handshake is answered however it is spelled",
+            "a handshake is answered in any spelling",
             arguments: [
                 ("GET", "/socket.io/1/"), ("GET", "/socket.io/1"), ("POST", "/socket.io/1/"), ("POST", "/socket.io/1"),
                 ("GET", "/socket.io/1?t=1700000000000"), ("GET", "/socket.io/1/?t=1&x=%00"),
@@ -72,12 +72,12 @@ extension Hostile {
             }
         }
 
-        @Test("every address has its answer")
+        @Test("every path has its response")
         func answers() async throws {
             try await ServerProcess.run { server in
                 for (method, path, status, body) in [
-                    ("GET", "/socket.io", 200, "This is where"), ("GET", "/socket.io/", 200, "This is where"),
-                    ("GET", "/socket.io/2/", 500, "Only protocol 1"), ("GET", "/socket.io/0", 500, "Only protocol 1"),
+                    ("GET", "/socket.io", 200, "Socket.IO 0.9 clients connect here"), ("GET", "/socket.io/", 200, "Socket.IO 0.9 clients connect here"),
+                    ("GET", "/socket.io/2/", 500, "Unsupported protocol"), ("GET", "/socket.io/0", 500, "Unsupported protocol"),
                     ("PUT", "/socket.io/1/", 405, "Use GET"), ("OPTIONS", "/socket.io/1/", 204, ""),
                     ("GET", "/socket.io/1/xhr-polling/nobody", 200, "7:::1+0"),
                     ("POST", "/socket.io/1/xhr-polling/nobody", 200, "7:::1+0"),
@@ -102,7 +102,7 @@ extension Hostile {
             }
         }
 
-        @Test("a WebSocket to a connection that is not there says so and ends", arguments: ["", "/"])
+        @Test("a WebSocket for an unknown connection gets an error and closes", arguments: ["", "/"])
         func unknownWebSocket(slash: String) async throws {
             try await ServerProcess.run { server in
                 let line = try RawWebSocket.open(
@@ -112,7 +112,7 @@ extension Hostile {
             }
         }
 
-        @Test("origins are echoed here alone, and narrowed by the configuration")
+        @Test("origins are echoed only here and restricted by the configuration")
         func origins() async throws {
             let origin = ("Origin", "https://page.example")
             try await ServerProcess.run { server in
@@ -133,7 +133,7 @@ extension Hostile {
             }
         }
 
-        @Test("whatever is posted wrongly is answered, and never more than 64 KiB is read")
+        @Test("invalid posts are answered, and at most 64 KiB is read")
         func posts() async throws {
             try await ServerProcess.run { server in
                 let client = try RawSocketIO(port: server.port)
@@ -157,7 +157,7 @@ extension Hostile {
             }
         }
 
-        @Test("one connection serves pages, polls and posts in any order, also sent all at once")
+        @Test("one connection serves pages, polls and posts in any order, also pipelined")
         func mixing() async throws {
             try await ServerProcess.run { server in
                 let client = try RawSocketIO(port: server.port)
@@ -181,7 +181,7 @@ extension Hostile {
         }
 
         @Test(
-            "an upgrade after other requests is answered as a plain one, and the line ends",
+            "an upgrade after other requests is answered as a plain one, and the connection closes",
             arguments: ["/", "/v1/socket", "/socket.io/1/websocket/nobody"])
         func lateUpgrade(path: String) async throws {
             try await ServerProcess.run { server in
@@ -200,7 +200,7 @@ extension Hostile {
             }
         }
 
-        @Test("a HEAD is answered without a body, and what follows a bad request is the end")
+        @Test("a HEAD is answered without a body, and a bad request ends the connection")
         func heads() async throws {
             try await ServerProcess.run { server in
                 let socket = try RawSocket(port: server.port)
@@ -213,7 +213,7 @@ extension Hostile {
             }
         }
 
-        @Test("what changed its transport before it was heard has missed nothing")
+        @Test("a client that changes its transport early misses nothing")
         func changingTransports() async throws {
             try await ServerProcess.run { server in
                 let client = try RawSocketIO(port: server.port)
@@ -224,7 +224,7 @@ extension Hostile {
             }
         }
 
-        @Test("a poll outlives the time that an idle connection is kept; an idle connection does not")
+        @Test("a poll may take longer than the idle timeout; an idle connection may not")
         func idleness() async throws {
             let settings = ["CONFAB_LIMITS_REQUEST_HEADER_TIMEOUT": "1s", "CONFAB_SOCKET_IO_POLL_DURATION": "3s"]
             try await ServerProcess.run(settings) { server in
@@ -237,7 +237,7 @@ extension Hostile {
             }
         }
 
-        @Test("closing is honoured, of HTTP/1.0 as well")
+        @Test("Connection: close is honored, for HTTP/1.0 too")
         func closing() async throws {
             try await ServerProcess.run { server in
                 let client = try RawSocketIO(port: server.port)
@@ -254,7 +254,7 @@ extension Hostile {
         }
 
         @Test(
-            "a goodbye by HTTP tells the partner",
+            "a disconnect by HTTP notifies the partner",
             arguments: [
                 "/socket.io/1/xhr-polling/ID?disconnect", "/socket.io/1//ID/?disconnect=1",
                 "/socket.io/1/xhr-polling/ID?t=1&disconnect=True",

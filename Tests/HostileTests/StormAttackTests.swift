@@ -4,14 +4,14 @@ import Testing
 import Wire
 
 extension Hostile {
-    /// Floods that begin anew each time: with a new socket, a new hello, a new client connection.
-    @Suite("Case 11: storms of connections") struct StormAttacks {
+    /// Floods with a new socket, a new hello or a new client connection each time.
+    @Suite("Case 11: connection floods") struct StormAttacks {
         private static let duration: Duration = .seconds(1)
         private static let threads = 4
-        /// Together; a slow machine takes longer for what shows a budget's end.
+        /// Total number of attempts. A slow machine takes longer to reach a budget's limit.
         private static let fewest = 200
 
-        /// Repeats the body on several threads for a while and adds up what came of it.
+        /// Repeats the body on several threads for a while and counts the results.
         private static func storm(_ body: @escaping @Sendable () throws -> String) throws -> Tally {
             let (end, count) = (ContinuousClock.now + duration, Counter())
             let threads = (0..<threads).map { _ in
@@ -29,13 +29,13 @@ extension Hostile {
             return tally
         }
 
-        @Test("hellos of one address beyond its budget are refused, whatever it says of itself, and others come in")
+        @Test("hellos beyond an address's budget are refused, whatever they claim, and others connect")
         func hellos() async throws {
             let settings = ["CONFAB_LIMITS_HELLOS_PER_SECOND": "10", "CONFAB_LIMITS_HELLO_BURST": "40"]
             try await Attack(number: 11, name: "hellos of one address", settings: settings).run { server in
                 let (port, began) = (server.port, ContinuousClock.now)
                 let visitors = Background {
-                    // From elsewhere, one after another, while the storm goes on.
+                    // From another address, one after another, during the storm.
                     try (0..<5).map { _ in try Person.arrive(port: port).welcome.connection }
                 }
                 let tally = try Self.storm {
@@ -57,7 +57,7 @@ extension Hostile {
             }
         }
 
-        @Test("resuming over and over is coming over and over: it has the same budget")
+        @Test("resuming uses the same budget as connecting")
         func resumes() async throws {
             let settings = ["CONFAB_LIMITS_HELLOS_PER_SECOND": "10", "CONFAB_LIMITS_HELLO_BURST": "40"]
             try await Attack(number: 11, name: "resumes of one address", settings: settings).run { server in
@@ -79,14 +79,14 @@ extension Hostile {
             }
         }
 
-        @Test("one address holds so many sockets and no more, said hello or not, and gets them back when it lets go")
+        @Test("open sockets are limited by address, with or without hello, and closing one frees it")
         func sockets() async throws {
             try await Attack(
                 number: 11, name: "sockets of one address",
                 settings: ["CONFAB_LIMITS_SOCKETS_PER_ADDRESS": "50", "CONFAB_LIMITS_HANDSHAKE_TIMEOUT": "1m"]
             ).run { server in
                 let here = FloodedSession.elsewhere
-                // Where the machine has one address, the pair holds two of them.
+                // If the machine has one address, the pair uses two of its sockets.
                 let free = here == nil ? 48 : 50
                 var tally = Tally()
                 var held: [Person] = []
@@ -113,14 +113,14 @@ extension Hostile {
             }
         }
 
-        /// The defaults, but for the hellos.
+        /// The defaults, except for hellos.
         private static let budgets = [
             "CONFAB_LIMITS_VERBS_PER_SECOND": "20", "CONFAB_LIMITS_VERB_BURST": "100",
             "CONFAB_LIMITS_HELLO_BURST": "100000",
         ]
 
         @Test(
-            "messages that are none are answered ten times, then cost the connection; unknown verbs have a budget too")
+            "malformed messages are answered ten times, then close the connection; unknown verbs have a budget too")
         func garbage() async throws {
             try await Attack(number: 11, name: "malformed, unknown messages", settings: Self.budgets).run { server in
                 let place = try await FloodedSession(server)

@@ -3,8 +3,8 @@ import Testing
 import Wire
 
 extension Hostile {
-    /// What the ports answer to somebody who tries doors.
-    @Suite("Case 24: doors that are not there") struct SurfaceAttacks {
+    /// Responses of the ports to probing requests.
+    @Suite("Case 24: paths that do not exist") struct SurfaceAttacks {
         private static let paths = [
             "/metrics", "/metrics/", "/Metrics", "/metrics?x=1", "/health/../metrics", "/health/metrics", "/admin",
             "/admin/",
@@ -26,14 +26,14 @@ extension Hostile {
             "/ca.crt", "/lan", "/lan/authority.pem", "/app/lan/index.html/..", "http://127.0.0.1:9464/metrics", "/%",
             "/%zz",
             "/?/../metrics/..",
-            // They want a body.
+            // They require a body.
             "/v1/qr", "/v1/qr?text=a&text=b", "/v1/qr/..",
         ]
 
-        /// Exceptions to "nothing is there", with their reason: the query is no path, so this is the first page.
+        /// Exceptions that return a page: the query is not part of the path, so this is the first page.
         private static let pages: Set = ["/?/../metrics/.."]
 
-        @Test("no path of the public port leads to figures, files or switches, whatever the method")
+        @Test("no path of the public port exposes metrics, files or controls with any method")
         func paths() async throws {
             try await Attack(number: 24, name: "paths that lead nowhere").run { server in
                 let secret = try await Forging(server).secret
@@ -49,7 +49,7 @@ extension Hostile {
                         #expect(!answer.text.contains("root:") && !answer.text.contains("confab_"), "\(method) \(path)")
                     }
                 }
-                // What proxies rewrite by is nothing to a server behind none.
+                // Headers for rewriting proxies have no effect on a server without a proxy.
                 for name in ["X-Original-URL", "X-Rewrite-URL", "X-Forwarded-Prefix", "X-HTTP-Method-Override"] {
                     let answer = try RawSocket(port: server.port).ask("/none", headers: [(name, "/metrics")])
                     tally.count("\(answer.status)")
@@ -60,7 +60,7 @@ extension Hostile {
             }
         }
 
-        @Test("a QR code is drawn of a short text and of nothing else, and shows nothing of it as text")
+        @Test("a QR code is drawn only for a short text, and its SVG does not contain the text")
         func drawings() async throws {
             try await Attack(number: 24, name: "what is no text for a QR code").run { server in
                 var tally = Tally()
@@ -78,7 +78,7 @@ extension Hostile {
                 for size in [214, 4096, 1 << 20, 1 << 21] {
                     try refuses([UInt8](repeating: 0x61, count: size), with: [413])
                 }
-                // Two lengths, or a length beside chunks, could be read as two requests.
+                // Two lengths, or a length with chunks, could be parsed as two requests.
                 try refuses([0x61], headers: [("Content-Length", "213")], with: [400])
                 try refuses([0x61], headers: [("Transfer-Encoding", "chunked")], with: [400])
                 for text in ["<script>alert(1)</script>", "\"/><image href=\"//evil.example\"/>", "]]>&lt;\u{0}"] {
@@ -94,7 +94,7 @@ extension Hostile {
             }
         }
 
-        @Test("health tells status and versions, and nothing else of what it runs on, to anybody")
+        @Test("health returns only status and versions")
         func health() async throws {
             try await Attack(number: 24, name: "what health tells").run { server in
                 var tally = Tally()
@@ -116,10 +116,10 @@ extension Hostile {
         }
 
         #if os(Linux)
-        @Test("figures are served on a port of their own, on loopback, and to nobody else")
+        @Test("metrics are served only on their own loopback port")
         func metrics() async throws {
             try await blocking {
-                // The public port is open to everybody: the other one is not.
+                // The public port is open to all, and the metrics port is not.
                 let server = try PlainServer(
                     ["CONFAB_METRICS_ENABLED": "auto", "CONFAB_METRICS_PORT": "0"], flags: ["--host", "0.0.0.0"]
                 )
@@ -145,7 +145,7 @@ extension Hostile {
             }
         }
 
-        @Test("figures are off where their address is not loopback and nobody said that they should be on")
+        @Test("metrics on a public address are off unless they were enabled explicitly")
         func metricsElsewhere() async throws {
             try await blocking {
                 for host in ["0.0.0.0", "::", "127.0.0.1.example.org"] {
@@ -164,7 +164,7 @@ extension Hostile {
             }
         }
 
-        /// The addresses at which a process takes TCP connections.
+        /// The addresses on which a process accepts TCP connections.
         private static func listening(_ id: Int32) throws -> Set<String> {
             let folder = "/proc/\(id)/fd"
             let own = try FileManager.default.contentsOfDirectory(atPath: folder).compactMap {
@@ -187,7 +187,7 @@ extension Hostile {
             return found
         }
 
-        /// The kernel writes an address as the number that its four bytes are in memory.
+        /// The kernel writes an address as the integer value of its four bytes in memory.
         private static func dotted(_ hex: Substring) -> String {
             withUnsafeBytes(of: UInt32(hex, radix: 16) ?? 0) { $0.map { "\($0)" }.joined(separator: ".") }
         }

@@ -4,7 +4,7 @@ import Testing
 import Wire
 
 extension Hostile {
-    /// Text that one member of a session sends to the others, and that a report keeps for the operator.
+    /// Text that a member sends to the others, and that a report stores for the operator.
     @Suite("Case 12: signals, streams and reports") struct TextAttacks {
         private static let settings = [
             "CONFAB_LIMITS_HELLO_BURST": "100000", "CONFAB_LIMITS_VERBS_PER_SECOND": "1000",
@@ -13,7 +13,7 @@ extension Hostile {
 
         private static func bytes(_ text: String?) -> [UInt8]? { text.map { Array($0.utf8) } }
 
-        @Test("a signal is passed on exactly as it was said, or refused with a code")
+        @Test("a signal is relayed unchanged or refused with a code")
         func signals() async throws {
             try await Attack(number: 12, name: "signals", settings: Self.settings).run { server in
                 let (ann, bob, session) = try await Self.together(server)
@@ -51,7 +51,7 @@ extension Hostile {
 
         private static let typeBytes = Set("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_~".utf8)
 
-        @Test("stream names and connection data are passed on exactly, or refused with a code")
+        @Test("stream names and connection data are relayed unchanged or refused with a code")
         func streams() async throws {
             try await Attack(number: 12, name: "streams, connection data", settings: Self.settings).run { server in
                 let forging = try await Forging(server)
@@ -89,7 +89,7 @@ extension Hostile {
             return String(decoding: writer.bytes, as: UTF8.self)
         }
 
-        /// The first publishes a stream of that name and takes it back; what the second was told that it is called.
+        /// Lets the first publish and unpublish a stream with that name, and returns the name that the second received.
         private static func streamName(
             _ name: String, _ first: Person, _ second: Person, _ session: SessionID
         ) throws -> String {
@@ -109,11 +109,11 @@ extension Hostile {
             return seen.name
         }
 
-        @Test("what a report keeps cannot steer the operator's terminal or forge a line of the list")
+        @Test("a report's text cannot control the operator's terminal or forge a row of the list")
         func reports() async throws {
             try await Attack(number: 12, name: "reports with hostile text", settings: Self.settings).run { server in
                 let texts = HostileText.short.filter { !$0.isEmpty }
-                // The first reports carry all texts as chat as well, twenty at a time.
+                // The first reports also contain all texts as chat, twenty at a time.
                 let chats = stride(from: 0, to: texts.count, by: 20).map {
                     Array(texts[$0..<min($0 + 20, texts.count)])
                 }
@@ -137,7 +137,8 @@ extension Hostile {
             }
         }
 
-        /// Two meet, one is called the text and says the chat, the other complains with the text.
+        /// Pairs two people: one has the text as its name and sends the chat, the other reports with the text as the
+        /// reason.
         private static func report(_ text: String, chat: [String], _ server: ServerProcess) throws {
             let (ann, bob) = (try Person.arrive(port: server.port, name: text), try Person.arrive(port: server.port))
             try ann.say(.roulette(.start(.init())))
@@ -155,7 +156,7 @@ extension Hostile {
             for person in [ann, bob] { try person.hearClose() }
         }
 
-        /// Two in an ordinary session, who have heard of each other.
+        /// Two people in an ordinary session who know of each other.
         private static func together(_ server: ServerProcess) async throws -> (Person, Person, SessionID) {
             let (forging, session) = (try await Forging(server), try await server.makeSession())
             let admission = Admission(session: session, token: forging.token(forging.sessionClaims(session.text)))
@@ -168,7 +169,8 @@ extension Hostile {
     }
 }
 
-/// Nothing but text and line feeds: no control or invisible character, no line or paragraph separator.
+/// Checks that a text has only printable characters and line feeds: no control or invisible characters and no
+/// separators.
 func expectInert(_ text: String) {
     let active = text.unicodeScalars.filter { scalar in
         switch scalar.properties.generalCategory {

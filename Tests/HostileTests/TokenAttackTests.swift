@@ -10,14 +10,14 @@ extension Forging {
 }
 
 extension ServerProcess {
-    /// The id of a new session, as the command prints it.
+    /// Returns the id of a new session, as the command prints it.
     func makeSession() async throws -> SessionID {
         let printed = try await command(["session", "create"]).output.trimmingCharacters(in: .whitespacesAndNewlines)
         guard let session = SessionID(printed) else { throw TimedOut("no session id: \(printed)") }
         return session
     }
 
-    /// What becomes of a hello with this token, on a socket of its own.
+    /// The outcome of a hello with this token on a new socket.
     func verdict(helloToken token: String) throws -> String {
         var hello = Hello()
         hello.token = token
@@ -30,13 +30,13 @@ extension ServerProcess {
         return try person.verdict()
     }
 
-    /// What becomes of somebody anonymous who joins with this token.
+    /// The outcome of an anonymous client's join with this token.
     func verdict(join session: SessionID, _ token: String) throws -> String {
         let person = try Person.arrive(port: port)
         return try person.verdict(on: person.say(.session(.join(.init(session: session, token: token)))))
     }
 
-    /// What these tokens were given for is over, and nobody gets in by them.
+    /// Checks that these tokens are no longer valid.
     func expectOver(_ admissions: [Admission], _ tally: inout Tally, at place: SourceLocation = #_sourceLocation) throws
     {
         for admission in admissions {
@@ -49,10 +49,10 @@ extension ServerProcess {
 
 extension Hostile {
     @Suite("Case 9: forged tokens") struct TokenAttacks {
-        /// Hundreds of tries from one address are the point here, not what is attacked.
+        /// The test needs hundreds of attempts from one address.
         private static let settings = ["CONFAB_LIMITS_HELLO_BURST": "100000"]
 
-        /// Every forgery must be answered with a code of its own set, and by closing with 4401.
+        /// Every forgery must be answered with one of its codes and closed with 4401.
         private func check(_ forgery: Forgery, _ verdict: String, _ tally: inout Tally) {
             tally.count(verdict)
             let expected = forgery.codes.map { "\($0) 4401" }
@@ -112,7 +112,7 @@ extension Hostile {
             }
         }
 
-        @Test("a token lets in only where it was made for: its session, its scope, its server")
+        @Test("a token is valid only for its session, scope and server")
         func elsewhere() async throws {
             try await Attack(number: 9, name: "tokens for elsewhere", settings: Self.settings).run { server in
                 let forging = try await Forging(server)
@@ -140,7 +140,7 @@ extension Hostile {
                 }
                 #expect(try server.verdict(helloToken: foreign) == "token_signature 4401")
                 #expect(try server.verdict(join: first, token) == "joined")
-                // A session token proves nobody: whoever says hello with it is a newcomer with an identity of his own.
+                // A session token is no proof of identity: a client with it gets a new identity.
                 let guest = try Person.arrive(port: server.port, token: token)
                 #expect(guest.welcome.identity?.hasPrefix("a_") == true)
                 let known = try Person.arrive(port: server.port, token: user)
@@ -149,7 +149,7 @@ extension Hostile {
             }
         }
 
-        @Test("a token of a mebibyte costs its sender the line and the server nothing")
+        @Test("a token of one mebibyte closes the connection and costs the server nothing")
         func enormous() async throws {
             try await Attack(number: 9, name: "tokens of up to 1 MiB", settings: Self.settings).run { server in
                 let session = try await server.makeSession()
@@ -183,7 +183,7 @@ extension Hostile {
 }
 
 extension Forging {
-    /// Claims that a session token must not have, each signed with the right secret.
+    /// Invalid claims of a session token, each signed with the right secret.
     func contents(_ claims: (_ changes: [String: String?]) -> String) -> [Forgery] {
         func forged(_ name: String, _ changes: [String: String?], _ code: String) -> Forgery {
             Forgery(name, token(claims(changes)), code)
@@ -209,7 +209,7 @@ extension Forging {
         ]
     }
 
-    /// Tokens that must be let in, so that a server that refuses everything does not pass.
+    /// Valid tokens, so that a server that refuses everything does not pass.
     func good(_ claims: (_ changes: [String: String?]) -> String) -> [(String, String)] {
         [
             ("plain", token(claims([:]))), ("no iat", token(claims(["iat": nil]))),
@@ -217,7 +217,7 @@ extension Forging {
             ("iat of a clock that is ahead", token(claims(["iat": "\(now + 50)"]))),
             ("nbf past", token(claims(["nbf": "\(now - 60)"]))),
             ("unknown claims", token(claims(["jti": "\"x\"", "aud": "[\"a\",\"b\"]", "nested": "{\"a\":[{}]}"]))),
-            // The header chooses no key: what is signed by the one there is counts, whatever it is called.
+            // The header's key name is ignored; there is only one key.
             ("a key's name", token(claims([:]), header: #"{"kid":"../../x","alg":"HS256"}"#)),
         ]
     }

@@ -1,8 +1,8 @@
 import Testing
 import Wire
 
-/// Two people who chat beside an attack, and the server's memory before and after it, where `Attack` does not fit: they
-/// come only when the server has been killed and started again, or their figures are compared with others.
+/// Two people who chat during an attack, and the server's memory before and after. For tests that `Attack` does not
+/// fit: the pair connects after the server was restarted, or its results are compared with others.
 struct UnderAttack {
     private let server: ServerProcess
     private let number: Int
@@ -16,10 +16,10 @@ struct UnderAttack {
         memory = server.memory
     }
 
-    /// Lets the pair finish, which fails when anything of theirs was lost, and prints the line of the table.
+    /// Ends the chat, which fails if a message was lost, and prints the row.
     @discardableResult
     func finish(sent: String, cameBack: String) throws -> PairReport {
-        // What is compared with others has to be more than nothing.
+        // A baseline needs a minimum number of messages.
         try eventually("the pair said only \(pair.messages) lines") { pair.messages >= 20 || !pair.isChatting }
         let report = try pair.finish()
         let peak = server.peakMemory
@@ -29,20 +29,21 @@ struct UnderAttack {
         )
         #expect(server.isRunning)
         #expect(report.messages > 0)
-        #expect(peak - memory < Attack.mostGrowth, "the server's memory grew by \(mebibytes(peak - memory))")
+        #expect(peak - memory < Attack.maxGrowth, "the server's memory grew by \(mebibytes(peak - memory))")
         return report
     }
 }
 
 extension Person {
-    /// The next match.
+    /// Waits for the next match.
     func hearMatched() throws -> RouletteNotice.Matched {
         try hear("match") { if case .roulette(.matched(let matched)) = $0 { matched } else { nil } }
     }
 
-    /// What became of a hello or a join: `welcome`, `joined`, or an error's code and the close's, `-` for none.
+    /// The outcome of a hello or a join: `welcome`, `joined`, or an error's code and the close code, `-` if there is
+    /// none.
     ///
-    /// - Parameter seq: the join's number; nil when the hello is meant.
+    /// - Parameter seq: the join's number; nil for the hello.
     func verdict(on seq: UInt64? = nil) throws -> String {
         let deadline = ContinuousClock.now + .seconds(20)
         while let message = try next(until: deadline) {
@@ -50,7 +51,7 @@ extension Person {
             case .welcome where seq == nil: return "welcome"
             case .session(.joined(let joined)) where joined.re == seq: return "joined"
             case .error(let error) where error.re == nil || error.re == seq:
-                // Whoever stays connected gets an answer to a ping; whoever does not hears the close first.
+                // A client that stays connected gets a pong. Otherwise the close arrives first.
                 line.socket.sendWhatGoes(RawFrame.text(Envelope(message: ClientMessage.ping).encode()).bytes)
                 return try "\(error.error.code.rawValue) \(closeOrPong(until: deadline))"
             default: continue
@@ -69,7 +70,7 @@ extension Person {
 
 extension Hostile {
     @Suite("Without an attack") struct Peace {
-        @Test("two people chat undisturbed when nobody attacks: the other lines' measure")
+        @Test("two people chat undisturbed without an attack: the baseline of the other suites")
         func baseline() async throws {
             try await ServerProcess.run(UndisturbedPair.settings) { server in
                 let peace = try UnderAttack(server, case: 0, "no attack")

@@ -3,18 +3,18 @@ import Signaling
 import Testing
 import Wire
 
-/// What stops somebody who says one thing over and over.
+/// What stops a client that repeats one verb endlessly.
 private enum Brake {
-    /// Refused with `rate_limited` beyond so many, then closed with 4429.
+    /// Refused with `rate_limited` beyond the burst, then closed with 4429.
     case budget(burst: Int)
-    /// Not a request: only counted, then closed with 4429.
+    /// Not a request: it is only counted, and then closed with 4429.
     case messages
-    /// A fault each time: closed with 4400.
+    /// An error each time: closed with 4400.
     case faults
-    /// It ends the connection by itself.
+    /// The verb itself ends the connection.
     case leaves
 
-    /// How many are enough to be stopped: the burst, the refusals answered on top of it, and the refill meanwhile.
+    /// How many messages are enough: the burst, the answered refusals, and the refill meanwhile.
     var enough: Int {
         switch self {
         case .budget(let burst): burst + 350
@@ -25,7 +25,7 @@ private enum Brake {
 }
 
 extension ClientMessage {
-    /// No verb is without one: a new verb does not compile here until somebody has decided.
+    /// Exhaustive, so that a new verb does not compile until its limit is decided here.
     fileprivate var brake: Brake {
         switch self {
         case .session(.negotiate), .media(.offer): .budget(burst: 500)
@@ -38,7 +38,7 @@ extension ClientMessage {
         }
     }
 
-    /// The same verb, aimed at a session and a stream that exist: an example's do not.
+    /// The same verb with an existing session and stream, which an example does not have.
     fileprivate func aimed(at place: FloodedSession) -> ClientMessage {
         guard case .session(let verb) = self else { return self }
         return .session(verb.aimed(at: place))
@@ -58,7 +58,7 @@ extension SessionVerb {
             return .publish(verb)
         case .unpublish: return .unpublish(place.ofStream)
         case .unsubscribe: return .unsubscribe(place.ofStream)
-        // Of a stream that is not there: the victim's has to outlast it.
+        // For an unknown stream, because the victim's stream must stay.
         case .forceUnpublish: return .forceUnpublish(place.ofNoStream)
         case .update(var verb):
             (verb.session, verb.stream) = (place.session, place.stream)
@@ -98,13 +98,13 @@ extension FloodedSession {
 
 extension Hostile {
     @Suite("Case 11: every verb") struct VerbAttacks {
-        /// The defaults, but for the hellos: each verb gets an attacker of its own.
+        /// The defaults, except for hellos: each verb gets its own attacker.
         private static let settings = [
             "CONFAB_LIMITS_VERBS_PER_SECOND": "20", "CONFAB_LIMITS_VERB_BURST": "100",
             "CONFAB_LIMITS_HELLO_BURST": "100000",
         ]
 
-        /// The protocol's examples: what is in no example, the protocol's own tests miss.
+        /// The protocol's examples. The protocol's own tests ensure that every verb has one.
         private static func verbs() throws -> [ClientMessage] {
             let folder = URL(fileURLWithPath: #filePath).resolvingSymlinksInPath().deletingLastPathComponent()
                 .appendingPathComponent("../../protocol/examples").standardizedFileURL
@@ -114,7 +114,7 @@ extension Hostile {
                 .map { try Envelope<ClientMessage>.decode(Array(try Data(contentsOf: $0))).message }
         }
 
-        @Test("there is nothing a client can say that it can say for ever: each verb has a budget")
+        @Test("every verb has a budget")
         func everyVerb() async throws {
             try await Attack(number: 11, name: "every verb, over and over", settings: Self.settings).run { server in
                 let place = try await FloodedSession(server)
@@ -140,7 +140,7 @@ extension Hostile {
             case .budget(let burst):
                 #expect(flooding.close == 4429, what)
                 #expect(flooding.refusals >= 200, what)
-                // The refill of seconds, and announcements: far from what was sent.
+                // The refill of a few seconds, and notifications: far less than what was sent.
                 #expect(flooding.answers < burst + 150, what)
             case .messages: #expect(flooding.close == 4429, what)
             case .faults: #expect(flooding.close == 4400, what)

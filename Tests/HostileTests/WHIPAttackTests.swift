@@ -7,7 +7,7 @@ extension Hostile {
     @Suite("Case 7: WHIP and WHEP") struct WHIPAttacks {
         private static let offerType = ("Content-Type", "application/sdp")
         private static let fragmentType = ("Content-Type", "application/trickle-ice-sdpfrag")
-        private static let patience: Duration = .seconds(30)
+        private static let timeout: Duration = .seconds(30)
 
         private func offer(_ random: inout Random) throws -> String {
             let certificate = try #require(MediaRobot.certificate)
@@ -24,7 +24,7 @@ extension Hostile {
             return try RawSocket(port: port).ask(path, method: method, headers: own, body: Array(body.utf8))
         }
 
-        @Test("500 POSTs whose line breaks before the answer leave nothing behind")
+        @Test("500 POSTs that disconnect before the response leave nothing behind")
         func broken() async throws {
             let settings = ["CONFAB_WHIP_RESOURCES_PER_TOKEN": "20", "CONFAB_WHIP_CONNECT_TIMEOUT": "1s"]
             try await Attack(number: 7, name: "broken POSTs", settings: settings).run { server in
@@ -39,9 +39,9 @@ extension Hostile {
                             + "Content-Length: \(body.utf8.count)\r\n\r\n" + body.prefix(body.count - index % 2))
                     if index.isMultiple(of: 3) { socket.reset() } else { socket.close() }
                 }
-                // Some were answered into the void, and are over when nobody came.
+                // Some responses went to closed connections, and their resources end without media.
                 var statuses = Tally()
-                try eventually("the token has no room again", within: Self.patience) {
+                try eventually("the token has no room again", within: Self.timeout) {
                     let answer = try? ask(
                         server.port, "POST", "/whip/\(place.session.text)", token, [Self.offerType], body)
                     statuses.count("\(answer?.status ?? 0)")
@@ -51,7 +51,7 @@ extension Hostile {
             }
         }
 
-        @Test("garbage in every body, and addresses guessed, are refused")
+        @Test("invalid bodies and guessed paths are refused")
         func garbage() async throws {
             try await Attack(number: 7, name: "garbage for WHIP").run { server in
                 let place = try await MediaPlace(server)

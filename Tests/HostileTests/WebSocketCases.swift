@@ -1,12 +1,12 @@
 import Foundation
 import Testing
 
-/// One line of the table: what is sent after the upgrade, and everything that must come back.
+/// One row of the table: what is sent after the upgrade, and the expected responses.
 struct WebSocketCase: Sendable, CustomTestStringConvertible {
-    /// What the server does, in order. Its pings are answered and left out.
+    /// What the server does, in order. Its pings are answered and omitted.
     enum Event: Equatable, Sendable {
         case pong([UInt8])
-        /// A message of our protocol, by its type.
+        /// A `confab.v1` message, by its type.
         case message(String)
         case closed(UInt16)
         /// The connection ended without a close frame.
@@ -14,11 +14,11 @@ struct WebSocketCase: Sendable, CustomTestStringConvertible {
     }
 
     let name: String
-    /// Each element is sent by itself.
+    /// Each element is sent separately.
     var sends: [[UInt8]]
-    /// One of these must be what comes back. Whatever does not end in a close must leave the connection open.
+    /// One of these must be received. If it does not end in a close, the connection must stay open.
     var accepted: [[Event]]
-    /// Whether the first bytes travel in one segment with the upgrade request.
+    /// Whether the first bytes are sent in one segment with the upgrade request.
     var joinsUpgrade = false
 
     var testDescription: String { name }
@@ -31,25 +31,25 @@ struct WebSocketCase: Sendable, CustomTestStringConvertible {
         (self.name, self.sends, self.accepted, self.joinsUpgrade) = (name, sends, accepted, joinsUpgrade)
     }
 
-    /// Frames that end the connection, with one of these codes.
+    /// Frames that close the connection with one of these codes.
     init(_ name: String, _ frames: RawFrame..., closes codes: UInt16...) {
         (self.name, sends, accepted) = (name, [frames.flatMap(\.bytes)], codes.map { [.closed($0)] })
     }
 
-    /// The whole table. Add a line to whichever part it belongs to.
+    /// The whole table. Add a row to the part where it belongs.
     static let all = framing + fragments + control + closing + text + lengths + segments
 }
 
 extension WebSocketCase {
-    /// The last thing sent where the connection must stay open: its echo shows that it did.
+    /// Sent last if the connection must stay open. Its echo shows that it did.
     static let probe = Array("still there?".utf8)
-    private static let patience: Duration = .seconds(20)
+    private static let closeTimeout: Duration = .seconds(20)
 
-    /// Plays the case; returns what is wrong, or nil.
+    /// Runs the case. Returns a description of the fault, or nil.
     func fault(port: Int) throws -> String? {
         let line = try open(port: port)
         let endsOpen = !accepted.contains { events in events.contains { $0.isEnd } }
-        // The server may have closed in the middle of what it has to take: what it said is what counts.
+        // The server may have closed early. Only its responses count.
         for bytes in sends.dropFirst(joinsUpgrade ? 1 : 0) { line.socket.sendWhatGoes(bytes) }
         if endsOpen { line.socket.sendWhatGoes(RawFrame.ping(Self.probe).bytes) }
         let events = try Self.events(line, until: endsOpen ? .pong(Self.probe) : nil)
@@ -58,7 +58,9 @@ extension WebSocketCase {
             return "expected \(expected.map(Self.text).joined(separator: " or ")), got \(Self.text(events))"
         }
         // RFC 6455 §7.1.1: the server ends the TCP connection first.
-        if !endsOpen, !line.socket.isClosedByPeer(within: Self.patience) { return "closed, but the line is still up" }
+        if !endsOpen, !line.socket.isClosedByPeer(within: Self.closeTimeout) {
+            return "closed, but the TCP connection is still open"
+        }
         return nil
     }
 
@@ -70,7 +72,7 @@ extension WebSocketCase {
     }
 
     private static func events(_ line: RawWebSocket, until last: Event?) throws -> [Event] {
-        let deadline = ContinuousClock.now + patience
+        let deadline = ContinuousClock.now + closeTimeout
         var events: [Event] = []
         while events.last?.isEnd != true, last == nil || events.last != last {
             let frame: ServerFrame?
@@ -93,7 +95,7 @@ extension WebSocketCase {
         return events
     }
 
-    /// A message's type and, of an error, its code.
+    /// The message's type, or an error's code.
     private static func type(of message: String) -> String {
         struct Head: Decodable { var type: String, code: String? }
         guard let head = try? JSONDecoder().decode(Head.self, from: Data(message.utf8)) else { return message }
@@ -125,14 +127,14 @@ extension WebSocketCase.Event {
 extension Hostile {
     @Suite("RFC 6455 from raw sockets")
     struct WebSocketTests {
-        /// Pings come often, because the server gives a client that does not answer its close one ping interval; and many
-        /// may be missed, because a busy machine answers late.
+        /// Frequent pings, because the server waits one ping interval for a client's close frame. Many may be missed,
+        /// because a busy machine answers late.
         private static let settings = [
             "CONFAB_CONNECTION_PING_INTERVAL": "250ms", "CONFAB_CONNECTION_MISSED_PINGS": "40",
         ]
         private static let atOnce = 8
 
-        @Test("every case of the table of frames ends as the standard says")
+        @Test("every frame case ends as the standard requires")
         func frames() async throws {
             try await ServerProcess.run(Self.settings) { server in
                 let port = server.port
@@ -142,9 +144,9 @@ extension Hostile {
             }
         }
 
-        @Test("every case of the table of upgrade requests is answered as the standard says")
+        @Test("every upgrade request case is answered as the standard requires")
         func handshakes() async throws {
-            // No ping of the server's own comes before the pong that is looked for.
+            // No server ping arrives before the expected pong.
             try await ServerProcess.run(["CONFAB_CONNECTION_PING_INTERVAL": "60s"]) { server in
                 let port = server.port
                 let faults = try Self.inParallel(HandshakeCase.all) { try $0.fault(port: port) }
@@ -153,7 +155,7 @@ extension Hostile {
             }
         }
 
-        /// Plays cases on a few threads; returns those with a fault, in the table's order.
+        /// Runs cases on a few threads. Returns those with a fault, in the table's order.
         private static func inParallel<Case: Sendable>(
             _ cases: [Case], _ play: @escaping @Sendable (Case) throws -> String?
         ) throws -> [(Case, String)] {

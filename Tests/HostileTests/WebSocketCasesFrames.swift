@@ -1,18 +1,18 @@
 import Foundation
 
-// What RFC 6455 says about frames, in the order of its sections.
+// The rules of RFC 6455 about frames, in the order of its sections.
 
 extension WebSocketCase {
-    /// The first message of our protocol; answered `welcome`.
+    /// The first message of `confab.v1`; the answer is `welcome`.
     static let hello = #"{"type":"hello","version":1}"#
 
-    /// A hello of exactly so many bytes: members that nobody knows are ignored.
+    /// A hello with exactly this many bytes. Unknown members are ignored.
     static func hello(bytes count: Int) -> [UInt8] {
         let (start, end) = (#"{"type":"hello","version":1,"padding":""#, #""}"#)
         return Array((start + String(repeating: "x", count: count - start.utf8.count - end.utf8.count) + end).utf8)
     }
 
-    /// A hello whose name is these bytes.
+    /// A hello with these bytes as the name.
     static func hello(name: [UInt8]) -> [UInt8] {
         Array(#"{"type":"hello","version":1,"name":""#.utf8) + name + Array(#""}"#.utf8)
     }
@@ -106,7 +106,7 @@ extension WebSocketCase {
             "fragments without end are refused", sends: endlessFragments, isOneOf: [[.closed(1009)]]),
     ]
 
-    /// 20 times 16 KiB: past every limit, in frames below it.
+    /// 20 times 16 KiB: more than every limit, in frames below it.
     private static var endlessFragments: [[UInt8]] {
         let part = [UInt8](repeating: 0x20, count: 16 * 1024)
         return [RawFrame.text(part, final: false).bytes]

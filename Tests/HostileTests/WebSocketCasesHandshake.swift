@@ -1,23 +1,23 @@
 import Foundation
 
-/// One upgrade request and how it may be answered (RFC 6455 §4.2, §4.4).
+/// An upgrade request and its allowed responses (RFC 6455 §4.2, §4.4).
 struct HandshakeCase: Sendable {
     let name: String
     var request: String
-    /// What goes before it on the same connection, answered 200.
+    /// A request sent before it on the same connection, answered with 200.
     var before: String?
     var accepted: Set<Int>
-    /// Headers that the answer has, with the value; nil for those it must not have.
+    /// Required response headers; nil for headers that must be absent.
     var headers: [String: String?] = [:]
-    /// Whether the server may also just end the connection.
+    /// Whether the server may also just close the connection.
     var mayEnd = false
 
-    /// Refused as a request that is none of ours, but answered.
+    /// Refused with a response.
     private static let refusals: Set<Int> = [400, 426]
 
     /// - Parameters:
-    ///   - without: lines of the ordinary request to leave out, by their name.
-    ///   - with: lines to add.
+    ///   - without: names of header lines to leave out of the normal request.
+    ///   - with: header lines to add.
     private init(
         _ name: String, _ start: String = "GET /v1/socket HTTP/1.1", without: [String] = [], with: [String] = [],
         accepted: Set<Int>, headers: [String: String?] = [:], before: String? = nil, mayEnd: Bool = false

@@ -1,6 +1,6 @@
 import Foundation
 
-// What RFC 6455 says about closing, UTF-8 and lengths.
+// The rules of RFC 6455 about closing, UTF-8 and lengths.
 
 extension WebSocketCase {
     /// §5.5.1 and §7.4: the close handshake.
@@ -31,7 +31,7 @@ extension WebSocketCase {
             WebSocketCase("a close with \(code), which nobody may send, is refused", .close(code), closes: 1002)
         }
 
-    /// §5.6 and §8.1: a text is UTF-8, as a whole and not by its fragments.
+    /// §5.6 and §8.1: a text is valid UTF-8 as a whole, not each fragment.
     static let text: [WebSocketCase] =
         [
             WebSocketCase("letters of every length are taken", .text(hello(name: letters)), is: [.message("welcome")]),
@@ -62,7 +62,7 @@ extension WebSocketCase {
             ]
         }
 
-    /// One, two, three and four bytes.
+    /// Characters of one, two, three and four bytes.
     private static let letters = Array("a é € 😀".utf8)
 
     private static let notUTF8: [(String, [UInt8])] = [
@@ -82,14 +82,14 @@ extension WebSocketCase {
         ("a letter begun and left", [0xE2, 0x82, 0x61]),
     ]
 
-    /// Each byte a fragment of its own.
+    /// Makes each byte a separate fragment.
     private static func cut(_ bytes: [UInt8]) -> [UInt8] {
         bytes.enumerated().flatMap { index, byte in
             RawFrame(opcode: index == 0 ? 1 : 0, payload: [byte], final: index == bytes.count - 1).bytes
         }
     }
 
-    /// §5.2: lengths. 64 KiB and 256 KiB are our own limits (protocol §1, §2).
+    /// §5.2: lengths. 64 KiB and 256 KiB are limits of `confab.v1` (protocol §1, §2).
     static let lengths: [WebSocketCase] =
         [125, 126, 127, 128, 65534, 65535, 65536].map { count in
             WebSocketCase("a message of \(count) bytes is taken", .text(hello(bytes: count)), is: [.message("welcome")])
@@ -139,7 +139,7 @@ extension WebSocketCase {
         return WebSocketCase(name, RawFrame(opcode: 1, payload: payload, lengthEncoding: encoding), closes: 1002)
     }
 
-    /// TCP knows no frames: they come in any pieces.
+    /// TCP does not preserve frames, so they may arrive in any pieces.
     static let segments: [WebSocketCase] = [
         WebSocketCase(
             "a frame byte by byte is a frame", sends: RawFrame.text(hello).bytes.map { [$0] },

@@ -4,7 +4,7 @@ import Testing
 @testable import RTC
 
 @Suite struct DTLSTests {
-    /// A client and a server, and what one has sent and the other has not got yet.
+    /// A client and a server, and the datagrams in flight between them.
     private final class Pair {
         static let path = Path(socket: 0, remote: TransportAddress(v4: 0x7f00_0001, port: 9))
         let client: DTLSConnection
@@ -29,7 +29,7 @@ import Testing
             }
         }
 
-        /// Hands over everything until both have nothing more to say.
+        /// Delivers datagrams until both sides have nothing more to send.
         func shuttle() {
             while !toServer.sent.isEmpty || !toClient.sent.isEmpty {
                 for datagram in toServer.take() { give(datagram.bytes, to: server) }
@@ -44,7 +44,7 @@ import Testing
         }
     }
 
-    /// The ClientHello in pieces, each a record of its own with a fragment of the message (RFC 6347 §4.2.3).
+    /// Splits the ClientHello into fragments, each in its own record (RFC 6347 §4.2.3).
     private func fragments(_ hello: [UInt8], _ pieces: [(offset: Int, length: Int)]) -> [[UInt8]] {
         let header = DTLSRecords.headerLength
         let body = Array(hello[(header + 12)...])
@@ -65,7 +65,7 @@ import Testing
             && ours.clientKey != ours.serverKey
     }
 
-    @Test func bothGetTheSameKeysForTheProfileWePrefer() throws {
+    @Test func bothSidesGetTheSameKeysForThePreferredProfile() throws {
         let pair = try Pair()
         #expect(pair.server.exportKeys() == nil)
         pair.shuttle()
@@ -74,7 +74,7 @@ import Testing
         #expect(try areSame(pair))
     }
 
-    @Test func fingerprintsAreWrittenAsSDPHasThem() throws {
+    @Test func fingerprintsAreFormattedAsInSDP() throws {
         let bytes = (0..<32).map { UInt8($0 * 8) }
         let fingerprint = try #require(Fingerprint(.sha256, bytes))
         #expect(fingerprint.text.hasPrefix("sha-256 00:08:10:18:") && fingerprint.text.hasSuffix(":F0:F8"))
@@ -82,12 +82,12 @@ import Testing
         #expect(try #require(DTLSCertificate.make()).fingerprint != #require(DTLSCertificate.make()).fingerprint)
     }
 
-    @Test func aCertificateThatWasNotAnnouncedGetsNoKeys() throws {
+    @Test func anUnannouncedCertificateGetsNoKeys() throws {
         let wrong = try #require(Fingerprint(.sha256, [UInt8](repeating: 1, count: 32)))
         let betrayed = try Pair(serverExpects: wrong)
         betrayed.shuttle()
         #expect(betrayed.server.state == .failed(.fingerprint) && betrayed.server.exportKeys() == nil)
-        // Our Finished was never sent, so the other end has no keys either.
+        // Our Finished was never sent, so the peer has no keys either.
         #expect(betrayed.client.state == .handshaking && betrayed.client.exportKeys() == nil)
 
         let deceived = try Pair(clientExpects: wrong)
@@ -95,7 +95,7 @@ import Testing
         #expect(deceived.client.state == .failed(.fingerprint) && deceived.client.exportKeys() == nil)
     }
 
-    @Test func noDatagramIsLongerThanAnyNetworkTakes() throws {
+    @Test func noDatagramExceedsTheMTU() throws {
         let pair = try Pair()
         var count = 0
         while !pair.toServer.sent.isEmpty || !pair.toClient.sent.isEmpty {
@@ -107,11 +107,11 @@ import Testing
                 }
             }
         }
-        // One for each flight: nothing is sent in more pieces than it must be.
+        // One datagram for each flight: records are packed together.
         #expect(count == 4, "\(count) datagrams")
     }
 
-    @Test func aClientHelloInPiecesIsPutTogether() throws {
+    @Test func aFragmentedClientHelloIsReassembled() throws {
         for pieces in [
             [(0, 60), (60, 1000)], [(60, 1000), (0, 60)], [(0, 60), (40, 1000)], [(0, 60), (0, 60), (60, 1000)],
         ] {
@@ -121,13 +121,13 @@ import Testing
                 pair.give(piece, to: pair.server)
             }
             pair.shuttle()
-            // Finished is over messages, not over their pieces (RFC 6347 §4.2.6).
+            // Finished covers messages, not their fragments (RFC 6347 §4.2.6).
             #expect(pair.server.state == .established, "\(pieces)")
             #expect(pair.client.state == .established, "\(pieces)")
         }
     }
 
-    @Test func aPieceOfNothingEndsAHandshakeAndNoMore() throws {
+    @Test func anEmptyFragmentFailsTheHandshakeWithoutATrap() throws {
         let pair = try Pair()
         let hello = try #require(pair.toServer.take().first).bytes
         for piece in fragments(hello, [(offset: 0, length: 0)]) { pair.give(piece, to: pair.server) }
@@ -139,8 +139,8 @@ import Testing
         }
     }
 
-    @Test func anyLostDatagramIsSentAgain() throws {
-        // The n-th datagram of the handshake is lost, whichever it is.
+    @Test func anyLostDatagramIsRetransmitted() throws {
+        // Loses the n-th datagram of the handshake, for each n.
         for lost in 0..<8 {
             let pair = try Pair()
             var count = 0
@@ -162,7 +162,7 @@ import Testing
         }
     }
 
-    @Test func aFlightIsRepeatedEverMoreRarelyAndGivenUpAfterThirtySeconds() throws {
+    @Test func aFlightIsRetransmittedWithBackoffForThirtySeconds() throws {
         let pair = try Pair()
         let first = try #require(pair.toServer.take().first).bytes
         var times: [Int64] = []
@@ -178,7 +178,7 @@ import Testing
         #expect(pair.client.state == .failed(.timeout) && pair.now == MediaTime(nanoseconds: 30_000_000_000))
     }
 
-    @Test func aFloodEndsOneHandshakeWithoutAnAnswerToIt() throws {
+    @Test func aFloodFailsTheHandshakeWithoutAResponse() throws {
         let pair = try Pair()
         let hello = try #require(pair.toServer.take().first).bytes
         let pieces = fragments(hello, (0..<500).map { (offset: $0 % 50, length: 1) })
@@ -187,7 +187,7 @@ import Testing
         #expect(pair.toClient.sent.isEmpty)
     }
 
-    @Test func recordsOfTheNextEpochAreFewWhileTheyCannotBeRead() throws {
+    @Test func earlyRecordsOfTheNextEpochAreLimited() throws {
         let pair = try Pair()
         let early = [22, 0xfe, 0xfd, 0, 1, 0, 0, 0, 0, 0, 0, 0, 1, 0].map { UInt8($0) }
         var taken = 0
@@ -199,7 +199,7 @@ import Testing
             }
             if wasTaken { taken += 1 }
         }
-        #expect(taken == DTLSConnection.mostEarlyRecords)
+        #expect(taken == DTLSConnection.maxEarlyRecords)
         pair.shuttle()
         #expect(pair.server.state == .established || pair.server.state == .handshaking)
     }
@@ -220,7 +220,7 @@ import Testing
         #expect(pair.server.state == .established && pair.client.state == .established)
     }
 
-    @Test func mutilatedHandshakesNeverTrap() throws {
+    @Test func corruptedHandshakesNeverTrap() throws {
         let seed = UInt64.random(in: .min ... .max)
         print("seed \(seed)")
         var random = SeededGenerator(seed: seed)
@@ -248,7 +248,7 @@ import Testing
         }
     }
 
-    @Test func theLastFlightIsAnsweredAgainAndThenForgotten() throws {
+    @Test func theLastFlightIsRetransmittedUntilItIsReleased() throws {
         let pair = try Pair()
         for datagram in pair.toServer.take() { pair.give(datagram.bytes, to: pair.server) }
         for datagram in pair.toClient.take() { pair.give(datagram.bytes, to: pair.client) }
@@ -257,7 +257,7 @@ import Testing
         let answer = pair.toClient.take().map(\.bytes)
         #expect(pair.server.state == .established && !answer.isEmpty)
         for _ in 0..<50 { for datagram in last { pair.give(datagram.bytes, to: pair.server) } }
-        #expect(pair.toClient.take().count == DTLSConnection.mostAnswers * answer.count)
+        #expect(pair.toClient.take().count == DTLSConnection.maxAnswers * answer.count)
         pair.pass(9_999)
         #expect(pair.server.state == .established && pair.server.nextTimeout == MediaTime(nanoseconds: 10_000_000_000))
         pair.pass(1)
@@ -266,7 +266,7 @@ import Testing
         #expect(pair.toClient.sent.isEmpty)
     }
 
-    @Test func aFarewellEndsItUnlessTheHandshakeIsForgotten() throws {
+    @Test func closeNotifyEndsTheAssociationUnlessTheHandshakeWasReleased() throws {
         let pair = try Pair()
         pair.shuttle()
         pair.client.close(sink: pair.toServer)

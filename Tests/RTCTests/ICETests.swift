@@ -3,7 +3,7 @@ import Testing
 
 @testable import RTC
 
-/// Keeps what is sent.
+/// A sink that stores the sent datagrams.
 final class SentDatagrams: DatagramSink {
     private let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: 2048, alignment: 8)
     var sent: [(bytes: [UInt8], path: Path)] = []
@@ -37,7 +37,7 @@ final class SentDatagrams: DatagramSink {
     private func request(
         to name: String? = nil, password: String? = nil, _ body: (inout STUNWriter) -> Void = { _ in }
     ) -> [UInt8] {
-        var memory = [UInt8](repeating: 0, count: STUN.mostBytes)
+        var memory = [UInt8](repeating: 0, count: STUN.maxBytes)
         let count = memory.withUnsafeMutableBytes { memory in
             var writer = STUNWriter(memory, .request, transaction: STUNTransaction(high: 5, low: 6))
             writer.username(Array((name ?? "\(ours.ufrag):\(theirs.ufrag)").utf8))
@@ -53,12 +53,13 @@ final class SentDatagrams: DatagramSink {
         datagram.withUnsafeBytes { agent.handle($0, on: path, now: at(milliseconds), sink: sink) }
     }
 
-    @Test mutating func aCheckIsAnsweredWithTheAddressItCameFrom() throws {
+    @Test mutating func aCheckIsAnsweredWithItsSourceAddress() throws {
         #expect(take(request(), on: home) == .validated)
         #expect(agent.isValidated(home) && agent.selectedPath == nil)
         let answer = try #require(sink.take().first)
         #expect(answer.path == home)
-        // RFC 8489: header, address, code, fingerprint; nothing that an attacker could have somebody else receive.
+        // Header, XOR-MAPPED-ADDRESS, MESSAGE-INTEGRITY and FINGERPRINT (RFC 8489), and nothing that helps an amplification
+        // attack.
         #expect(answer.bytes.count == 64)
         try answer.bytes.withUnsafeBytes {
             let message = try #require(STUNMessage($0))
@@ -68,27 +69,27 @@ final class SentDatagrams: DatagramSink {
         #expect(take(request(), on: home) == .refreshed)
     }
 
-    @Test mutating func strangersGetNoAnswer() {
+    @Test mutating func unauthenticatedChecksGetNoResponse() {
         let stranger = "\(ours.ufrag):stranger"
         #expect(take(request(to: stranger), on: home) == .dropped(.unknownName))
         #expect(take(request(to: "\(theirs.ufrag):\(ours.ufrag)"), on: home) == .dropped(.unknownName))
         #expect(take(request(to: ours.ufrag), on: home) == .dropped(.unknownName))
         #expect(take(request(password: theirs.password), on: home) == .dropped(.unauthenticated))
-        // Not even to be told what is wrong with the request.
+        // Not even an error response.
         let odd = request(password: theirs.password) { $0.raw(0x7000, [1]) }
         #expect(take(odd, on: home) == .dropped(.unauthenticated))
         #expect(take([0, 1, 0, 0], on: home) == .dropped(.malformed))
         #expect(sink.sent.isEmpty && !agent.hasPath)
     }
 
-    @Test mutating func anyNameWillDoBeforeTheirsIsKnown() {
+    @Test mutating func anyRemoteUfragIsAcceptedUntilItIsKnown() {
         agent = ICELiteAgent(local: ours)
         #expect(take(request(), on: home) == .validated)
         agent.setRemote(ufrag: "another")
         #expect(take(request(), on: home) == .dropped(.unknownName))
     }
 
-    @Test mutating func whatMustBeUnderstoodAndIsNotIsRefusedByName() throws {
+    @Test mutating func unknownRequiredAttributesAreRejected() throws {
         #expect(take(request { $0.raw(0x7001, []) }, on: home) == .refused(420))
         let answer = try #require(sink.take().first)
         try answer.bytes.withUnsafeBytes {
@@ -99,7 +100,7 @@ final class SentDatagrams: DatagramSink {
         #expect(!agent.isValidated(home))
     }
 
-    @Test mutating func nobodyElseIsControlled() throws {
+    @Test mutating func aControlledPeerIsRejected() throws {
         #expect(take(request { $0.controlled(tieBreaker: .max) }, on: home) == .refused(487))
         let answer = try #require(sink.take().first)
         answer.bytes.withUnsafeBytes { #expect(STUNMessage($0)?.errorCode == 487) }
@@ -115,7 +116,7 @@ final class SentDatagrams: DatagramSink {
         #expect(take(request { $0.useCandidate() }, on: away) == .refreshed)
     }
 
-    @Test mutating func aPathThatNobodyAsksOverIsGoneAfterThirtySeconds() {
+    @Test mutating func aPathWithoutChecksExpiresAfterThirtySeconds() {
         _ = take(request { $0.useCandidate() }, on: home, at: 0)
         _ = take(request(), on: away, at: 10_000)
         #expect(agent.nextTimeout == at(30_000))
@@ -141,7 +142,7 @@ final class SentDatagrams: DatagramSink {
         #expect(agent.isValidated(home) && agent.selectedPath == home)
     }
 
-    @Test mutating func aRestartKeepsTheOldPathUntilThereIsANewOne() {
+    @Test mutating func aRestartKeepsTheOldPathUntilANewOneIsNominated() {
         _ = take(request { $0.useCandidate() }, on: home)
         let oldCheck = request()
         let (newer, newest) = (ICECredentials(using: &random), ICECredentials(using: &random))
@@ -159,7 +160,7 @@ final class SentDatagrams: DatagramSink {
         #expect(take(oldCheck, on: home, at: 13_000) == .dropped(.unknownName))
     }
 
-    @Test mutating func aClosedConnectionTakesItsPathsWithIt() {
+    @Test mutating func aClosedConnectionLosesItsPaths() {
         let stream = Path(socket: 9, isTCP: true, remote: away.remote)
         _ = take(request(), on: home)
         _ = take(request { $0.useCandidate() }, on: stream)
@@ -173,7 +174,7 @@ final class SentDatagrams: DatagramSink {
     private let second = TransportAddress(v4: 0x0a00_0002, port: 40000)
     private let client = TransportAddress(v4: 0xc0a8_0001, port: 7)
 
-    /// A lite agent and a controlling one over a network; the server has two addresses, the first preferred.
+    /// A lite agent and a controlling agent over a network. The server has two addresses, the first preferred.
     private final class Pair {
         var lite: ICELiteAgent
         var controlling: ICEControllingAgent
@@ -182,7 +183,8 @@ final class SentDatagrams: DatagramSink {
         let server: SimulatedHost
         let client: SimulatedHost
 
-        init(seed: UInt64, server addresses: [TransportAddress], client: TransportAddress, _ weather: MediaWeather) {
+        init(seed: UInt64, server addresses: [TransportAddress], client: TransportAddress, _ weather: NetworkConditions)
+        {
             random = SeededGenerator(seed: seed)
             let (ours, theirs) = (ICECredentials(using: &random), ICECredentials(using: &random))
             lite = ICELiteAgent(local: ours, remoteUfrag: theirs.ufrag)
@@ -213,7 +215,7 @@ final class SentDatagrams: DatagramSink {
         var isSelected: Bool { controlling.selectedPath != nil && lite.selectedPath != nil }
     }
 
-    private func pair(seed: UInt64 = 1, weather: MediaWeather = MediaWeather()) -> Pair {
+    private func pair(seed: UInt64 = 1, weather: NetworkConditions = NetworkConditions()) -> Pair {
         Pair(seed: seed, server: [best, second], client: client, weather)
     }
 
@@ -224,28 +226,28 @@ final class SentDatagrams: DatagramSink {
         #expect(pair.lite.selectedPath == Path(socket: 0, remote: client))
     }
 
-    @Test func aWorsePairIsTakenAfterALittlePatience() {
+    @Test func aWorsePairIsNominatedAfterADelay() {
         let pair = pair()
         pair.network.filter = { [best] _, _, to in to != best }
         #expect(pair.network.run(for: .seconds(5)) { pair.isSelected })
         #expect(pair.controlling.selectedPath?.remote == second)
     }
 
-    @Test func whoGetsNoAnswerGivesUp() {
+    @Test func anAgentWithoutResponsesFails() {
         let pair = pair()
         pair.network.filter = { _, _, _ in false }
         #expect(pair.network.run(for: .seconds(20)) { pair.controlling.hasFailed })
-        #expect(pair.network.sent == 2 * ICEControllingAgent.mostAttempts)
+        #expect(pair.network.sent == 2 * ICEControllingAgent.maxAttempts)
     }
 
-    @Test func answersFromElsewhereOrWithoutThePasswordAreNotBelieved() {
+    @Test func responsesFromElsewhereOrWithoutThePasswordAreDropped() {
         let pair = pair()
-        // Whatever the server answers is said to come from another address, or is changed.
+        // Responses seem to come from another address, or are modified.
         let network = pair.network
         network.filter = { [client] bytes, from, to in
             guard to == client, from.port == 40000 else { return true }
             network.inject(bytes, from: TransportAddress(v4: from.v4, port: 40001), to: to)
-            // The fingerprint is taken off, so that only the code stands against it.
+            // Remove FINGERPRINT, so that only MESSAGE-INTEGRITY detects the change.
             var forged = Array(bytes.dropLast(8))
             forged[3] -= 8
             forged[forged.count - 1] ^= 1
@@ -256,7 +258,7 @@ final class SentDatagrams: DatagramSink {
         #expect(pair.controlling.selectedPath == nil && pair.controlling.hasFailed)
     }
 
-    @Test func consentIsAskedForEveryFiveSecondsAndEndsAfterThirty() {
+    @Test func consentIsCheckedEveryFiveSecondsAndExpiresAfterThirty() {
         let pair = pair()
         #expect(pair.network.run(for: .seconds(5)) { pair.isSelected })
         let before = pair.network.sent
@@ -268,13 +270,13 @@ final class SentDatagrams: DatagramSink {
         #expect(pair.isSelected)
         pair.network.run(for: .seconds(11))
         #expect(pair.controlling.selectedPath == nil && pair.lite.selectedPath == nil)
-        // It goes on trying for a while.
+        // It keeps trying for a while.
         pair.network.filter = nil
         #expect(pair.network.run(for: .seconds(5)) { pair.isSelected })
     }
 
     @Test(arguments: 1...UInt64(20)) func aThirdOfTheDatagramsCanBeLost(seed: UInt64) {
-        let pair = pair(seed: seed, weather: MediaWeather(losses: 300, duplicates: 100, delay: 5...150))
+        let pair = pair(seed: seed, weather: NetworkConditions(losses: 300, duplicates: 100, delay: 5...150))
         #expect(pair.network.run(for: .seconds(30)) { pair.isSelected })
     }
 
@@ -291,10 +293,10 @@ final class SentDatagrams: DatagramSink {
         var random = SeededGenerator(seed: seed)
         for round in 0..<20_000 {
             var bytes = captured[round % captured.count]
-            // What somebody heard he can repeat (RFC 8445 §19.2 has no remedy), but not change.
+            // An eavesdropper can replay requests (RFC 8445 §19.2 has no remedy), but cannot modify them.
             bytes[Int.random(in: 8..<bytes.count - 8, using: &random)] ^= .random(in: 1...255, using: &random)
             if round % 2 == 0, bytes.count > 28 {
-                // Without its checksum it gets further.
+                // Without FINGERPRINT it gets past the first check.
                 bytes.removeLast(8)
                 bytes[3] = UInt8(truncatingIfNeeded: bytes.count - 20)
             }

@@ -6,7 +6,7 @@ import Testing
 @Suite struct PayloadTests {
     @Test(
         arguments: [
-            // Bare, with a 7-bit and a 15-bit picture id, with everything.
+            // Minimal; with a 7-bit and a 15-bit picture id; with all fields.
             ("10 00", 1, nil, nil, nil, nil, true),
             ("10 01", 1, nil, nil, nil, nil, false),
             ("00 00", 1, nil, nil, nil, nil, false),
@@ -19,7 +19,7 @@ import Testing
             ("b0 f0 8123 2a 65 00", 6, 0x123, 0x2a, 1, 5, true),
             ("90 00 00", 2, nil, nil, nil, nil, true),
         ] as [(String, Int, UInt16?, UInt8?, UInt8?, UInt8?, Bool)])
-    func vp8SaysWhatIsBeforeIt(
+    func vp8DescriptorsAreRead(
         _ text: String, _ length: Int, _ picture: UInt16?, _ index: UInt8?, _ layer: UInt8?, _ key: UInt8?,
         _ isKeyframe: Bool
     ) throws {
@@ -39,7 +39,7 @@ import Testing
     }
 
     private func rewritten(
-        _ descriptor: VP8Descriptor, _ picture: UInt16, _ index: UInt8, room: Int = VP8Descriptor.mostLength
+        _ descriptor: VP8Descriptor, _ picture: UInt16, _ index: UInt8, room: Int = VP8Descriptor.maxLength
     ) -> [UInt8] {
         var memory = [UInt8](repeating: 0xee, count: room)
         let length = memory.withUnsafeMutableBytes {
@@ -48,7 +48,7 @@ import Testing
         return Array(memory.prefix(length))
     }
 
-    @Test func vp8KeepsItsLengthWithOtherNumbers() throws {
+    @Test func rewritingAVP8DescriptorKeepsItsLength() throws {
         let long = try #require(parsing(octets("b0 f0 8123 2a 65 00")) { VP8Descriptor($0) })
         #expect(rewritten(long, 0xffff, 0xfe) == octets("b0 f0 ffff fe 65"))
         #expect(rewritten(long, 5, 6) == octets("b0 f0 8005 06 65"))
@@ -66,20 +66,20 @@ import Testing
             ("00 00", 1, nil, nil, nil, nil, false),
             ("88 7f 00", 2, 0x7f, nil, nil, nil, true),
             ("88 ffff 00", 3, 0x7fff, nil, nil, nil, true),
-            // Layers, with the index and in flexible mode; the second spatial layer begins no picture.
+            // Layers, in non-flexible and flexible mode; the second spatial layer does not begin a picture.
             ("28 32 09 00", 3, nil, 1, 1, 9, false),
             ("28 10 09 00", 3, nil, 0, 0, 9, true),
             ("38 10 00", 2, nil, 0, 0, nil, true),
             // One, two and three references.
             ("78 10 02 00", 3, nil, 0, 0, nil, false),
             ("58 03 05 06 00", 4, nil, nil, nil, nil, false),
-            // Structures: without and with sizes and pictures.
+            // Scalability structures, without and with sizes and pictures.
             ("0a 00 00", 2, nil, nil, nil, nil, true),
             ("0a 30 00010002 00030004 00", 10, nil, nil, nil, nil, true),
             ("0a 08 02 04 aa 0c aabbcc 00", 9, nil, nil, nil, nil, true),
             ("8e 8123 18 00010002 01 00 ff", 10, 0x123, nil, nil, nil, true),
         ] as [(String, Int, UInt16?, UInt8?, UInt8?, UInt8?, Bool)])
-    func vp9SaysWhatIsBeforeIt(
+    func vp9DescriptorsAreRead(
         _ text: String, _ length: Int, _ picture: UInt16?, _ temporal: UInt8?, _ spatial: UInt8?, _ index: UInt8?,
         _ isKeyframe: Bool
     ) throws {
@@ -97,7 +97,7 @@ import Testing
         }
     }
 
-    @Test func vp9RefersToThreePicturesAtMost() {
+    @Test func vp9RefersToAtMostThreePictures() {
         #expect(parsing(octets("58 03 05 07 08 00")) { VP9Descriptor($0) } == nil)
     }
 
@@ -109,7 +109,7 @@ import Testing
         // Fragments: the beginning of an IDR slice, its middle, its end, and the beginning of another slice.
         ("7c 85 aa", true), ("7c 05 aa", false), ("7c 45 aa", false), ("7c 81 aa", false), ("7c 87 aa", true),
     ])
-    func h264SaysWhereAKeyframeBegins(_ text: String, _ isKeyframe: Bool) throws {
+    func h264KeyframeStartsAreFound(_ text: String, _ isKeyframe: Bool) throws {
         let payload = try #require(parsing(octets(text)) { H264Payload($0) })
         #expect(payload.isKeyframeStart == isKeyframe)
         #expect(parsing(octets(text)) { VideoPayloadFormat.h264.isKeyframeStart($0) } == isKeyframe)
@@ -119,7 +119,7 @@ import Testing
         "", "60", "79 0001 65", "7a 65", "7d 85 aa", "7f aa", "78", "78 00", "78 0000", "78 0001", "78 0002 67",
         "78 ffff 67", "78 0001 67 00", "78 0001 67 0000", "7c", "7c 85",
     ])
-    func h264ThatEndsTooEarlyOrIsInterleavedIsNone(_ text: String) {
+    func truncatedOrInterleavedH264IsRejected(_ text: String) {
         #expect(parsing(octets(text)) { H264Payload($0) } == nil)
     }
 
@@ -128,7 +128,7 @@ import Testing
             ("18 0a", true, false, false, 1), ("10 0a", false, false, false, 1), ("80 0a", false, true, false, 0),
             ("78 0a", true, false, true, 3),
         ] as [(String, Bool, Bool, Bool, UInt8)])
-    func av1SaysWhereASequenceBegins(
+    func av1SequenceStartsAreFound(
         _ text: String, _ isKeyframe: Bool, _ continues: Bool, _ isContinued: Bool, _ elements: UInt8
     ) throws {
         let header = try #require(parsing(octets(text)) { AV1AggregationHeader($0) })
@@ -139,11 +139,11 @@ import Testing
         #expect(parsing(octets(text)) { VideoPayloadFormat.av1.isKeyframeStart($0) } == isKeyframe)
     }
 
-    @Test(arguments: ["", "18", "98 0a"]) func av1ThatContradictsItselfIsNone(_ text: String) {
+    @Test(arguments: ["", "18", "98 0a"]) func contradictoryAV1HeadersAreRejected(_ text: String) {
         #expect(parsing(octets(text)) { AV1AggregationHeader($0) } == nil)
     }
 
-    @Test func aDependencyDescriptorSaysItsMandatoryFields() throws {
+    @Test func theMandatoryFieldsOfADependencyDescriptorAreRead() throws {
         let plain = try #require(parsing(octets("c5 abcd")) { DependencyDescriptor($0) })
         #expect(plain.isFrameStart && plain.isFrameEnd && plain.templateID == 5 && plain.frameNumber == 0xabcd)
         #expect(!plain.isKeyframeStart && !plain.hasTemplateStructure && !plain.hasActiveDecodeTargets)
@@ -158,7 +158,7 @@ import Testing
         }
     }
 
-    @Test func anythingMayStandInAPayload() {
+    @Test func randomPayloadsNeverTrap() {
         let seed = UInt64.random(in: 0 ... .max)
         print("payloads: seed \(seed)")
         var random = SeededGenerator(seed: seed)

@@ -3,14 +3,14 @@ import Testing
 
 @testable import RTC
 
-/// What libvpx and x264 wrote for pictures of these sizes, the first bytes of it.
-@Suite("The size of pictures, from a keyframe") struct PictureSizeTests {
+/// The first bytes that libvpx and x264 wrote for pictures of these sizes.
+@Suite("Picture size from a keyframe") struct PictureSizeTests {
     @Test(
-        "is in VP8's header",
+        "is read from the VP8 header",
         arguments: [
             ("10c3009d012a0005d0020847", 1280, 720), ("1034009d012a8002680101c7", 640, 360),
             ("7010009d012a4201b6000047", 322, 182), ("70b7019d012a800738040bc7", 1920, 1080),
-            // Two bits each say how a receiver should scale it (RFC 6386 §9.1).
+            // The upper two bits of each dimension are the scaling (RFC 6386 §9.1).
             ("10c3009d012a0045d0c20847", 1280, 720),
         ] as [(String, UInt16, UInt16)])
     func vp8(_ text: String, _ width: UInt16, _ height: UInt16) {
@@ -20,7 +20,7 @@ import Testing
     }
 
     @Test(
-        "is in VP9's header",
+        "is read from the VP9 header",
         arguments: [
             ("82498342004ff02cf6003824", 1280, 720), ("a24983420009fe059ec00704", 1280, 720),
             ("824983420027f01676003824", 640, 360), ("a24983420004fe02cec00704", 640, 360),
@@ -33,7 +33,7 @@ import Testing
         for count in 0..<10 { #expect(size(.vp9, Array(payload.prefix(count))) == nil) }
     }
 
-    @Test("is that of the highest layer where VP9 lists them")
+    @Test("is that of the highest layer if VP9 lists the layers")
     func vp9Layers() {
         let payload = octets("2a 10 00 38 0140 00b4 0280 0168 01 00" + "824983420014100b56003824")
         #expect(size(.vp9, payload) == PictureSize(width: 640, height: 360))
@@ -56,7 +56,7 @@ import Testing
         ("6764001eacd940b424d8088000000300800000190f8a14cb", 720, 576),
     ]
 
-    @Test("is in H.264's sequence parameter set, alone or among others", arguments: sets)
+    @Test("is read from H.264's sequence parameter set, alone or aggregated", arguments: sets)
     func h264(_ text: String, _ width: UInt16, _ height: UInt16) {
         let unit = octets(text)
         #expect(size(.h264, unit) == PictureSize(width: width, height: height))
@@ -65,24 +65,24 @@ import Testing
         for count in 0..<8 { #expect(size(.h264, Array(unit.prefix(count))) == nil) }
     }
 
-    @Test("is not known of what is no keyframe, of sizes of nothing, and of what is too large")
+    @Test("is nil for other frames, for empty sizes and for sizes that are too large")
     func none() {
         #expect(size(.vp8, octets("90 80 01 11c3009d012a0005d0020847")) == nil)
         #expect(size(.vp8, octets("90 80 01 10c3009d012b0005d0020847")) == nil)
         #expect(size(.vp8, octets("90 80 01 10c3009d012a0000d0020847")) == nil)
         #expect(size(.vp8, octets("90 80 01 10c3009d012a000500000847")) == nil)
-        // 16 383 each way is VP8's most, 65 536 VP9's.
+        // The maximum is 16 383 in VP8 and 65 536 in VP9.
         #expect(size(.vp8, octets("90 80 01 10c3009d012affffffff0847")) == PictureSize(width: 16383, height: 16383))
         #expect(size(.vp9, octets("0c 82498342 0ffffffff6003824")) == nil)
         #expect(size(.h264, octets("65 8880")) == nil)
-        // Nothing but zeros: a number of more than 32 bits.
+        // Only zeros: a number of more than 32 bits.
         #expect(size(.h264, octets("6742c01f") + [UInt8](repeating: 0, count: 40)) == nil)
-        // Cropped to less than nothing: 2^31 columns.
+        // Cropped by 2^31 columns, to a negative size.
         #expect(size(.h264, octets("6742c01f d9 0000000080000000") + [UInt8](repeating: 0xff, count: 40)) == nil)
         #expect(size(.av1, octets("18 0a0b00000042abbfc3")) == nil)
     }
 
-    @Test("does no harm, whatever comes", arguments: [3, 4] as [UInt64])
+    @Test("never traps on random bytes", arguments: [3, 4] as [UInt64])
     func anything(seed: UInt64) {
         var random = SeededGenerator(seed: seed)
         let known =

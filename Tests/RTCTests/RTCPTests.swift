@@ -3,7 +3,7 @@ import Testing
 
 @testable import RTC
 
-/// What a compound holds, as words that can be compared.
+/// The packets of a compound as comparable strings.
 private func described(_ bytes: [UInt8]) -> [String]? {
     parsing(bytes) { memory in
         guard let compound = RTCPCompound(memory) else { return nil }
@@ -64,7 +64,7 @@ private let info = RTCP.SenderInfo(
         #expect(described(octets(text)) == [expected])
     }
 
-    @Test func blocksAreReadToTheirLastBit() {
+    @Test func reportBlocksAreReadCompletely() {
         let bytes = octets(
             "81 c9 0007 00000007 00000008 ff 800000 ffffffff 00000003 00000004 00000005")
         let expected = RTCP.ReportBlock(
@@ -75,19 +75,19 @@ private let info = RTCP.SenderInfo(
 
     @Test(arguments: [
         "", "80 c9 00", "80 c9 0001 000000", "80 c9 0002 00000007", "80 c9 ffff 00000007",
-        // Another version, behind the first too.
+        // Another version, also in a later packet.
         "40 c9 0001 00000007", "80 c9 0001 00000007 00 c9 0001 00000007",
-        // Something is left behind the last packet.
+        // Extra bytes after the last packet.
         "80 c9 0001 00000007 80", "80 c9 0001 00000007 80 c9",
-        // Padding before the last one.
+        // Padding in a packet before the last.
         "a0 c9 0002 00000007 00000004 80 c9 0001 00000007",
     ])
-    func lengthsThatAreNotTheDatagramsMakeItNone(_ text: String) {
+    func aCompoundWithWrongLengthsIsRejected(_ text: String) {
         #expect(described(octets(text)) == nil)
     }
 
     @Test(arguments: [
-        // Blocks, sources and chunks that are not there.
+        // Missing blocks, sources and chunks.
         ("81 c9 0001 00000007", 201), ("9f c9 0001 00000007", 201), ("80 c9 0000", 201), ("80 c8 0001 00000007", 200),
         ("81 c8 0006 00000001 00000002 00000003 00000004 00000005 00000006", 200), ("82 cb 0001 00000007", 203),
         ("81 ca 0000", 202), ("81 ca 0001 00000007", 202), ("81 ca 0002 00000007 01ff6161", 202),
@@ -98,24 +98,24 @@ private let info = RTCP.SenderInfo(
         ("8f ce 0004 00000001 00000000 52454d42 01000001", 206),
         ("8f ce 0004 00000001 00000000 52454d42 ff000001", 206),
         ("8f ce 0003 00000001 00000000 52454d42", 206),
-        // Padding of no byte, of no whole word and of more than there is.
+        // Padding of zero bytes, of a partial word, and of more than the packet.
         ("a0 cb 0001 00000000", 203), ("a0 cb 0001 00000003", 203), ("a0 cb 0001 00000008", 203), ("a0 cb 0000", 203),
         ("a1 ce 0002 00000001 00000004", 206),
     ])
-    func whatAPacketHasNoRoomForMakesItMalformed(_ text: String, _ type: Int) {
+    func aTruncatedPacketIsMalformed(_ text: String, _ type: Int) {
         #expect(described(octets(text)) == ["malformed \(type)"])
         let followed = described(octets("80 c9 0001 00000007" + text))
         #expect(followed == ["RR 7 []", "malformed \(type)"])
     }
 
-    @Test func aCompoundOfTooManyIsNone() {
+    @Test func aCompoundOfTooManyPacketsIsRejected() {
         let packet = octets("80 c9 0001 00000007")
-        let most = Array(repeating: packet, count: RTCPCompound.mostPackets).flatMap(\.self)
-        #expect(described(most)?.count == RTCPCompound.mostPackets)
+        let most = Array(repeating: packet, count: RTCPCompound.maxPackets).flatMap(\.self)
+        #expect(described(most)?.count == RTCPCompound.maxPackets)
         #expect(described(most + packet) == nil)
     }
 
-    @Test func aStormOfNACKsIsHeardOnlyInPart() throws {
+    @Test func aHugeNACKIsReadOnlyInPart() throws {
         let item = octets("0000 ffff")
         let one = described(octets("81 cd 0003 00000001 00000002") + item)
         #expect(one == ["NACK 1 2 \(Array(UInt16(0)...16))"])
@@ -154,14 +154,14 @@ private let info = RTCP.SenderInfo(
             ])
     }
 
-    @Test(arguments: 0...300) func aNameOfAnyLengthFits(_ length: Int) {
+    @Test(arguments: 0...300) func aCNAMEOfAnyLengthFits(_ length: Int) {
         let name = String(repeating: "x", count: length)
         let bytes = written { RTCP.writeSourceDescription(ssrc: 1, cname: name, to: &$0) }
         #expect(bytes.count & 3 == 0)
         #expect(described(bytes) == ["SDES 1=\(name.prefix(255))"])
     }
 
-    @Test func blocksBeyondThirtyOneFollow() throws {
+    @Test func blocksBeyondThirtyOneGoIntoAnotherPacket() throws {
         let blocks = (0..<40).map { block($0) }
         let report = try #require(described(written { RTCP.writeSenderReport(info, blocks: blocks, to: &$0) }))
         #expect(report == ["SR \(info) \(Array(blocks.prefix(31)))", "RR 1 \(Array(blocks.suffix(9)))"])
@@ -171,7 +171,7 @@ private let info = RTCP.SenderInfo(
         #expect(described(written { RTCP.writeReceiverReport(sender: 1, blocks: [], to: &$0) }) == ["RR 1 []"])
     }
 
-    @Test func aNACKIsAsShortAsItCanBe() {
+    @Test func aNACKIsAsShortAsPossible() {
         #expect(written { RTCP.writeNACK(sender: 1, media: 2, lost: [], to: &$0) } == [])
         let run = written { RTCP.writeNACK(sender: 1, media: 2, lost: Array(100...116), to: &$0) }
         #expect(run == octets("81 cd 0003 00000001 00000002 0064 ffff"))
@@ -200,7 +200,7 @@ private let info = RTCP.SenderInfo(
         }
     }
 
-    @Test func anythingMayComeAsRTCP() {
+    @Test func randomRTCPNeverTraps() {
         let seed = UInt64.random(in: 0 ... .max)
         print("RTCP: seed \(seed)")
         var random = SeededGenerator(seed: seed)
@@ -208,7 +208,7 @@ private let info = RTCP.SenderInfo(
             var bytes = (0..<Int.random(in: 0...15, using: &random) * 4).map { _ in
                 UInt8.random(in: 0...255, using: &random)
             }
-            // Lengths that fit, so that most of them get through the door.
+            // Valid lengths, so that most packets pass the first check.
             var position = 0
             while position + 4 <= bytes.count, Int.random(in: 0..<50, using: &random) > 0 {
                 let words = Int.random(in: 0...(bytes.count - position) / 4 - 1, using: &random)
@@ -228,7 +228,7 @@ private let info = RTCP.SenderInfo(
         }
     }
 
-    @Test func anythingMayComeAsRTP() {
+    @Test func randomRTPNeverTraps() {
         let seed = UInt64.random(in: 0 ... .max)
         print("RTP: seed \(seed)")
         var random = SeededGenerator(seed: seed)

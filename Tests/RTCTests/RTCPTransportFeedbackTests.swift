@@ -3,7 +3,7 @@ import Testing
 
 @testable import RTC
 
-/// One feedback packet as its reader tells it: a number and when it arrived, in ticks of 250 µs.
+/// A parsed feedback packet: sequence numbers and arrival times in ticks of 250 µs.
 private struct Told: Equatable {
     var number: UInt16
     var ticks: Int64?
@@ -30,7 +30,7 @@ private func read(_ bytes: [UInt8]) -> [Told]? {
         }
     }
 
-    /// Arrivals in ticks, by number.
+    /// Arrivals in ticks, by sequence number.
     private func feedback(_ arrivals: [(UInt16, Int64)]) -> [[UInt8]] {
         var feedback = TransportFeedback()
         for (number, ticks) in arrivals { feedback.receive(number, at: MediaTime(nanoseconds: ticks * 250_000)) }
@@ -39,12 +39,12 @@ private func read(_ bytes: [UInt8]) -> [Told]? {
 
     private static let head = "00000001 00000002"
 
-    @Test func nothingHasNoFeedback() {
+    @Test func withoutPacketsThereIsNoFeedback() {
         #expect(feedback([]).isEmpty)
     }
 
-    @Test func theBytesAreThoseOfTheDraft() {
-        // A run of two, at the reference time of one and 4 ms later.
+    @Test func theFormatIsThatOfTheDraft() {
+        // A run of two: at reference time 1, and 4 ms later.
         #expect(
             feedback([(5, 256), (6, 272)])
                 == [octets("8f cd 0005" + Self.head + "0005 0002 000001 00 2002 0010")])
@@ -56,17 +56,17 @@ private func read(_ bytes: [UInt8]) -> [Told]? {
         #expect(
             feedback([(0, 256), (1, 600), (3, 500)])
                 == [octets("8f cd 0006" + Self.head + "0000 0004 000001 00 d880 00 0158 ff9c 00")])
-        // Losses in between: they end one chunk of 14 and begin another.
+        // Losses in between, at the end of one chunk of 14 and the beginning of the next.
         #expect(
             feedback([(0, 256), (21, 256)])
                 == [octets("8f cd 0006" + Self.head + "0000 0016 000001 00 a000 8040 0000 0000")])
-        // Many of them are a run.
+        // Many losses form a run.
         #expect(
             feedback([(0, 256), (101, 256)])
                 == [octets("8f cd 0006" + Self.head + "0000 0066 000001 00 a000 0057 2001 0000")])
     }
 
-    @Test func packetsAreCountedAndGoOnWhereTheLastEnded() {
+    @Test func feedbackIsNumberedAndContinuesWhereTheLastEnded() {
         var feedback = TransportFeedback()
         feedback.receive(65_534, at: .milliseconds(64))
         #expect(feedback.hasNews)
@@ -83,7 +83,7 @@ private func read(_ bytes: [UInt8]) -> [Told]? {
             ])
     }
 
-    @Test func aLatePacketIsReportedWithWhatIsBehindIt() {
+    @Test func aLatePacketIsReportedWithThePacketsAfterIt() {
         var feedback = TransportFeedback()
         feedback.receive(10, at: .milliseconds(64))
         feedback.receive(12, at: .milliseconds(65))
@@ -105,7 +105,7 @@ private func read(_ bytes: [UInt8]) -> [Told]? {
         #expect(packets(of: &feedback).isEmpty)
     }
 
-    @Test func aPauseThatNoDeltaSaysBeginsANewPacket() throws {
+    @Test func aPauseTooLongForADeltaBeginsANewPacket() throws {
         let packets = feedback([(0, 256), (1, 256 + 32_767), (2, 256 + 32_767 + 32_768), (3, 256)])
         #expect(
             packets.map { read($0) } == [
@@ -115,20 +115,20 @@ private func read(_ bytes: [UInt8]) -> [Told]? {
             ])
     }
 
-    @Test func theReferenceTimeWrapsWithItsBits() throws {
+    @Test func theReferenceTimeWrapsAfter24Bits() throws {
         let wrap = Int64(1) << 32
         let told = try #require(feedback([(0, wrap - 1), (1, wrap + 1)]).first.flatMap(read))
-        // The last of the 24 bits with a sign is just before the origin.
+        // The highest 24-bit value, -1, is just before the origin.
         #expect(told == [Told(number: 0, ticks: -1), Told(number: 1, ticks: 1)])
         #expect(feedback([(0, -5), (1, -3)]).count == 1)
     }
 
-    @Test func aJumpBeyondTheWindowBeginsAnew() throws {
+    @Test func aJumpBeyondTheWindowStartsOver() throws {
         let packets = feedback([(0, 256), (1, 257), (20_000, 258)])
         #expect(packets.map { read($0) } == [[Told(number: 20_000, ticks: 258)]])
     }
 
-    @Test func theWindowIsAllThatIsRemembered() throws {
+    @Test func onlyTheWindowIsRemembered() throws {
         var feedback = TransportFeedback()
         for number in 0..<20_000 {
             feedback.receive(UInt16(number), at: MediaTime(nanoseconds: Int64(number) * 250_000))
@@ -136,18 +136,18 @@ private func read(_ bytes: [UInt8]) -> [Told]? {
         let packets = packets(of: &feedback)
         let told = packets.compactMap(read).flatMap(\.self)
         #expect(told == (11_808..<20_000).map { Told(number: UInt16($0), ticks: Int64($0)) })
-        #expect(packets.allSatisfy { $0.count <= TransportFeedback.mostBytes })
+        #expect(packets.allSatisfy { $0.count <= TransportFeedback.maxBytes })
     }
 
     @Test(arguments: [
-        // Fewer chunks, fewer deltas, no status, too many of them.
+        // Missing chunks, missing deltas, no status, too many statuses.
         "8f cd 0004" + head + "0005 0002 000001 00", "8f cd 0005" + head + "0005 0003 000001 00 2001 0000",
         "8f cd 0005" + head + "0005 0003 000001 00 2003 0000", "8f cd 0005" + head + "0005 0002 000001 00 4002 0000",
         "8f cd 0005" + head + "0005 0000 000001 00 2000 0000", "8f cd 0005" + head + "0005 ffff 000001 00 1fff 1fff",
         "8f cd 0009" + head + "0005 ffff 000001 00 1fff 1fff 1fff 1fff 1fff 1fff 1fff 1fff 1fff 1fff",
         "8f cd 0005" + head + "0005 0010 000001 00 0000 0000", "8f cd 0002" + head, "8f cd 0003" + head + "00050002",
     ])
-    func feedbackWithBogusCountsIsNone(_ text: String) {
+    func feedbackWithWrongCountsIsRejected(_ text: String) {
         #expect(read(octets(text)) == nil)
     }
 
@@ -156,14 +156,14 @@ private func read(_ bytes: [UInt8]) -> [Told]? {
     }
 }
 
-/// A transport over which packets get lost, late and repeated, and whose feedback is compared with what happened.
+/// A transport with lost, late and duplicate packets. Compares the feedback with the actual arrivals.
 private struct LossyTransport {
     var random: SeededGenerator
     var feedback = TransportFeedback()
     var number: Int64
     var ticks: Int64 = 1_000
     private var first: Int64?
-    /// When each arrived first, by number.
+    /// The first arrival of each packet, by sequence number.
     var arrived: [Int64: Int64] = [:]
     var told: [Int64: Int64?] = [:]
 
@@ -184,18 +184,18 @@ private struct LossyTransport {
     }
 
     private mutating func arrive(_ number: Int64) {
-        // Nothing is told of what was sent before the first that arrived.
+        // Packets sent before the first arrival are not reported.
         guard number >= first ?? number else { return }
         first = first ?? number
         if arrived[number] == nil { arrived[number] = ticks }
         feedback.receive(UInt16(truncatingIfNeeded: number), at: MediaTime(nanoseconds: ticks * 250_000))
     }
 
-    /// - Returns: what is wrong.
+    /// - Returns: a description of the first difference.
     mutating func report() -> String? {
         while feedback.hasNews {
             let bytes = written { _ = feedback.writeFeedback(sender: 1, media: 2, to: &$0) }
-            guard bytes.count <= TransportFeedback.mostBytes else { return "\(bytes.count) bytes" }
+            guard bytes.count <= TransportFeedback.maxBytes else { return "\(bytes.count) bytes" }
             guard let told = read(bytes) else { return "not read" }
             for one in told {
                 let place = number + Int64(Int16(bitPattern: one.number &- UInt16(truncatingIfNeeded: number)))
@@ -209,7 +209,7 @@ private struct LossyTransport {
 }
 
 @Suite struct RTCPTransportFeedbackModelTests {
-    @Test func whatIsToldIsWhatHappened() {
+    @Test func theFeedbackMatchesTheArrivals() {
         for _ in 0..<200 {
             let seed = UInt64.random(in: 0 ... .max)
             var transport = LossyTransport(seed: seed)

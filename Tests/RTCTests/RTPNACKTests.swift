@@ -12,7 +12,7 @@ import Testing
         return numbers
     }
 
-    @Test func whatIsMissingIsAskedForAfterAWhile() {
+    @Test func missingPacketsAreRequestedAfterADelay() {
         var generator = NACKGenerator()
         generator.receive(10, at: .milliseconds(0))
         generator.receive(13, at: .milliseconds(5))
@@ -25,7 +25,7 @@ import Testing
         #expect(!answer(of: &generator) { $0.takeKeyframeNeed() })
     }
 
-    @Test func whatWasOvertakenIsNotAskedFor() {
+    @Test func reorderedPacketsAreNotRequested() {
         var generator = NACKGenerator()
         for (number, time) in [(10, 0), (12, 5), (11, 15), (13, 20)] as [(Int64, Int64)] {
             #expect(answer(of: &generator) { $0.receive(number, at: .milliseconds(time)) } == (number == 11))
@@ -34,7 +34,7 @@ import Testing
         #expect(due(&generator, at: 1_000) == [])
     }
 
-    @Test func anAnswerEndsTheAsking() {
+    @Test func aRetransmissionEndsTheRequests() {
         var generator = NACKGenerator()
         generator.receive(65_534, at: .milliseconds(0))
         generator.receive(65_538, at: .milliseconds(0))
@@ -44,19 +44,19 @@ import Testing
         #expect(due(&generator, at: 65) == [65_535, 1])
     }
 
-    @Test func afterTenTriesOnlyAKeyframeHelps() {
+    @Test func afterTenRequestsAKeyframeIsNeeded() {
         var generator = NACKGenerator()
         generator.receive(1, at: .milliseconds(0))
         generator.receive(3, at: .milliseconds(0))
         var asked = 0
         for time in Int64(0)..<2_000 where !due(&generator, at: time).isEmpty { asked += 1 }
-        #expect(asked == NACKGenerator.mostTries)
+        #expect(asked == NACKGenerator.maxTries)
         #expect(generator.outstanding == 0)
         #expect(answer(of: &generator) { $0.takeKeyframeNeed() })
         #expect(!answer(of: &generator) { $0.takeKeyframeNeed() })
     }
 
-    @Test func aLargeHoleIsGivenUp() {
+    @Test func aLargeGapIsGivenUp() {
         var generator = NACKGenerator()
         generator.receive(1, at: .milliseconds(0))
         generator.receive(3, at: .milliseconds(0))
@@ -67,7 +67,7 @@ import Testing
         #expect(due(&generator, at: 100) == [1_005])
     }
 
-    @Test func theNewestOfTooManyAreAskedFor() {
+    @Test func onlyTheNewestOfTooManyLossesAreRequested() {
         var generator = NACKGenerator()
         generator.receive(0, at: .milliseconds(0))
         for number in stride(from: Int64(2), through: 500, by: 2) { generator.receive(number, at: .milliseconds(0)) }
@@ -82,7 +82,7 @@ import Testing
         #expect(answer(of: &generator) { $0.takeKeyframeNeed() })
     }
 
-    @Test func whatWasLostBeforeAKeyframeIsForgotten() {
+    @Test func lossesBeforeAKeyframeAreForgotten() {
         var generator = NACKGenerator()
         for number: Int64 in [1, 4, 10, 12] { generator.receive(number, at: .milliseconds(0)) }
         generator.forget(before: 10)
@@ -108,7 +108,7 @@ import Testing
                 missing.remove(number)
                 highest = max(highest ?? number, number)
                 let asked = due(&generator, at: step)
-                #expect(asked.count <= NACKGenerator.mostOutstanding)
+                #expect(asked.count <= NACKGenerator.maxOutstanding)
                 for number in asked {
                     let behind = Int64(UInt16(truncatingIfNeeded: highest ?? 0) &- number)
                     #expect(missing.contains((highest ?? 0) - behind), "seed \(seed)")

@@ -6,7 +6,7 @@ import Testing
 @Suite struct RTPPacketTests {
     private static let plain = "80 e0 1234 56789abc def01234"
 
-    @Test func theFieldsAreThoseOfTheHeader() throws {
+    @Test func theHeaderFieldsAreRead() throws {
         let bytes = octets(Self.plain + "010203")
         let packet = try #require(parsing(bytes) { RTPPacket($0) })
         #expect(packet.marker)
@@ -22,17 +22,17 @@ import Testing
     }
 
     @Test(arguments: [
-        // CSRCs, an extension, padding, and all of them.
+        // CSRCs, an extension, padding, and all together.
         ("82 60 1234 56789abc def01234 00000001 00000002 ff", 20..<21, 0..<0),
         ("90 60 1234 56789abc def01234 bede0001 10aa0000 ff", 20..<21, 16..<20),
         ("90 60 1234 56789abc def01234 bede0000 ff", 16..<17, 16..<16),
         ("a0 60 1234 56789abc def01234 ffff 0002", 12..<14, 0..<0),
         ("b1 60 1234 56789abc def01234 00000001 10000001 0102aabb ff 000003", 24..<25, 20..<24),
-        // Padding and nothing else, and no payload at all.
+        // Only padding, and no payload.
         ("a0 60 1234 56789abc def01234 00000004", 12..<12, 0..<0),
         ("80 60 1234 56789abc def01234", 12..<12, 0..<0),
     ])
-    func thePartsAreWhereTheHeaderSays(_ text: String, _ payload: Range<Int>, _ extended: Range<Int>) throws {
+    func thePayloadAndTheExtensionAreFound(_ text: String, _ payload: Range<Int>, _ extended: Range<Int>) throws {
         let packet = try #require(parsing(octets(text)) { RTPPacket($0) })
         #expect(packet.payloadRange == payload)
         #expect(packet.headerLength == payload.lowerBound)
@@ -45,15 +45,15 @@ import Testing
         "00 60 1234 56789abc def01234", "40 60 1234 56789abc def01234", "c0 60 1234 56789abc def01234",
         // CSRCs beyond the end.
         "81 60 1234 56789abc def01234 000000", "8f 60 1234 56789abc def01234 00000001",
-        // An extension without its length, and of a length beyond the end.
+        // An extension without a length, and with a length beyond the end.
         "90 60 1234 56789abc def01234", "90 60 1234 56789abc def01234 bede00",
         "90 60 1234 56789abc def01234 bede0001 10aa00", "90 60 1234 56789abc def01234 bedeffff 10aa0000",
         "9f 60 1234 56789abc def01234 bede0001 10aa0000",
-        // Padding of no bytes, and of more than the payload's.
+        // Padding of zero bytes, and longer than the payload.
         "a0 60 1234 56789abc def01234 00", "a0 60 1234 56789abc def01234 02", "a0 60 1234 56789abc def01234 aaff",
         "a0 60 1234 56789abc def01234", "b0 60 1234 56789abc def01234 bede0001 10aa0001",
     ])
-    func whatContradictsItselfIsNoPacket(_ text: String) {
+    func malformedPacketsAreRejected(_ text: String) {
         #expect(parsing(octets(text)) { RTPPacket($0) } == nil)
     }
 
@@ -65,18 +65,18 @@ import Testing
                 "bede0006 0010aa00 2f000102 03040506 0708090a 0b0c0d0e 0f000000",
                 [(1, "aa"), (2, "000102030405060708090a0b0c0d0e0f")]
             ),
-            // Id 15 ends it, and so does a length of padding and one beyond the end.
+            // Id 15, padding with a length, and a length beyond the end stop the iteration.
             ("bede0002 10aa f0bb 30cc 0000", [(1, "aa")]),
             ("bede0002 10aa 01bb 30cc 0000", [(1, "aa")]),
             ("bede0001 10aa 32bb", [(1, "aa")]),
             ("bede0001 10aa 3000", [(1, "aa"), (3, "00")]),
             ("bede0001 10aa 0030", [(1, "aa")]),
-            // The two-byte form: elements of no byte, ids over 14, the application's bits.
+            // The two-byte form: empty elements, ids above 14, application bits.
             ("10000002 0100 0f01aa 100000", [(1, ""), (15, "aa"), (16, "")]),
             ("100f0002 0202aabb ff01cc00", [(2, "aabb"), (255, "cc")]),
             ("10000001 0103aabb", []),
             ("10000001 0101aa07", [(1, "aa")]),
-            // Another profile's.
+            // Another profile.
             ("beef0001 10aa0000", []),
             ("20000001 0101aa00", []),
         ] as [(String, [(UInt8, String)])])
@@ -98,7 +98,7 @@ import Testing
         #expect(parsing(Array(whole.dropLast())) { packet.headerExtension(1, in: $0) } == nil)
     }
 
-    @Test func aRetransmissionTellsWhatItRepeats() throws {
+    @Test func aRetransmissionContainsTheOriginalSequenceNumber() throws {
         let bytes = octets(Self.plain + "abcd 01")
         #expect(parsing(bytes) { memory in RTPPacket(memory)?.originalSequenceNumber(in: memory) } == 0xabcd)
         let short = octets(Self.plain + "ab")
@@ -118,7 +118,7 @@ import Testing
         #expect(packet.headerLength == 12)
     }
 
-    @Test func theOneByteFormLeavesOutWhatItCannotSay() throws {
+    @Test func theOneByteFormRejectsWhatItCannotEncode() throws {
         let bytes = try #require(
             header { writer in
                 #expect(answer(of: &writer) { $0.addAudioLevel(.init(level: 30, voice: true), id: 1) })
@@ -147,7 +147,7 @@ import Testing
         #expect(found.map(\.bytes) == [[], long, [1, 2, 3]])
     }
 
-    @Test func aHeaderThatDoesNotFitIsNone() throws {
+    @Test func aHeaderThatDoesNotFitIsNotWritten() throws {
         func fill(_ writer: inout RTPHeaderWriter) {
             writer.addExtension(id: 1, value: 7, length: 1)
             writer.addExtension(id: 2, value: 7, length: 4)
@@ -163,7 +163,7 @@ import Testing
         }
     }
 
-    @Test func randomExtensionsComeBack() throws {
+    @Test func randomExtensionsRoundTrip() throws {
         let seed = UInt64.random(in: 0 ... .max)
         print("RTP header extensions: seed \(seed)")
         var random = SeededGenerator(seed: seed)
@@ -195,7 +195,7 @@ import Testing
         #expect(parsing([]) { HeaderExtensions.AudioLevel($0) } == nil)
     }
 
-    @Test func numbersNeedTheirBytes() {
+    @Test func truncatedNumbersAreRejected() {
         #expect(parsing([1, 2, 3]) { HeaderExtensions.absoluteSendTime($0) } == 0x01_0203)
         #expect(parsing([1, 2]) { HeaderExtensions.absoluteSendTime($0) } == nil)
         #expect(parsing([1, 2]) { HeaderExtensions.transportSequenceNumber($0) } == 0x0102)
@@ -205,7 +205,7 @@ import Testing
     }
 
     @Test(arguments: ["0", "a", "audio-0", "12345678", "123456789", "{0123456789abcd}"])
-    func aLabelIsTheSameFromAPacketAndFromText(_ text: String) throws {
+    func labelsFromPacketsAndFromTextAreEqual(_ text: String) throws {
         let label = try #require(SDESLabel(text))
         #expect(parsing(Array(text.utf8)) { SDESLabel($0) } == label)
         #expect(label.description == text)
@@ -214,7 +214,7 @@ import Testing
     }
 
     @Test(arguments: ["", "12345678901234567", "a b", "é", "a\u{0}"])
-    func whatNoPacketCarriesIsNoLabel(_ text: String) {
+    func invalidLabelsAreRejected(_ text: String) {
         #expect(SDESLabel(text) == nil)
     }
 
@@ -222,7 +222,7 @@ import Testing
         #expect(SDESLabel("0") != SDESLabel("00"))
     }
 
-    @Test func timeIsTheSameInAllItsForms() {
+    @Test func allFormsOfAnNTPTimeAgree() {
         let origin = NTPTime(0xe000_0000_0000_0000)
         let time = NTPTime(MediaTime(nanoseconds: 1_500_000_000), origin: origin)
         #expect(time.value == 0xe000_0001_8000_0000)

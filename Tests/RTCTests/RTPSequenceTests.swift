@@ -15,19 +15,19 @@ import Testing
             ([65_535, 0, 1], [0, 1, 2]),
             ([0, 65_535, 1], [0, -1, 1]),
             ([10, 12, 11, 13], [0, 2, 1, 3]),
-            // A hole, and more than half of the numbers in two steps.
+            // A gap, and more than half of the numbers in two steps.
             ([0, 30_000, 60_000, 24_464], [0, 30_000, 60_000, 90_000]),
-            // A late one of 1000, and one that is too late to be believed, alone.
+            // A packet that is 1000 late, and a single one that is too late.
             ([5_000, 4_000, 5_001], [0, -1_000, 1]),
             ([5_000, 3_000, 5_001, 3_001, 5_002], [0, -2_000, 1, -1_999, 2]),
-            // The one after it comes: counting begins anew.
+            // The next number follows: the sender has restarted.
             ([5_000, 3_000, 3_001, 3_002], [0, -2_000, 63_537, 63_538]),
         ] as [([UInt16], [Int64])])
     func numbersDoNotWrap(_ numbers: [UInt16], _ expected: [Int64]) {
         #expect(unwrap(numbers) == expected)
     }
 
-    @Test func aNewBeginningIsTold() {
+    @Test func aRestartIsReported() {
         var unwrapper = SequenceUnwrapper()
         for number: UInt16 in [5_000, 3_000] { _ = unwrapper.unwrap(number) }
         #expect(!unwrapper.restarted)
@@ -37,7 +37,7 @@ import Testing
         #expect(!unwrapper.restarted)
     }
 
-    @Test func askingForANumberChangesNothing() {
+    @Test func nearestChangesNothing() {
         var unwrapper = SequenceUnwrapper()
         _ = unwrapper.unwrap(65_000)
         let before = unwrapper
@@ -48,7 +48,7 @@ import Testing
 }
 
 @Suite struct RTPReceiverStatisticsTests {
-    /// Packets of 20 ms at 48 kHz, one a number.
+    /// Receives packets of 20 ms at 48 kHz.
     private func receive(
         _ numbers: some Sequence<Int>, into statistics: inout ReceiverStatistics, late: Int64 = 0
     ) {
@@ -59,13 +59,13 @@ import Testing
         }
     }
 
-    @Test func nothingIsReportedOfNothing() {
+    @Test func withoutPacketsThereIsNoReport() {
         var statistics = ReceiverStatistics(ssrc: 7, clockRate: 48_000)
         #expect(answer(of: &statistics) { $0.reportBlock(at: .milliseconds(0)) } == nil)
         #expect(statistics.lost == 0)
     }
 
-    @Test func theFractionIsSinceTheLastReport() throws {
+    @Test func theFractionLostIsSinceTheLastReport() throws {
         var statistics = ReceiverStatistics(ssrc: 7, clockRate: 48_000)
         receive((0..<100).filter { $0 % 4 != 1 }, into: &statistics)
         let first = try #require(answer(of: &statistics) { $0.reportBlock(at: .milliseconds(2_000)) })
@@ -90,7 +90,7 @@ import Testing
         #expect(block.lost == 0)
     }
 
-    @Test func duplicatesAreFewerThanNoneLost() throws {
+    @Test func duplicatesMakeTheLossNegative() throws {
         var statistics = ReceiverStatistics(ssrc: 7, clockRate: 48_000)
         receive([1, 1, 2, 2, 3], into: &statistics)
         let block = try #require(answer(of: &statistics) { $0.reportBlock(at: .milliseconds(0)) })
@@ -98,7 +98,7 @@ import Testing
         #expect(block.fractionLost == 0)
     }
 
-    @Test func aSenderThatBeginsAnewLosesNothingByIt() throws {
+    @Test func aRestartOfTheSenderIsNoLoss() throws {
         var statistics = ReceiverStatistics(ssrc: 7, clockRate: 48_000)
         receive([30_000, 30_001, 30_004], into: &statistics)
         receive([10, 11, 12, 14], into: &statistics)
@@ -108,7 +108,7 @@ import Testing
         #expect(block.fractionLost == 51)
     }
 
-    @Test func theFractionOfEverythingIsTheMostAByteHolds() throws {
+    @Test func aTotalLossIsTheHighestFraction() throws {
         var statistics = ReceiverStatistics(ssrc: 7, clockRate: 48_000)
         receive([1], into: &statistics)
         _ = statistics.reportBlock(at: .milliseconds(0))
@@ -118,7 +118,7 @@ import Testing
         #expect(answer(of: &statistics) { $0.reportBlock(at: .milliseconds(0)) }?.lost == 0x7f_ffff)
     }
 
-    @Test func theJitterIsThatOfTheFormula() throws {
+    @Test func theJitterFollowsTheFormula() throws {
         var statistics = ReceiverStatistics(ssrc: 7, clockRate: 90_000)
         var expected = 0.0
         var last: Double?
@@ -135,7 +135,7 @@ import Testing
         #expect(abs(Double(statistics.jitter) - expected) < 2, "\(statistics.jitter), \(expected)")
     }
 
-    @Test func aTimestampThatJumpsIsNoJitter() {
+    @Test func aTimestampJumpIsNoJitter() {
         var statistics = ReceiverStatistics(ssrc: 7, clockRate: 48_000)
         receive(0..<10, into: &statistics)
         statistics.receive(sequenceNumber: 10, timestamp: 0x8000_0000, at: .milliseconds(200))
@@ -145,7 +145,7 @@ import Testing
         statistics.receive(sequenceNumber: 13, timestamp: 0, at: MediaTime(nanoseconds: .max))
     }
 
-    @Test func aReportTellsTheTimeSinceTheSendersReport() throws {
+    @Test func aReportContainsTheDelaySinceTheSenderReport() throws {
         var statistics = ReceiverStatistics(ssrc: 7, clockRate: 48_000)
         receive(0..<10, into: &statistics)
         let sent = NTPTime(0x0000_1234_5678_9abc)
@@ -153,7 +153,7 @@ import Testing
         let block = try #require(answer(of: &statistics) { $0.reportBlock(at: .milliseconds(1_500)) })
         #expect(block.lastSenderReport == 0x1234_5678)
         #expect(block.delaySinceLastSenderReport == 0x8000)
-        // The sender hears of it 600 ms after his report: 100 ms were on the way.
+        // The sender receives it 600 ms after its report: 100 ms are the round trip.
         let roundTrip = try #require(block.roundTrip(at: sent + .milliseconds(600)))
         #expect(roundTrip.milliseconds == 99 || roundTrip.milliseconds == 100)
         #expect(block.roundTrip(at: sent + .milliseconds(400)) == nil)

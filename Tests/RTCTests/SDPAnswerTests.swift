@@ -1,7 +1,7 @@
 import RTC
 import Testing
 
-/// What the server answers, read back as a description.
+/// The server's answers, parsed as descriptions.
 @Suite struct SDPAnswerTests {
     private func negotiate(
         _ offer: SessionDescription, _ role: AnswerRole, _ local: LocalParameters = SDPSample.local
@@ -40,7 +40,7 @@ import Testing
         #expect(!negotiated.remote.isICELite)
     }
 
-    @Test func chromiumIsAnsweredWithTheCodecsThatAreUnderstoodInItsOrder() throws {
+    @Test func chromiumIsAnsweredWithTheSupportedCodecsInItsOrder() throws {
         let (negotiated, answer) = try negotiate(SDPSample.offer("offer_chromium156"), .receive)
         #expect(answer.sections[0].payloads.map(\.payloadType) == [111, 63])
         #expect(
@@ -72,12 +72,12 @@ import Testing
         #expect(negotiated.media[1].msid?.track == "36511770-b072-4dc3-9868-e62f8911f408")
     }
 
-    @Test func firefoxIsAnsweredWithTheExtensionsThatGoItsWay() throws {
+    @Test func firefoxIsAnsweredWithTheExtensionsOfMatchingDirection() throws {
         let (negotiated, answer) = try negotiate(SDPSample.offer("offer_firefox153"), .receive)
         #expect(answer.sections[0].payloads.map(\.payloadType) == [109])
         #expect(answer.sections[1].payloads.map(\.payloadType) == [120, 124, 121, 125, 99, 100])
         #expect(negotiated.media[0].codecs[0].fmtp == "maxplaybackrate=48000;stereo=1;useinbandfec=1")
-        // It wants to be told the playout delay, and does not tell it.
+        // Firefox receives the playout delay but does not send it.
         #expect(negotiated.media[1].extensions == [.mid: 3, .absSendTime: 4, .transportWideCC: 7])
         #expect(negotiated.media[0].extensions == [.audioLevel: 1, .mid: 3, .transportWideCC: 7])
         #expect(answer.sections[0].allowsMixedExtensions)
@@ -95,7 +95,7 @@ import Testing
         #expect(negotiated.media[1].remoteSources == [])
     }
 
-    @Test func aLayerWithoutACodecThatIsUnderstoodIsLeftOut() throws {
+    @Test func aLayerWithoutASupportedCodecIsLeftOut() throws {
         let text =
             SDPSample.small.replacing("m=audio 9 UDP/TLS/RTP/SAVPF 111", with: "m=video 9 UDP/TLS/RTP/SAVPF 96 98")
             .replacing("111 opus/48000/2", with: "96 VP8/90000")
@@ -107,7 +107,7 @@ import Testing
         #expect(negotiated.answer.contains("a=rid:2 recv pt=96;max-fps=30\r\na=simulcast:recv ~2\r\n"))
     }
 
-    @Test func whatIsSentHasSourcesAndNeitherLayersNorCongestionControlOfItsOwn() throws {
+    @Test func sentMediaHasSourcesButNoLayersAndNoCongestionControl() throws {
         let text = try String(decoding: SDPSample.bytes("offer_chromium156"), as: UTF8.self)
             .replacing("a=sendonly", with: "a=recvonly")
         let (negotiated, answer) = try negotiate(SessionDescription(parsing: text), .send)
@@ -120,7 +120,7 @@ import Testing
                 SourceDescription(ssrc: 1001, cname: "confab", msid: msid),
                 SourceDescription(ssrc: 2001, cname: "confab", msid: msid),
             ])
-        #expect(answer.sections[0].sources.map(\.ssrc) == [1000], "audio has no retransmissions")
+        #expect(answer.sections[0].sources.map(\.ssrc) == [1000], "audio has no RTX")
         #expect(negotiated.media[0].localSource?.rtxSSRC == nil)
         #expect(negotiated.media[1].localSource == SDPSample.source("1"))
         #expect(negotiated.media[1].extensions == [.videoOrientation: 13, .playoutDelay: 5, .mid: 4])
@@ -128,7 +128,7 @@ import Testing
         #expect(negotiated.media[1].codecs.allSatisfy { !$0.transportCC && $0.nack && $0.remb })
     }
 
-    @Test func whatTheOfferDoesNotWantIsInactive() throws {
+    @Test func unwantedMediaIsInactive() throws {
         let offer = try SDPSample.offer("offer_chromium156")
         let (sent, _) = try negotiate(offer, .send)
         #expect(sent.media.map(\.direction) == [.inactive, .inactive])
@@ -137,17 +137,17 @@ import Testing
         parked.sections[1].direction = .inactive
         #expect(try negotiate(parked, .receive).0.media.map(\.direction) == [.recvonly, .inactive])
         let silent = try answer(to: SessionDescription(parsing: SDPSample.small), role: .send, local: SDPSample.local)
-        #expect(silent.media.map(\.direction) == [.inactive], "nothing was given to be sent")
+        #expect(silent.media.map(\.direction) == [.inactive], "there is no source to send")
     }
 
-    @Test func whatIsNotUnderstoodIsRejectedAndTheRestStillAnswered() throws {
+    @Test func unsupportedSectionsAreRejectedAndTheOthersAnswered() throws {
         let others = SDPSample.lines(
             "m=application 9 UDP/DTLS/SCTP webrtc-datachannel", "a=mid:2", "a=sctp-port:5000",
             "m=audio 9 UDP/TLS/RTP/SAVPF 0 8", "a=mid:3", "a=rtpmap:0 PCMU/8000", "m=text 9 RTP/SAVPF 98", "a=mid:4",
             "m=video 0 UDP/TLS/RTP/SAVPF 96", "a=mid:5", "a=rtpmap:96 VP8/90000", "m=audio 9 RTP/AVP 96",
             "a=mid:6", "a=rtpmap:96 opus/48000/2", "m=video 0 UDP/TLS/RTP/SAVPF 96", "a=bundle-only", "a=mid:7",
             "a=rtpmap:96 VP8/90000")
-        // What is rejected comes first in the group, and is not what carries the transport.
+        // A rejected section comes first in the group and must not carry the transport.
         let text = SDPSample.likeAiortc.replacing("BUNDLE 0 1", with: "BUNDLE 2 1 0 3 7") + others
         let (negotiated, answer) = try negotiate(SessionDescription(parsing: text), .receive)
         #expect(negotiated.media.map(\.isRejected) == [false, false, true, true, true, true, true, false])
@@ -171,7 +171,7 @@ import Testing
         #expect(try negotiate(offer, .send).0.media.map(\.direction) == [.sendonly, .sendonly])
     }
 
-    @Test func theTransportMayBeSaidForTheSessionOrInTheFirstSectionOnly() throws {
+    @Test func theTransportMayBeAtSessionLevelOrOnlyInTheFirstSection() throws {
         var offer = try SessionDescription(parsing: SDPSample.likeAiortc)
         let transport = offer.sections[0].transport
         offer.sections[1].transport = TransportDescription()
@@ -182,7 +182,7 @@ import Testing
         #expect(try negotiate(offer, .receive).0.remote.ufrag == "abcd")
     }
 
-    @Test func offeringAgainIsAnsweredLikeTheFirstTime() throws {
+    @Test func aLaterOfferIsAnsweredLikeTheFirst() throws {
         var offer = try SDPSample.offer("offer_chromium156")
         let first = try negotiate(offer, .receive).0
         for index in offer.sections.indices {
@@ -208,32 +208,32 @@ import Testing
         ("a=ice-pwd:0123456789abcdefghijkl\r\n", "", "ice-pwd"),
         ("a=fingerprint:sha-256", "a=fingerprint:sha-1", "fingerprint"),
         ("actpass", "passive", "a=setup"), ("actpass", "holdconn", "a=setup"), ("t=0 0", "a=ice-lite", "ICE-lite"),
-        ("a=mid:0\r\n", "", "a=mid"), ("opus/48000/2", "G722/8000", "understands"),
-        ("m=audio 9", "m=audio 0", "understands"),
+        ("a=mid:0\r\n", "", "a=mid"), ("opus/48000/2", "G722/8000", "supports"),
+        ("m=audio 9", "m=audio 0", "supports"),
         ("t=0 0", "a=group:BUNDLE 1", "BUNDLE"), ("t=0 0", "a=group:BUNDLE 0\r\na=group:BUNDLE 1", "BUNDLE"),
         ("t=0 0", "a=group:BUNDLE", "BUNDLE"),
     ])
-    func anOfferThatCannotBeAnsweredIsRefusedWithASentence(_ part: String, _ other: String, _ word: String) throws {
+    func anOfferThatCannotBeAnsweredIsRejectedWithAMessage(_ part: String, _ other: String, _ word: String) throws {
         let refusal = try #require(self.refusal(SDPSample.small.replacing(part, with: other)))
         #expect(refusal.message.contains(word), "\(refusal)")
         #expect(refusal.message.hasSuffix("."))
     }
 
-    @Test func severalSectionsWithoutBundleAreRefused() throws {
+    @Test func severalSectionsWithoutBundleAreRejected() throws {
         let text = SDPSample.likeAiortc.replacing("a=group:BUNDLE 0 1\r\n", with: "")
         #expect(refusal(text)?.code == .unsupported)
         let alone = try SessionDescription(parsing: SDPSample.small)
         #expect(try negotiate(alone, .receive).1.bundleGroups == [], "one section needs no group")
     }
 
-    @Test func sectionsThatClashOnOneTransportAreRefused() {
+    @Test func sectionsThatConflictOnOneTransportAreRejected() {
         let extensions = SDPSample.likeAiortc.replacing("a=extmap:3 http", with: "a=extmap:2 http")
         #expect(refusal(extensions)?.code == .duplicate)
         let sources = SDPSample.likeAiortc.replacing("a=ssrc:2001", with: "a=ssrc:1001")
         #expect(refusal(sources)?.code == .duplicate)
     }
 
-    @Test func redIsAnsweredOnlyWhereItRepeatsOpus() throws {
+    @Test func redIsAnsweredOnlyForOpus() throws {
         let opus = "UDP/TLS/RTP/SAVPF 111"
         let red = SDPSample.small.replacing(opus, with: opus + " 63") + "a=rtpmap:63 red/48000/2\r\n"
         func kinds(_ text: String) throws -> [Codec.Kind] {
@@ -244,7 +244,7 @@ import Testing
         #expect(try kinds(red + "a=fmtp:63 111/111\r\n") == [.opus, .red])
     }
 
-    @Test func aRobotsOfferIsAnsweredAndItsAnswerRead() throws {
+    @Test func aRobotsOfferIsAnsweredAndTheRobotReadsTheAnswer() throws {
         let source = try #require(SDPSample.source("1"))
         var robot = SDPSample.local
         (robot.ufrag, robot.sessionID, robot.candidates) = ("robo", 7, [])
@@ -269,7 +269,7 @@ import Testing
         #expect(throws: SDPError.self) { try accept(shorter, to: offered) }
     }
 
-    @Test func aRobotThatWatchesLearnsTheSources() throws {
+    @Test func aSubscribingRobotLearnsTheSources() throws {
         let offered = offer([.audio(mid: "0", .recvonly), .video(mid: "1", .recvonly)], local: SDPSample.local)
         let (_, answer) = try negotiate(offered, .send)
         let media = try accept(answer, to: offered).media

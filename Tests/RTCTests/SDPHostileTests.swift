@@ -1,7 +1,7 @@
 import RTC
 import Testing
 
-/// Descriptions made to be expensive, or to find a fault. Times are printed; they are judged elsewhere.
+/// Descriptions designed to be expensive or to trigger a bug. Times are printed but not checked here.
 @Suite struct SDPHostileTests {
     private struct Seeded: RandomNumberGenerator {
         var state: UInt64
@@ -36,7 +36,7 @@ import Testing
         return refusal
     }
 
-    /// Has its name, because a report with the text would be long.
+    /// A named case, because the text would make reports too long.
     struct Case: Sendable, CustomTestStringConvertible {
         var testDescription: String
         var text: String
@@ -71,7 +71,7 @@ import Testing
         Case("a group of 4 000 mids", "v=0\no=- 1 1\na=group:BUNDLE" + String(repeating: " 1", count: 4000), .tooMany),
     ]
 
-    @Test(arguments: floods) func tooMuchIsRefused(_ flood: Case) {
+    @Test(arguments: floods) func floodsAreRejected(_ flood: Case) {
         #expect(refusal(flood)?.code == flood.code)
     }
 
@@ -79,7 +79,7 @@ import Testing
         Case("80 000 lines that say nothing", many(80_000) { _ in "a=" }),
         Case("20 000 parameters of one payload type", many(15_000) { _ in "a=fmtp:111 a=b" }),
         Case(
-            "feedback for everything",
+            "feedback for all payload types",
             many(1) { _ in
                 "m=video 9 RTP/SAVPF " + (0..<128).map { "\($0)" }.joined(separator: " ")
                     + String(repeating: "\na=rtcp-fb:* nack", count: 14_000)
@@ -104,11 +104,11 @@ import Testing
             many(25) { "a=rtpmap:\($0) VP9/90000\na=fmtp:111 " + String(repeating: ";", count: 8000) }),
     ]
 
-    @Test(arguments: expensive) func whatIsAllowedTakesLinearTime(_ expensive: Case) {
+    @Test(arguments: expensive) func allowedDescriptionsTakeLinearTime(_ expensive: Case) {
         _ = refusal(expensive)
     }
 
-    @Test func mutatedOffersNeverTrapAndWhatIsReadIsWrittenTheSame() throws {
+    @Test func mutatedOffersNeverTrapAndRoundTripIfTheyAreRead() throws {
         let seed = UInt64.random(in: 0 ... .max)
         print("mutated offers: seed \(seed)")
         var random = Seeded(state: seed)
@@ -120,7 +120,7 @@ import Testing
             for _ in 0..<Int.random(in: 1...3, using: &random) { mutate(&bytes, lines, using: &random) }
             guard let offer = try? SessionDescription(parsing: bytes) else { continue }
             read += 1
-            // Of one in four, because debug builds are slow.
+            // For one in four, because debug builds are slow.
             if round % 16 < 4, try SessionDescription(parsing: offer.text) != offer { changed.append(round) }
             let role: AnswerRole = round % 2 == 0 ? .send : .receive
             guard let negotiated = try? answer(to: offer, role: role, local: SDPSample.local, sources: SDPSample.source)
@@ -136,7 +136,7 @@ import Testing
         #expect(changed == [], "seed \(seed)")
     }
 
-    @Test func anOfferCutAtAnyByteNeverTraps() throws {
+    @Test func anOfferTruncatedAtAnyByteNeverTraps() throws {
         for name in SDPSample.names {
             let bytes = try SDPSample.bytes(name)
             for length in bytes.indices { _ = try? SessionDescription(parsing: Array(bytes.prefix(length))) }
@@ -157,7 +157,7 @@ import Testing
             let end = min(bytes.count, at + Int.random(in: 1...40, using: &random))
             bytes.removeSubrange(at..<end)
         case 5:
-            // A line of another offer, where a line begins.
+            // A line of another offer, at the beginning of a line.
             let line = lines[Int.random(in: lines.indices, using: &random)]
             let start = bytes[at...].firstIndex(of: UInt8(ascii: "\n")) ?? bytes.count
             bytes.insert(contentsOf: [UInt8(ascii: "\n")] + line, at: start)

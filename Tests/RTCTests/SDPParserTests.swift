@@ -1,7 +1,7 @@
 import RTC
 import Testing
 
-/// Reading descriptions, and writing them. To add a line that is refused, add a line.
+/// Parsing and writing descriptions. To test another malformed line, add it to the arguments.
 @Suite struct SDPParserTests {
     private func refusal(_ text: String) -> SDPError? {
         do throws(SDPError) {
@@ -12,7 +12,7 @@ import Testing
         }
     }
 
-    @Test(arguments: SDPSample.names) func aRealOfferIsTheSameAfterItWasWritten(_ name: String) throws {
+    @Test(arguments: SDPSample.names) func aRealOfferRoundTrips(_ name: String) throws {
         let offer = try SDPSample.offer(name)
         let again = try SessionDescription(parsing: offer.text)
         #expect(again == offer)
@@ -22,7 +22,7 @@ import Testing
         #expect(offer.bundleGroups == [["0", "1"]])
     }
 
-    @Test func anOfferWithCandidatesIsTheSameAfterItWasWritten() throws {
+    @Test func anOfferWithCandidatesRoundTrips() throws {
         let offer = try SessionDescription(parsing: SDPSample.likeAiortc)
         #expect(try SessionDescription(parsing: offer.text) == offer)
         let transport = offer.sections[0].transport
@@ -36,7 +36,7 @@ import Testing
         #expect(transport.hasEndOfCandidates)
     }
 
-    @Test func whatChromiumSaysOfItsVideoIsRead() throws {
+    @Test func theVideoSectionOfChromiumIsRead() throws {
         let video = try SDPSample.offer("offer_chromium156").sections[1]
         #expect(video.payloads.count == 23)
         let vp8 = try #require(video.payloads.first)
@@ -48,13 +48,13 @@ import Testing
         #expect(video.hasReducedSizeRTCP)
     }
 
-    @Test func whatFirefoxSaysForTheSessionIsRead() throws {
+    @Test func theSessionLevelAttributesOfFirefoxAreRead() throws {
         let offer = try SDPSample.offer("offer_firefox153")
         #expect(offer.direction == .sendrecv)
         #expect(offer.origin.sessionID == 25_173_881_817_037_887)
         #expect(offer.transport.fingerprints.first?.bytes.prefix(3) == [0x8D, 0x42, 0xB9])
         #expect(offer.sections[0].extensions[1].direction == .recvonly)
-        // The parameters come before the encoding there.
+        // Here the parameters come before the encoding.
         #expect(offer.sections[1].payloads[1].parameters == "apt=120")
     }
 
@@ -76,7 +76,7 @@ import Testing
         #expect(try SessionDescription(parsing: SessionDescription(parsing: text).text).sections == [section])
     }
 
-    @Test func linesEndWithOrWithoutACarriageReturnAndMayBeUnknown() throws {
+    @Test func carriageReturnsAreOptionalAndUnknownLinesAreIgnored() throws {
         let offer = try SessionDescription(parsing: SDPSample.small)
         #expect(try SessionDescription(parsing: SDPSample.small.replacing("\r\n", with: "\n")) == offer)
         let strange = SDPSample.lines("a=unheard", "a=x:y z", "b=AS:30", "k=clear:x", "i=Grüße", "a=", "a=:")
@@ -97,7 +97,7 @@ import Testing
             ("v=0\r\no=- -1 1 IN IP4 0\r\n", .malformed), ("v=0\r\nM=x\r\n", .malformed),
             ("v=0\r\nxyz\r\n", .malformed), ("v=0\r\n=\r\n", .malformed), ("v=0\r\na\r\n", .malformed),
         ] as [(String, SDPError.Code)])
-    func aBeginningThatIsNoneIsRefused(_ text: String, _ code: SDPError.Code) {
+    func anInvalidBeginningIsRejected(_ text: String, _ code: SDPError.Code) {
         #expect(refusal(text)?.code == code)
     }
 
@@ -131,9 +131,9 @@ import Testing
             ("a=candidate:1 1 udp 4294967296 192.0.2.1 1 typ host", .malformed),
             ("a=candidate:1 1 udp 1 192.0.2.1 65536 typ host", .malformed),
             ("a=candidate:1 1 udp 1 192.0.2.1 1 host", .malformed), ("a=x\0", .malformed), ("a=x\ry", .malformed),
-            ("a=" + String(repeating: "x", count: SessionDescription.mostLineBytes), .tooLarge),
+            ("a=" + String(repeating: "x", count: SessionDescription.maxLineBytes), .tooLarge),
         ] as [(String, SDPError.Code)])
-    func aLineThatIsNotWhatItsClauseSaysIsRefusedAndNamed(_ line: String, _ code: SDPError.Code) throws {
+    func aMalformedLineIsRejectedWithItsNumber(_ line: String, _ code: SDPError.Code) throws {
         let refusal = try #require(self.refusal(SDPSample.small + line + "\r\n"), "\(line)")
         #expect(refusal.code == code)
         #expect(try #require(refusal.line) >= 14, "\(refusal)")
@@ -150,7 +150,7 @@ import Testing
         "a=candidate:1 1 udp 1 1:2:3:4:5:6:7:: 1 typ srflx typ", "a=fingerprint:md5 00", "a=rtcp-fb:111 x",
         "a=extmap:4100 urn:x", "a=ssrc-group:UNHEARD 1", "a=rtpmap:5 x/1", "a=group:BUNDLE",
     ])
-    func aLineThatIsOfNoUseIsDropped(_ line: String) throws {
+    func anUnsupportedLineIsIgnored(_ line: String) throws {
         let read = try SessionDescription(parsing: SDPSample.small + line + "\r\n")
         let bare = try SessionDescription(parsing: SDPSample.small)
         let isLongForm = line.contains("6:7::")
@@ -163,15 +163,15 @@ import Testing
             ("1:2:3:4:5:6:7:8", 0x1_0002_0003_0004, 0x5_0006_0007_0008),
             ("::ffff:192.0.2.1", 0, 0xFFFF_C000_0201), ("2001:DB8::a:0:1", 0x2001_0DB8_0000_0000, 0xA_0000_0001),
         ] as [(String, UInt64, UInt64)])
-    func anAddressOfCandidatesIsRead(_ host: String, _ high: UInt64, _ low: UInt64) throws {
+    func candidateAddressesAreRead(_ host: String, _ high: UInt64, _ low: UInt64) throws {
         let line = "a=candidate:1 1 udp 1 \(host) 7 typ host\r\n"
         let candidate = try SessionDescription(parsing: SDPSample.small + line).sections[0].transport.candidates.first
         #expect(candidate?.address == TransportAddress(high: high, low: low, port: 7))
     }
 
-    @Test func textThatIsNotUTF8IsRefused() {
+    @Test func textThatIsNotUTF8IsRejected() {
         let bytes = Array(SDPSample.small.utf8) + Array("i=".utf8) + [0xC3, 0x28] + Array("\r\n".utf8)
-        #expect(throws: SDPError(.malformed, line: 14, "A session description is UTF-8.")) {
+        #expect(throws: SDPError(.malformed, line: 14, "The session description must be UTF-8.")) {
             try SessionDescription(parsing: bytes)
         }
     }

@@ -2,7 +2,7 @@ import TestSupport
 
 @testable import RTC
 
-/// Bytes from hexadecimal digits; whatever is no digit is skipped.
+/// Parses hexadecimal digits and skips other characters.
 func hex(_ text: String) -> [UInt8] {
     let digits = text.compactMap { $0.hexDigitValue }
     return stride(from: 0, to: digits.count - 1, by: 2).map { UInt8(digits[$0] << 4 | digits[$0 + 1]) }
@@ -12,13 +12,13 @@ extension SeededGenerator {
     mutating func bytes(_ count: Int) -> [UInt8] { (0..<count).map { _ in .random(in: .min ... .max, using: &self) } }
 }
 
-/// A packet for SRTP's tests, in the pieces that a sender gives.
+/// A packet for SRTP tests, in the parts that `SRTPSender` takes.
 struct PlainPacket {
     var header: [UInt8]
     var payload: [UInt8]
     var whole: [UInt8] { header + payload }
 
-    /// With random contributing sources, extension and payload.
+    /// Creates a packet with random contributing sources, extension and payload.
     static func random(ssrc: UInt32, sequence: UInt16, using generator: inout SeededGenerator) -> PlainPacket {
         let sources = Int.random(in: 0..<4, using: &generator) == 0 ? Int.random(in: 0...15, using: &generator) : 0
         let words = Bool.random(using: &generator) ? Int.random(in: 0...12, using: &generator) : nil
@@ -37,13 +37,13 @@ struct PlainPacket {
     }
 }
 
-/// A compound packet for SRTCP's tests: only its first eight bytes mean anything there.
+/// A compound packet for SRTCP tests, in which only the first eight bytes have a meaning.
 func controlPacket(ssrc: UInt32 = 0x1234_5678, body: [UInt8]) -> [UInt8] {
     [0x80, 200, 0, 6] + [24, 16, 8, 0].map { UInt8(truncatingIfNeeded: ssrc >> $0) } + body
 }
 
 extension SRTPSender {
-    /// - Parameter prefix: how many bytes of the payload are given as the prefix.
+    /// - Parameter prefix: the number of payload bytes to pass as the prefix.
     func protect(_ packet: PlainPacket, prefix: Int = 0, room: Int? = nil) -> [UInt8]? {
         var datagram = packet.header
         datagram += [UInt8](repeating: 0xee, count: room ?? packet.payload.count + 16)
@@ -66,7 +66,7 @@ extension SRTPSender {
     }
 }
 
-/// What a receiver made of a datagram, for comparing.
+/// The result of decrypting a datagram, for comparison.
 enum Opened: Equatable {
     case packet([UInt8])
     case failed(SRTPFailure)
@@ -90,7 +90,7 @@ extension SRTPReceiver {
     func openControl(_ datagram: [UInt8]) -> Opened { opened(datagram, unprotectControl) }
 }
 
-/// A sender and a receiver under one key.
+/// A sender and a receiver with the same key.
 struct SRTPPair {
     let sender: SRTPSender
     let receiver: SRTPReceiver

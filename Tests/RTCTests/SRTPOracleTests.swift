@@ -47,7 +47,7 @@ private final class Oracle {
     func openControl(_ datagram: [UInt8]) -> [UInt8]? { run(datagram, srtp_unprotect_rtcp) }
 }
 
-/// The order in which a source's packets are given to a sender: leaps that make it wrap often, and neighbours swapped.
+/// The sequence numbers of a source: jumps that make them wrap often, and swapped neighbors.
 private struct Stream {
     let ssrc: UInt32
     private var next: UInt16
@@ -64,16 +64,16 @@ private struct Stream {
             next &+= leaps ? .random(in: 1...20_000, using: &generator) : 0
             waiting = (0..<UInt16.random(in: 1...30, using: &generator)).map { next &+ $0 }
             next &+= UInt16(waiting.count)
-            // The first goes first: one from behind the beginning is another test's matter.
+            // The first packet is never swapped; another test covers packets from before the beginning.
             waiting[1...].shuffle(using: &generator)
         }
         return waiting.removeFirst()
     }
 }
 
-/// libsrtp2 is what browsers use: what we send it must read, what it sends we must read, and it must refuse the same.
+/// Compares with libsrtp2, which browsers use: each side must decrypt the other's packets, and both must reject the same.
 @Suite(.serialized) struct SRTPOracleTests {
-    /// Loses, repeats, swaps and damages what was sent.
+    /// Loses, duplicates, swaps and corrupts packets.
     private static func disturb(_ sent: [[UInt8]], using generator: inout SeededGenerator) -> [[UInt8]] {
         var received: [[UInt8]] = []
         for datagram in sent {
@@ -144,7 +144,7 @@ private struct Stream {
         let sender = try #require(SRTPSender(profile: profile, key: key, salt: salt))
         let theirSender = try #require(Oracle(profile: profile, key: key, salt: salt, direction: ssrc_any_outbound))
 
-        // The bytes differ, because they count from 1 and for each source; so each side reads what the other wrote.
+        // The bytes differ, because libsrtp2 counts from 1 and for each source. So each side decrypts what the other wrote.
         var (ours, theirs): ([[UInt8]], [[UInt8]]) = ([], [])
         for _ in 0..<3000 {
             let ssrc = UInt32.random(in: 1...3, using: &generator)

@@ -4,7 +4,7 @@ import Testing
 @testable import RTC
 
 @Suite struct SRTPTests {
-    @Test(arguments: SRTPProfile.allCases) func aPacketComesOutAsItWentIn(_ profile: SRTPProfile) throws {
+    @Test(arguments: SRTPProfile.allCases) func packetsRoundTrip(_ profile: SRTPProfile) throws {
         let seed = UInt64.random(in: 0 ... .max)
         print("SRTP round trips: seed \(seed)")
         var generator = SeededGenerator(seed: seed)
@@ -34,7 +34,7 @@ import Testing
         for datagram in control { #expect(pair.receiver.openControl(datagram) == .failed(.replayed)) }
     }
 
-    /// A nonce that is used twice gives GCM's authentication key away.
+    /// Reusing a nonce reveals GCM's authentication key.
     @Test(arguments: SRTPProfile.allCases) func anIndexIsNeverSentTwice(_ profile: SRTPProfile) throws {
         let sender = try #require(SRTPPair(profile)).sender
         #expect(sender.protect(.simple(sequence: 5000)) != nil)
@@ -47,7 +47,7 @@ import Testing
         #expect(sender.protect(.simple(ssrc: 1, sequence: 5000)) != nil)
     }
 
-    @Test func theFirstPacketsOfASourceDoNotGoBackBehindTheBeginning() throws {
+    @Test func aSequenceNumberFromBeforeTheFirstPacketIsRejected() throws {
         let sender = try #require(SRTPPair(.aeadAES128GCM)).sender
         #expect(sender.protect(.simple(sequence: 3)) != nil)
         #expect(sender.protect(.simple(sequence: 65_530)) == nil)
@@ -56,7 +56,7 @@ import Testing
 
     @Test(arguments: SRTPProfile.allCases) func sequenceNumbersMayWrapInAnyOrder(_ profile: SRTPProfile) throws {
         let pair = try #require(SRTPPair(profile))
-        // Steps of at most half the range, over three rollovers; around each a few late ones.
+        // Steps of at most half the range, over three rollovers, with a few late packets around each.
         var sequences: [UInt16] = [30_000, 60_000, 65_534, 1, 65_535, 0, 65_533, 2]
         sequences += [30_000, 60_000, 65_535, 3, 65_500, 0, 30_000, 60_000, 100, 65_000, 101]
         for (step, sequence) in sequences.enumerated() {
@@ -66,7 +66,7 @@ import Testing
         }
     }
 
-    @Test func theRolloverCounterIsEstimatedAsRFC3711Section331Says() {
+    @Test func theRolloverCounterIsEstimatedAsInRFC3711Section331() {
         let memory = UnsafeMutablePointer<UInt64>.allocate(capacity: ReplayWindow.wordCount)
         defer { memory.deallocate() }
         let window = ReplayWindow(memory)
@@ -86,7 +86,7 @@ import Testing
         #expect(estimate(after: 0xffff_ffff_ffff, 0) == nil)
     }
 
-    /// Against a set of everything that was ever marked.
+    /// Compares with a set of all marked indices.
     @Test func theReplayWindowAgreesWithASet() {
         let seed = UInt64.random(in: 0 ... .max)
         print("replay window: seed \(seed)")
@@ -112,7 +112,7 @@ import Testing
         #expect(window.highest == highest)
     }
 
-    @Test(arguments: SRTPProfile.allCases) func aPacketCutAtAnyByteIsRefused(_ profile: SRTPProfile) throws {
+    @Test(arguments: SRTPProfile.allCases) func aPacketTruncatedAtAnyByteIsRejected(_ profile: SRTPProfile) throws {
         let pair = try #require(SRTPPair(profile))
         var packet = PlainPacket.simple(sequence: 7)
         packet.header[0] |= 0x12
@@ -122,7 +122,7 @@ import Testing
         let sealed = try #require(pair.sender.protectControl(control))
         for length in 0..<datagram.count { #expect(!pair.receiver.open(Array(datagram.prefix(length))).isPacket) }
         for length in 0..<sealed.count { #expect(!pair.receiver.openControl(Array(sealed.prefix(length))).isPacket) }
-        // What was refused has left no trace.
+        // Rejected packets have not changed the state.
         #expect(pair.receiver.open(datagram) == .packet(packet.whole))
         #expect(pair.receiver.openControl(sealed) == .packet(control))
     }
@@ -166,7 +166,7 @@ import Testing
 
     @Test func theNumberOfSourcesIsBoundedAndForgeriesDoNotCount() throws {
         let pair = try #require(SRTPPair(.aeadAES128GCM))
-        let most = UInt32(SRTPReceiver.mostSources)
+        let most = UInt32(SRTPReceiver.maxSources)
         for ssrc in 0..<UInt32(1000) {
             var forged = try #require(pair.sender.protect(.simple(ssrc: ssrc, sequence: 1)))
             forged[forged.count - 1] ^= 1
@@ -184,10 +184,10 @@ import Testing
             let datagram = try #require(pair.sender.protectControl(controlPacket(ssrc: ssrc, body: [])))
             #expect(pair.receiver.openControl(datagram).isPacket == (ssrc < most))
         }
-        for ssrc in 1000..<UInt32(SRTPSender.mostSources) {
+        for ssrc in 1000..<UInt32(SRTPSender.maxSources) {
             #expect(pair.sender.protect(.simple(ssrc: ssrc, sequence: 1)) != nil)
         }
-        #expect(pair.sender.protect(.simple(ssrc: UInt32(SRTPSender.mostSources), sequence: 1)) == nil)
+        #expect(pair.sender.protect(.simple(ssrc: UInt32(SRTPSender.maxSources), sequence: 1)) == nil)
         #expect(pair.sender.protect(.simple(ssrc: 0, sequence: 4)) != nil)
     }
 
@@ -195,21 +195,21 @@ import Testing
         let keys = SRTPSessionKeys(
             encryptionKey: hex("000102030405060708090a0b0c0d0e0f"), authenticationKey: [],
             salt: hex("517569642070726f2071756f"))
-        let last = SRTPSender.mostControlIndex
+        let last = SRTPSender.maxControlIndex
         let sender = try #require(
             SRTPSender(profile: .aeadAES128GCM, media: keys, control: keys, nextControlIndex: last))
         #expect(sender.protectControl(controlPacket(body: []))?.suffix(4) == [0xff, 0xff, 0xff, 0xff])
         #expect(sender.protectControl(controlPacket(body: [])) == nil)
     }
 
-    @Test(arguments: SRTPProfile.allCases) func whatDoesNotFitIsNotWritten(_ profile: SRTPProfile) throws {
+    @Test(arguments: SRTPProfile.allCases) func packetsThatDoNotFitAreNotWritten(_ profile: SRTPProfile) throws {
         let sender = try #require(SRTPPair(profile)).sender
         let packet = PlainPacket.simple(sequence: 1, payload: [1, 2, 3, 4, 5])
         #expect(sender.protect(packet, room: 5 + profile.rtpOverhead - 1) == nil)
         #expect(sender.protect(packet, room: 5 + profile.rtpOverhead) != nil)
         var wrong = PlainPacket.simple(sequence: 2)
         wrong.header[0] |= 1
-        #expect(sender.protect(wrong) == nil, "the header says that it is longer")
+        #expect(sender.protect(wrong) == nil, "the header claims to be longer")
         #expect(sender.protect(PlainPacket(header: [0x80, 96], payload: [])) == nil)
         #expect(sender.protect(.simple(sequence: 3, payload: [UInt8](repeating: 0, count: 65_535))) == nil)
         #expect(sender.protectControl(controlPacket(body: []), room: profile.rtcpOverhead - 1) == nil)
@@ -217,7 +217,7 @@ import Testing
         #expect(sender.protectControl([0x80, 200, 0, 0, 0, 0, 0]) == nil)
     }
 
-    @Test(arguments: SRTPProfile.allCases) func keysOfAnotherLengthAreRefused(_ profile: SRTPProfile) {
+    @Test(arguments: SRTPProfile.allCases) func keysOfTheWrongLengthAreRejected(_ profile: SRTPProfile) {
         let (key, salt) = ([UInt8](repeating: 0, count: 16), [UInt8](repeating: 0, count: profile.saltLength))
         #expect(SRTPSender(profile: profile, key: key + [0], salt: salt) == nil)
         #expect(SRTPSender(profile: profile, key: key, salt: salt.dropLast()) == nil)

@@ -9,7 +9,7 @@ import Testing
         encryptionKey: hex("000102030405060708090a0b0c0d0e0f"), authenticationKey: [],
         salt: hex("517569642070726f2071756f"))
 
-    @Test func counterModeMakesTheKeyStreamOfRFC3711AppendixB2() throws {
+    @Test func counterModeProducesTheKeyStreamOfRFC3711AppendixB2() throws {
         let context = try #require(confab_aes_ctr_new(hex("2B7E151628AED2A6ABF7158809CF4F3C")))
         defer { EVP_CIPHER_CTX_free(context) }
         let salt = hex("F0F1F2F3F4F5F6F7F8F9FAFBFCFD")
@@ -90,14 +90,14 @@ import Testing
         #expect(receiver.openControl(datagram) == .packet(Self.controlPacket))
     }
 
-    /// §17.3: authentic, but in the clear, which we do not take.
-    @Test func anUnencryptedControlPacketIsRefused() throws {
+    /// §17.3: authentic but unencrypted, so it is rejected.
+    @Test func anUnencryptedControlPacketIsRejected() throws {
         let receiver = try #require(SRTPReceiver(profile: .aeadAES128GCM, media: Self.gcmKeys, control: Self.gcmKeys))
         let datagram = Self.controlPacket + hex("841dd968 3dd78ec9 2ae58790 125f62b3 000005d4")
         #expect(receiver.openControl(datagram) == .failed(.malformed))
     }
 
-    @Test(arguments: SRTPProfile.allCases) func exportedKeysAreCutInTheOrderOfRFC5764(_ profile: SRTPProfile) throws {
+    @Test(arguments: SRTPProfile.allCases) func exportedKeysAreSplitInTheOrderOfRFC5764(_ profile: SRTPProfile) throws {
         let exported = (0..<profile.exportLength).map { UInt8($0) }
         let keys = try #require(SRTPProfile.KeyingMaterial(exported: exported, profile: profile))
         #expect(keys.clientKey == Array(0..<16))

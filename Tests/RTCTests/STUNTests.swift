@@ -6,7 +6,7 @@ import Testing
 @Suite struct STUNTests {
     private static let password = Array("VOkJxbRl1RmTxUk/WvJxBt".utf8)
 
-    /// RFC 5769 §2.1, with the padding of its erratum (spaces, which must not matter).
+    /// RFC 5769 §2.1, with the padding of its erratum (spaces, which must be ignored).
     private static let request = bytes(
         """
         000100582112a442b7e7a701bc34d686fa87dfae802200105354554e207465737420636c69656e74002400046e0001ff80290008932ff9b1
@@ -33,7 +33,7 @@ import Testing
     private func write(
         _ class: STUN.Class = .request, key: [UInt8]? = password, _ body: (inout STUNWriter) -> Void = { _ in }
     ) -> [UInt8] {
-        var memory = [UInt8](repeating: 0xaa, count: STUN.mostBytes)
+        var memory = [UInt8](repeating: 0xaa, count: STUN.maxBytes)
         let count = memory.withUnsafeMutableBytes { memory in
             var writer = STUNWriter(memory, `class`, transaction: STUNTransaction(high: 1, low: 2))
             body(&writer)
@@ -58,7 +58,7 @@ import Testing
         }
     }
 
-    @Test func theAnswersOfRFC5769AreRead() throws {
+    @Test func theResponsesOfRFC5769AreRead() throws {
         try Self.answer4.withUnsafeBytes {
             let message = try #require(STUNMessage($0))
             #expect(message.class == .success && message.isAuthentic(Self.password))
@@ -73,7 +73,7 @@ import Testing
         }
     }
 
-    @Test func whatIsWrittenIsRead() throws {
+    @Test func writtenMessagesAreReadBack() throws {
         let address = TransportAddress(high: 0x2001_0db8_0000_0001, low: 7, port: 40000)
         let written = write {
             $0.username(Array("server:client".utf8))
@@ -92,7 +92,7 @@ import Testing
         }
     }
 
-    @Test func aMessageThatIsCutAnywhereIsNone() {
+    @Test func aTruncatedMessageIsRejected() {
         for original in [Self.request, Self.answer4, Self.answer6] {
             for count in 0..<original.count {
                 Array(original.prefix(count)).withUnsafeBytes { #expect(STUNMessage($0) == nil, "\(count) bytes") }
@@ -101,20 +101,20 @@ import Testing
         }
     }
 
-    @Test func noBitCanBeTurned() {
+    @Test func anyFlippedBitIsDetected() {
         for original in [Self.request, Self.answer4, Self.answer6] {
             for bit in 0..<original.count * 8 {
                 var turned = original
                 turned[bit / 8] ^= 1 << UInt8(bit % 8)
                 turned.withUnsafeBytes {
                     guard let message = STUNMessage($0) else { return }
-                    // It has become a message without a fingerprint, or without a code.
+                    // The flipped bit removed FINGERPRINT or MESSAGE-INTEGRITY.
                     #expect(!message.hasFingerprint, "bit \(bit)")
                     #expect(bit >= (original.count - 8) * 8 || !message.isAuthentic(Self.password), "bit \(bit)")
                 }
             }
         }
-        // Without a fingerprint it is the code that tells.
+        // Without FINGERPRINT, MESSAGE-INTEGRITY detects the change.
         let bare = write { $0.username(Array("a:b".utf8)) }.dropLast(8)
         var original = Array(bare)
         original[3] -= 8
@@ -128,9 +128,9 @@ import Testing
         }
     }
 
-    @Test func whatFollowsTheCodeIsNotRead() throws {
+    @Test func attributesAfterMessageIntegrityAreIgnored() throws {
         var message = Array(write(key: Self.password).dropLast(8))
-        message += [0x00, 0x25, 0x00, 0x00]  // USE-CANDIDATE, which no key covers.
+        message += [0x00, 0x25, 0x00, 0x00]  // USE-CANDIDATE, which MESSAGE-INTEGRITY does not cover.
         message[3] = UInt8(message.count - STUN.headerLength)
         try message.withUnsafeBytes {
             let read = try #require(STUNMessage($0))
@@ -138,7 +138,7 @@ import Testing
         }
     }
 
-    @Test func lengthsThatLieAreNotBelieved() {
+    @Test func wrongLengthsAreRejected() {
         var long = write(key: nil) { $0.raw(0x8022, [1, 2, 3, 4]) }
         (long[22], long[23]) = (0xff, 0xff)
         long.withUnsafeBytes { #expect(STUNMessage($0) == nil) }
@@ -154,16 +154,16 @@ import Testing
         many.withUnsafeBytes { #expect(STUNMessage($0) == nil) }
     }
 
-    @Test func unknownAttributesAreNamedIfTheyMustBeUnderstood() {
+    @Test func unknownRequiredAttributesAreListed() {
         let message = write { writer in
             for type in [0x7001, 0xc057, 0x0003, 0x8001] { writer.raw(UInt16(type), [9]) }
         }
         message.withUnsafeBytes { #expect(STUNMessage($0)?.unknown == [0x7001, 0x0003]) }
         let many = write { writer in for type in 0..<20 { writer.raw(0x7000 + UInt16(type), []) } }
-        many.withUnsafeBytes { #expect(STUNMessage($0)?.unknown.count == STUN.mostUnknown) }
+        many.withUnsafeBytes { #expect(STUNMessage($0)?.unknown.count == STUN.maxUnknown) }
     }
 
-    @Test func randomDatagramsAreReadWithoutATrap() {
+    @Test func randomDatagramsNeverTrap() {
         let seed = UInt64.random(in: .min ... .max)
         print("seed \(seed)")
         var random = SeededGenerator(seed: seed)
@@ -178,7 +178,7 @@ import Testing
                     datagram[Int.random(in: 8..<108, using: &random)] = .random(in: 0...255, using: &random)
                 }
             default:
-                // Attributes of all kinds, without the checksum that would stop them at the door.
+                // Attributes of all kinds, without FINGERPRINT, which would fail first.
                 datagram = Array(datagram.prefix(20)) + (0..<80).map { _ in UInt8.random(in: 0...48, using: &random) }
                 datagram[3] = 80
             }

@@ -15,7 +15,7 @@ private final class Call {
     var random: SeededGenerator
 
     init(
-        seed: UInt64 = 1, weather: MediaWeather = MediaWeather(), serverExpects: Fingerprint? = nil,
+        seed: UInt64 = 1, weather: NetworkConditions = NetworkConditions(), serverExpects: Fingerprint? = nil,
         clientExpects: Fingerprint? = nil
     ) throws {
         random = SeededGenerator(seed: seed)
@@ -66,7 +66,7 @@ private func isClientHello(_ bytes: [UInt8]) -> Bool { bytes.count > 13 && bytes
         #expect(call.server.packets.first?.count == 15)
     }
 
-    @Test func controlPacketsAreToldFromMedia() throws {
+    @Test func controlPacketsAreDistinguishedFromMedia() throws {
         let call = try Call()
         #expect(call.connect())
         var report = [UInt8](repeating: 0, count: 64)
@@ -78,10 +78,10 @@ private func isClientHello(_ bytes: [UInt8]) -> Bool { bytes.count > 13 && bytes
     }
 
     @Test(arguments: 1...UInt64(40)) func aThirdOfTheDatagramsCanBeLost(seed: UInt64) throws {
-        let weather = MediaWeather(losses: 300, duplicates: 100, delay: 5...120)
+        let weather = NetworkConditions(losses: 300, duplicates: 100, delay: 5...120)
         let call = try Call(seed: seed, weather: weather)
         #expect(call.connect(), "\(call.server.states) \(call.client.states)")
-        call.network.weather = MediaWeather()
+        call.network.weather = NetworkConditions()
         call.network.run(for: .seconds(1))
         call.client.send([9], sequence: 1)
         call.server.send([9], sequence: 1)
@@ -101,9 +101,9 @@ private func isClientHello(_ bytes: [UInt8]) -> Bool { bytes.count > 13 && bytes
         }
     }
 
-    @Test func aHelloFromAnybodyElseChangesNothing() throws {
+    @Test func aClientHelloFromAStrangerChangesNothing() throws {
         let call = try Call()
-        // Somebody who only knows the server's address is first, with a whole handshake's beginning, again and again.
+        // An attacker who knows only the server's address sends a ClientHello first, many times.
         let stranger = DTLSConnection(
             .client, certificate: try #require(DTLSCertificate.make()),
             remote: call.server.transport.localFingerprint,
@@ -127,7 +127,7 @@ private func isClientHello(_ bytes: [UInt8]) -> Bool { bytes.count > 13 && bytes
         #expect(call.server.transport.counters.unvalidated == 110)
     }
 
-    @Test func mediaIsRefusedBeforeTheKeysTwiceAndFromElsewhere() throws {
+    @Test func earlyReplayedAndUnvalidatedMediaIsRejected() throws {
         let call = try Call()
         call.network.inject([0x80, 96] + [UInt8](repeating: 0, count: 60), from: nobody, to: Call.serverAddress)
         #expect(call.connect())
@@ -145,7 +145,7 @@ private func isClientHello(_ bytes: [UInt8]) -> Bool { bytes.count > 13 && bytes
         #expect(counters.unvalidated == 1 && counters.replayed == 1 && counters.forged == 1)
     }
 
-    @Test func theHandshakeIsForgottenWithTheFirstMediaOrAfterTenSeconds() throws {
+    @Test func theHandshakeIsReleasedWithTheFirstMediaOrAfterTenSeconds() throws {
         let call = try Call()
         var hello: [UInt8]?
         call.network.filter = { bytes, _, _ in
@@ -162,14 +162,14 @@ private func isClientHello(_ bytes: [UInt8]) -> Bool { bytes.count > 13 && bytes
         call.network.inject(packet, from: Call.clientAddress, to: Call.serverAddress)
         call.network.run(for: .milliseconds(100))
         #expect(call.server.transport.counters.late == 1)
-        // The client heard no media, only time passing.
+        // The client received no media, so it releases the handshake only after ten seconds.
         call.network.run(for: .seconds(11))
         call.network.inject(packet, from: Call.serverAddress, to: Call.clientAddress)
         call.network.run(for: .milliseconds(100))
         #expect(call.client.transport.counters.late == 1 && call.areConnected)
     }
 
-    @Test func aFarewellIsUnderstood() throws {
+    @Test func closeNotifyClosesTheTransport() throws {
         let call = try Call()
         #expect(call.connect())
         call.client.transport.close(sink: call.client.host)
@@ -178,7 +178,7 @@ private func isClientHello(_ bytes: [UInt8]) -> Bool { bytes.count > 13 && bytes
         #expect(call.server.transport.state == .closed && !call.server.send([1], sequence: 1))
     }
 
-    @Test func whoIsSilentForThirtySecondsIsDisconnectedAndMayComeBack() throws {
+    @Test func aPeerThatIsSilentForThirtySecondsIsDisconnectedAndCanReturn() throws {
         let call = try Call()
         #expect(call.connect())
         call.client.send([1], sequence: 1)
@@ -206,7 +206,7 @@ private func isClientHello(_ bytes: [UInt8]) -> Bool { bytes.count > 13 && bytes
     }
 
     @Test func aRestartKeepsMediaFlowingAndTheKeys() throws {
-        let call = try Call(weather: MediaWeather(losses: 0, delay: 20...20))
+        let call = try Call(weather: NetworkConditions(losses: 0, delay: 20...20))
         #expect(call.connect())
         call.restart()
         for sequence in 1..<UInt16(100) {
@@ -236,7 +236,7 @@ private func isClientHello(_ bytes: [UInt8]) -> Bool { bytes.count > 13 && bytes
         #expect(call.server.states == [.new, .connecting, .connected])
     }
 
-    @Test func aTransportThatIsAskedForNothingSendsNothing() throws {
+    @Test func aServerTransportNeverSendsFirst() throws {
         let certificate = try #require(DTLSCertificate.make())
         var random = SeededGenerator(seed: 1)
         let transport = PeerTransport(server: ICECredentials(using: &random), certificate: certificate)
@@ -247,7 +247,7 @@ private func isClientHello(_ bytes: [UInt8]) -> Bool { bytes.count > 13 && bytes
         #expect(sink.sent.isEmpty && transport.state == .closed)
     }
 
-    @Test func aSecondFingerprintIsRefused() throws {
+    @Test func aSecondFingerprintIsRejected() throws {
         let call = try Call()
         let remote = ICECredentials(using: &call.random)
         let other = try #require(Fingerprint(.sha512, [UInt8](repeating: 1, count: 64)))

@@ -8,16 +8,16 @@ import Wire
 struct BotConversationTests {
     private func time(_ milliseconds: Int64) -> MediaTime { MediaTime(nanoseconds: milliseconds * 1_000_000) }
 
-    @Test("says what it is, and what it was told to say")
+    @Test("introduces itself and adds the configured text")
     func greeting() {
         var plain = Conversation(saying: nil)
         #expect(
-            plain.greeting(now: time(0)) == "[bot] Hello! I am a program that shows a film and repeats what you write.")
+            plain.greeting(now: time(0)) == "[bot] Hello! I am a bot: I play a video and repeat what you write.")
         var told = Conversation(saying: "Look at the film.")
         #expect(told.greeting(now: time(0))?.hasSuffix("what you write. Look at the film.") == true)
     }
 
-    @Test("repeats what somebody wrote, on one line and not too long")
+    @Test("echoes a message on one line, shortened")
     func repeats() {
         var bot = Conversation(saying: nil)
         #expect(bot.answer(to: "How are\n you?\u{1b}[31m ☕", now: time(0)) == "[bot] You wrote: How are you? [31m ☕")
@@ -34,7 +34,7 @@ struct BotConversationTests {
         #expect(other.answer(to: one.answer(to: "Hi", now: time(0)) ?? "", now: time(0)) == nil)
     }
 
-    @Test("says no more than a few lines at once, and one in each second after that")
+    @Test("sends a few messages at once, then one per second")
     func budget() {
         var bot = Conversation(saying: nil)
         #expect((0..<20).filter { _ in bot.answer(to: "x", now: time(0)) != nil }.count == 5)
@@ -62,7 +62,7 @@ struct BotTurnsTests {
         #expect(await !turns.tryTaking(1))
     }
 
-    @Test("give up their place in the line when they are cancelled")
+    @Test("leave the queue when they are cancelled")
     func cancelled() async {
         let turns = RouletteTurns()
         #expect(await turns.take(1))
@@ -73,7 +73,7 @@ struct BotTurnsTests {
         #expect(await turns.tryTaking(3))
     }
 
-    @Test("notice that they met each other")
+    @Test("detect that they were matched with each other")
     func themselves() async {
         let turns = RouletteTurns()
         #expect(await turns.begin(match, of: 1))

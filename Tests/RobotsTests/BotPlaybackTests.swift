@@ -3,7 +3,7 @@ import Testing
 
 @testable import Robots
 
-@Suite("A bot's programme")
+@Suite("A bot's clip")
 struct BotPlaybackTests {
     private static let start = MediaTime(nanoseconds: 5_000_000_000)
 
@@ -24,13 +24,13 @@ struct BotPlaybackTests {
         return bytes
     }
 
-    private func programme(_ files: [UInt8]...) throws -> Programme {
-        var programme = Programme()
-        for file in files { try programme.add(file) }
-        return programme
+    private func clip(_ files: [UInt8]...) throws -> MediaClip {
+        var clip = MediaClip()
+        for file in files { try clip.add(file) }
+        return clip
     }
 
-    /// What is sent until a moment, in milliseconds from the beginning.
+    /// Returns what is sent until a time, in milliseconds from the start.
     private func play(
         _ playback: inout Playback, until milliseconds: Int64
     ) -> [(kind: Playback.Kind, at: Int64, isKeyframe: Bool, start: Int)] {
@@ -43,10 +43,10 @@ struct BotPlaybackTests {
         return sent
     }
 
-    @Test("is repeated without a gap, its times always growing")
+    @Test("loops without a gap, with increasing times")
     func rounds() throws {
-        let programme = try programme(video(frames: 20, keyframes: 10), audio(packets: 100))
-        var playback = Playback(programme, beginning: Self.start)
+        let clip = try clip(video(frames: 20, keyframes: 10), audio(packets: 100))
+        var playback = Playback(clip, beginning: Self.start)
         let sent = play(&playback, until: 6_000)
         #expect(sent.filter { $0.kind == .video }.map(\.at) == (0..<60).map { $0 * 100 })
         #expect(sent.filter { $0.kind == .audio }.map(\.at) == (0..<300).map { $0 * 20 })
@@ -54,28 +54,28 @@ struct BotPlaybackTests {
         #expect(zip(sent, sent.dropFirst()).allSatisfy { $0.at <= $1.at })
     }
 
-    @Test("whose picture and sound differ little begins each round together")
+    @Test("with video and audio of similar length starts each round together")
     func film() throws {
-        // 1900 ms of sound to 2000 ms of picture.
+        // 1900 ms of audio and 2000 ms of video.
         var playback = Playback(
-            try programme(video(frames: 20, keyframes: 10), audio(packets: 95)), beginning: Self.start)
+            try clip(video(frames: 20, keyframes: 10), audio(packets: 95)), beginning: Self.start)
         let sound = play(&playback, until: 4_000).filter { $0.kind == .audio }.map(\.at)
         let round: [Int64] = (0..<95).map { $0 * 20 }
         #expect(sound == round + round.map { $0 + 2_000 })
     }
 
-    @Test("whose picture is much shorter than its sound repeats each by itself")
+    @Test("with a video much shorter than its audio loops each separately")
     func loops() throws {
         var playback = Playback(
-            try programme(video(frames: 10, keyframes: 10), audio(packets: 250)), beginning: Self.start)
+            try clip(video(frames: 10, keyframes: 10), audio(packets: 250)), beginning: Self.start)
         let sent = play(&playback, until: 5_000)
         #expect(sent.filter { $0.kind == .video }.map(\.at) == (0..<50).map { $0 * 100 })
         #expect(sent.filter { $0.kind == .audio }.count == 250)
     }
 
-    @Test("shows the next keyframe early to somebody who needs one, and stays in time")
+    @Test("shows the next keyframe early on request and stays in sync")
     func keyframe() throws {
-        var playback = Playback(try programme(video(frames: 40, keyframes: 10)), beginning: Self.start)
+        var playback = Playback(try clip(video(frames: 40, keyframes: 10)), beginning: Self.start)
         #expect(play(&playback, until: 450).count == 5)
         let asked = Self.start + .milliseconds(450)
         playback.showKeyframe(now: asked)
@@ -84,14 +84,14 @@ struct BotPlaybackTests {
         #expect(sent[0].isKeyframe)
     }
 
-    @Test("repeats the keyframe for somebody who needs one while the picture stands, but not more often than is of use")
+    @Test("repeats the current keyframe on request, rate-limited")
     func again() throws {
-        var playback = Playback(try programme(video(frames: 40, keyframes: 10)), beginning: Self.start)
+        var playback = Playback(try clip(video(frames: 40, keyframes: 10)), beginning: Self.start)
         _ = play(&playback, until: 150)
         for milliseconds in stride(from: 150, to: 950, by: 10) as StrideTo<Int64> {
             playback.showKeyframe(now: Self.start + .milliseconds(milliseconds))
         }
-        // The first keyframe was at 0, so the next is not before 300.
+        // The first keyframe was at 0, so the next one is at 300 at the earliest.
         let first = play(&playback, until: 400)
         #expect(first.map(\.at) == [200, 300])
         #expect(first[1].isKeyframe)
@@ -101,26 +101,26 @@ struct BotPlaybackTests {
         #expect(second[0].start == first[1].start, "the same keyframe")
     }
 
-    @Test("jumps when the next keyframe is far away, with its sound")
+    @Test("skips to a distant keyframe, together with its audio")
     func jump() throws {
         var playback = Playback(
-            try programme(video(frames: 100, keyframes: 50), audio(packets: 500)), beginning: Self.start)
+            try clip(video(frames: 100, keyframes: 50), audio(packets: 500)), beginning: Self.start)
         _ = play(&playback, until: 1_000)
         playback.showKeyframe(now: Self.start + .milliseconds(1_000))
         let sent = play(&playback, until: 1_200)
         let pictures = sent.filter { $0.kind == .video }
         #expect(pictures.map(\.at) == [1_000, 1_100])
         #expect(pictures[0].isKeyframe && !pictures[1].isKeyframe)
-        // The sound of 5000 ms, at two bytes a packet behind the headers.
+        // Audio of 5000 ms, with two bytes per packet after the headers.
         let sounds = sent.filter { $0.kind == .audio }
         #expect(sounds.map(\.at) == (50..<60).map { $0 * 20 })
         let whole = try opus(audio(packets: 500))
         #expect(sounds.first?.start == whole.packets[250].range.lowerBound)
     }
 
-    @Test("catches nothing up after a long pause")
+    @Test("does not catch up after a long pause")
     func late() throws {
-        var playback = Playback(try programme(video(frames: 20, keyframes: 10)), beginning: Self.start)
+        var playback = Playback(try clip(video(frames: 20, keyframes: 10)), beginning: Self.start)
         _ = play(&playback, until: 250)
         let later = Self.start + .seconds(60)
         #expect(playback.next(now: later)?.at == later)
@@ -128,34 +128,34 @@ struct BotPlaybackTests {
         #expect(playback.nextDue == later + .milliseconds(100))
     }
 
-    @Test("of one picture shows it again and again, and times that stand still move on")
+    @Test("of one frame repeats it with increasing times")
     func oneFrame() throws {
-        var playback = Playback(try programme(video(frames: 1, keyframes: 1)), beginning: Self.start)
+        var playback = Playback(try clip(video(frames: 1, keyframes: 1)), beginning: Self.start)
         #expect(play(&playback, until: 1_000).count == 31)
-        var still = Playback(try programme(video(frames: 10, keyframes: 5, step: 0)), beginning: Self.start)
+        var still = Playback(try clip(video(frames: 10, keyframes: 5, step: 0)), beginning: Self.start)
         #expect(play(&still, until: 10).map(\.at) == Array(0..<10))
     }
 
-    @Test("refuses what it cannot show, in sentences")
+    @Test("rejects unsupported files with a message")
     func refusals() throws {
-        var programme = Programme()
+        var clip = MediaClip()
         var other = video(frames: 2, keyframes: 1)
         other.replaceSubrange(8..<12, with: Array("VP90".utf8))
-        #expect { try programme.add(other) } throws: { ($0 as? MediaFileError)?.code == .otherCodec }
-        #expect { try programme.add(Array("RIFF".utf8)) } throws: { ($0 as? MediaFileError)?.code == .notThisFormat }
-        #expect { try programme.add(Array(video(frames: 1, keyframes: 1).prefix(40))) } throws: {
+        #expect { try clip.add(other) } throws: { ($0 as? MediaFileError)?.code == .otherCodec }
+        #expect { try clip.add(Array("RIFF".utf8)) } throws: { ($0 as? MediaFileError)?.code == .notThisFormat }
+        #expect { try clip.add(Array(video(frames: 1, keyframes: 1).prefix(40))) } throws: {
             ($0 as? MediaFileError)?.code == .damaged
         }
-        #expect { try programme.add(audio(packets: 0)) } throws: { ($0 as? MediaFileError)?.code == .damaged }
-        try programme.add(video(frames: 1, keyframes: 1))
-        #expect { try programme.add(video(frames: 1, keyframes: 1)) } throws: {
-            ($0 as? MediaFileError)?.message == "is a second video; a bot shows one"
+        #expect { try clip.add(audio(packets: 0)) } throws: { ($0 as? MediaFileError)?.code == .damaged }
+        try clip.add(video(frames: 1, keyframes: 1))
+        #expect { try clip.add(video(frames: 1, keyframes: 1)) } throws: {
+            ($0 as? MediaFileError)?.message == "is a second video file; a bot plays only one"
         }
     }
 
-    @Test("has a sample that is small, has a keyframe each second and fits its own beginning")
+    @Test("has a small sample with a keyframe every second that loops seamlessly")
     func sample() {
-        let sample = Programme.sample
+        let sample = MediaClip.sample
         #expect(PackageResources.picture_ivf.count + PackageResources.sound_ogg.count < 150_000)
         #expect(sample.width == 320 && sample.height == 240)
         #expect(sample.video?.items.count == 60)

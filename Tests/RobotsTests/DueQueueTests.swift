@@ -4,9 +4,9 @@ import Testing
 
 @testable import Robots
 
-@Suite("Who is due next")
+@Suite("The queue of timeouts")
 struct DueQueueTests {
-    @Test("is always the earliest, however the times change", arguments: [1, 2, 3] as [UInt64])
+    @Test("always returns the earliest time", arguments: [1, 2, 3] as [UInt64])
     func earliest(seed: UInt64) {
         var random = SeededGenerator(seed: seed)
         var queue = DueQueue()

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Robots
 
-@Suite("What a load says of losses") struct LoadReportTests {
+@Suite("Loss in a load report") struct LoadReportTests {
     private func report(_ change: (inout LoadSample) -> Void) -> LoadReport {
         let start = LoadSample()
         var end = LoadSample()
@@ -13,14 +13,14 @@ import Testing
         return LoadReport(from: start, to: end, fanOut: 9)
     }
 
-    @Test("what nothing explains is not laid to anybody") func unexplained() {
+    @Test("loss without a cause is unexplained") func unexplained() {
         let report = report { _ in }
         #expect(report.lost == 1_000 && report.unexplained == 1_000)
         #expect(report.lostByServer == 0 && report.lostByMachine == 0)
         #expect(report.packetsPerSecond == 9_900)
     }
 
-    @Test("a packet that the server did not read in time is lost to all its subscribers") func server() {
+    @Test("a packet the server did not read counts once per subscriber") func server() {
         let report = report { end in
             end.serverDrops = 20
             end.counters.unsent = 3
@@ -28,12 +28,12 @@ import Testing
         #expect(report.lostByServer == 183 && report.unexplained == 817)
     }
 
-    @Test("the server loses no more than what was lost") func most() {
+    @Test("the server's loss is at most the total loss") func most() {
         let report = report { $0.serverDrops = 1_000_000 }
         #expect(report.lostByServer == 1_000 && report.unexplained == 0 && report.lostByMachine == 0)
     }
 
-    @Test("what the kernel threw away elsewhere explains the rest", arguments: ["here", "between", "unsent"])
+    @Test("other kernel drops explain the rest", arguments: ["here", "between", "unsent"])
     func machine(place: String) {
         let report = report { end in
             switch place {
@@ -46,14 +46,14 @@ import Testing
         #expect(report.lostByServer == 9 && report.lostByMachine == 991 && report.unexplained == 0)
     }
 
-    @Test("packets that came twice are no loss") func twice() {
+    @Test("duplicates are not loss") func twice() {
         let report = report { $0.lost = -4 }
         #expect(report.lost == -4 && report.lostByServer == 0 && report.unexplained == 0)
     }
 }
 
-@Suite("What a server says of its media") struct LoadCountersTests {
-    @Test("is read from its metrics") func exposition() {
+@Suite("A server's media counters") struct LoadCountersTests {
+    @Test("are read from its metrics") func exposition() {
         let counters = LoadCounters(
             exposition: """
                 # HELP confab_media_packets_received Media packets from publishers.
@@ -77,8 +77,8 @@ import Testing
     }
 }
 
-@Suite("Delays of many packets") struct DelayHistogramTests {
-    @Test("are known to three hundredths") func quantiles() {
+@Suite("The delay histogram") struct DelayHistogramTests {
+    @Test("is accurate to 3 percent") func quantiles() {
         var delays = DelayHistogram()
         for number in 1...1000 { delays.add(.milliseconds(Int64(number))) }
         #expect(delays.count == 1000 && delays.most == .milliseconds(1000))
@@ -90,5 +90,5 @@ import Testing
         #expect(delays.quantile(1).nanoseconds <= delays.most.nanoseconds)
     }
 
-    @Test("of none are none") func none() { #expect(DelayHistogram().quantile(0.5) == .zero) }
+    @Test("of no packets is zero") func none() { #expect(DelayHistogram().quantile(0.5) == .zero) }
 }

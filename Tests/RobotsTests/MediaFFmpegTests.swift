@@ -4,13 +4,13 @@ import Testing
 
 @testable import Robots
 
-/// Another implementation reads what ours writes: ffmpeg decodes the sample after it went through packets and a recording.
+/// Checks our files with another implementation: ffmpeg decodes the sample after packetization and recording.
 @Suite("ffmpeg", .enabled(if: FFmpeg.isHere, "ffmpeg is not installed; scripts/browser-setup does that"))
 struct MediaFFmpegTests {
     private let folder = FileManager.default.temporaryDirectory.appending(path: "confab-ffmpeg-\(UUID())")
 
     private func recorded(pictures: ((inout [PacketOrder.Packet]) -> Void)? = nil) throws -> [UInt8] {
-        let track = try #require(Programme.sample.video)
+        let track = try #require(MediaClip.sample.video)
         var packets = vp8Packets(track.items.map { Array(track.bytes[$0.range]) })
         pictures?(&packets)
         var recording = VideoRecording()
@@ -27,7 +27,7 @@ struct MediaFFmpegTests {
         return file.path
     }
 
-    @Test("decodes a recorded picture without a complaint, and it is teal in the middle")
+    @Test("decodes recorded video without errors, and its center is teal")
     func picture() throws {
         defer { try? FileManager.default.removeItem(at: folder) }
         let path = try write(try recorded(), "picture.ivf")
@@ -39,7 +39,7 @@ struct MediaFFmpegTests {
         #expect(red < 60 && green > 130 && blue > 130, "\(red), \(green), \(blue)")
     }
 
-    @Test("decodes a recording cut off as a killed program leaves it")
+    @Test("decodes a recording truncated by killing the program")
     func cutOff() throws {
         defer { try? FileManager.default.removeItem(at: folder) }
         let path = try write(Array(try recorded().dropLast(10)), "picture.ivf")
@@ -48,10 +48,10 @@ struct MediaFFmpegTests {
         #expect(raw.count == 59 * 320 * 240 * 3)
     }
 
-    @Test("decodes a recorded sound, in which what was lost takes its time, and hears the tone")
+    @Test("decodes recorded audio with its gaps filled, and finds the tone")
     func sound() throws {
         defer { try? FileManager.default.removeItem(at: folder) }
-        let track = try #require(Programme.sample.audio)
+        let track = try #require(MediaClip.sample.audio)
         var recording = AudioRecording(serial: 1)
         var bytes: [UInt8] = []
         for (number, item) in track.items.enumerated() where !(50..<60).contains(number) {
@@ -63,7 +63,7 @@ struct MediaFFmpegTests {
         recording.finish(at: MediaTime(nanoseconds: 1 << 40), into: &bytes)
         let path = try write(bytes, "sound.ogg")
         let raw = try FFmpeg.run(["-i", path, "-f", "s16le", "-ac", "1", "-ar", "48000", "-"])
-        // Four seconds without the 80 ms that are dropped at the beginning.
+        // Four seconds without the 80 ms of pre-skip.
         #expect(abs(raw.count / 2 - (192_000 - 3_840)) <= 960, "\(raw.count / 2) samples")
         let loudest = stride(from: 0, to: raw.count - 1, by: 2).map { index in
             abs(Int(Int16(truncatingIfNeeded: Int(raw[index]) | Int(raw[index + 1]) << 8)))
@@ -77,7 +77,7 @@ enum FFmpeg {
         .map { "\($0)/ffmpeg" }.first { FileManager.default.isExecutableFile(atPath: $0) }
     static var isHere: Bool { path != nil }
 
-    /// Its standard output; whatever it complains about fails the test, unless it may.
+    /// Returns ffmpeg's standard output. Error output fails the test unless it is allowed.
     static func run(_ arguments: [String], mayComplain: Bool = false) throws -> [UInt8] {
         let process = Process()
         process.executableURL = URL(filePath: try #require(path))

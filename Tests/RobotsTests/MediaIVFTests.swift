@@ -18,7 +18,7 @@ struct MediaIVFTests {
             + IVFFrame.header(time: 3_000, size: other.count) + other
     }
 
-    @Test("is read as it was written")
+    @Test("is read back unchanged")
     func roundTrip() throws {
         let file = try ivf(bytes)
         #expect(file.header == header)
@@ -37,7 +37,7 @@ struct MediaIVFTests {
         #expect(header.bytes == expected)
     }
 
-    @Test("that ends anywhere keeps the frames before, and says so")
+    @Test("truncated anywhere keeps its complete frames and reports the truncation")
     func truncated() throws {
         for count in 0..<bytes.count {
             let part = Array(bytes.prefix(count))
@@ -51,13 +51,13 @@ struct MediaIVFTests {
         }
     }
 
-    @Test("leaves out the frames of no bytes that stand for dropped ones")
+    @Test("skips the empty frames of dropped frames")
     func dropped() throws {
         let file = try ivf(header.bytes + IVFFrame.header(time: 1, size: 0) + IVFFrame.header(time: 2, size: 1) + [9])
         #expect(file.frames.map(\.time) == [2])
     }
 
-    @Test("may have a header that is longer, and the rest is skipped")
+    @Test("may have a longer header")
     func longHeader() throws {
         var bytes = header.bytes
         bytes[6] = 36
@@ -68,7 +68,7 @@ struct MediaIVFTests {
     }
 
     @Test(
-        "whose unit of time makes no sense is refused",
+        "with an invalid time unit is rejected",
         arguments: [(0, 1), (1, 0), (61, 1), (.max, 1), (1, .max)] as [(UInt32, UInt32)])
     func units(numerator: UInt32, denominator: UInt32) {
         var header = header
@@ -76,18 +76,18 @@ struct MediaIVFTests {
         #expect(throws: MediaFileError.self) { try ivf(header.bytes) }
     }
 
-    @Test("is not what begins otherwise", arguments: [[], [0x44], Array("OggS and more".utf8)] as [[UInt8]])
+    @Test("needs its signature", arguments: [[], [0x44], Array("OggS and more".utf8)] as [[UInt8]])
     func others(_ bytes: [UInt8]) {
         #expect { try ivf(bytes) } throws: { ($0 as? MediaFileError)?.code == .notThisFormat }
     }
 
-    @Test("with a size beyond all memory is truncated, and nothing worse")
+    @Test("with an enormous frame size counts as truncated")
     func hugeFrame() throws {
         let file = try ivf(header.bytes + [0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0, 0, 0, 0, 0, 1])
         #expect(file.isTruncated && file.frames.isEmpty)
     }
 
-    @Test("of random bytes behind the signature never traps", arguments: [1, 2, 3] as [UInt64])
+    @Test("with random bytes after the signature never traps", arguments: [1, 2, 3] as [UInt64])
     func random(seed: UInt64) {
         var random = SeededGenerator(seed: seed)
         for _ in 0..<2_000 {

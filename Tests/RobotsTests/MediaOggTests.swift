@@ -14,7 +14,7 @@ func opus(_ bytes: [UInt8]) throws(MediaFileError) -> OpusFile {
 }
 
 extension OggWriter {
-    /// A page with these packets.
+    /// Encodes a page with these packets.
     mutating func page(_ packets: [[UInt8]], isLast: Bool = false) -> [UInt8] {
         for packet in packets { _ = packet.withUnsafeBytes { append($0, granulePosition: 0) } }
         return page(isLast: isLast)
@@ -29,13 +29,14 @@ struct MediaOggTests {
 
     @Test("has the checksum that other programs expect")
     func checksum() {
-        // The check value of CRC-32/MPEG-2 begins with all ones; with zeros, as Ogg has it, the polynomial shows.
+        // The check value of CRC-32/MPEG-2 starts with all ones. Ogg starts with zeros, so the result is the
+        // polynomial.
         let page = [UInt8](repeating: 0, count: 26) + [1]
         #expect(page.withUnsafeBytes { OggChecksum.of(page: $0) } == 0x04c1_1db7)
     }
 
     @Test(
-        "gives back packets of every length around the lacing's full segments",
+        "returns packets of all lengths around full segments",
         arguments: [0, 1, 254, 255, 256, 510, 9_000])
     func lengths(_ length: Int) throws {
         var writer = OggWriter(serial: 7)
@@ -46,9 +47,9 @@ struct MediaOggTests {
         #expect(!file.isDamaged)
     }
 
-    @Test("takes packets that several pages continue")
+    @Test("reads packets that span several pages")
     func continued() throws {
-        // By hand, for our writer never does this: the packet 5 5 5 … over three pages.
+        // Written by hand, because our writer never splits packets: the packet 5 5 5 … spans three pages.
         let long = [UInt8](repeating: 5, count: 600)
         var bytes = page(0, flags: 2, lacing: [4], body: Self.first)
         bytes += page(1, flags: 0, lacing: [1, 255], body: [8] + long.prefix(255))
@@ -57,14 +58,14 @@ struct MediaOggTests {
         let file = try ogg(bytes)
         #expect(packets(file) == [Self.first, [8], long, [6, 6]])
         #expect(!file.isDamaged)
-        // Without the third page the packet is gone, and only that.
+        // Without the third page, only this packet is lost.
         let cut = try ogg(
             bytes.removing(page(2, flags: 1, lacing: [255], body: Array(long[255..<510]))))
         #expect(packets(cut) == [Self.first, [8], [6, 6]])
         #expect(cut.isDamaged)
     }
 
-    @Test("goes on behind a damaged page")
+    @Test("is read beyond a damaged page")
     func damaged() throws {
         var writer = OggWriter(serial: 1)
         let (one, two, three) = (
@@ -77,14 +78,14 @@ struct MediaOggTests {
         #expect(file.isDamaged)
     }
 
-    @Test("full of what looks like pages is given up")
+    @Test("with too many false page starts is rejected")
     func bait() {
         var bytes = page(0, flags: 2, lacing: [4], body: Self.first)
-        for _ in 0...OggFile.mostBadPages { bytes += Array("OggS".utf8) + [0] }
+        for _ in 0...OggFile.maxBadPages { bytes += Array("OggS".utf8) + [0] }
         #expect { try ogg(bytes) } throws: { ($0 as? MediaFileError)?.code == .damaged }
     }
 
-    @Test("gives the stream that was asked for, of several that are mixed, and its first link only")
+    @Test("with several streams yields the requested one, and only its first link")
     func several() throws {
         var (other, wanted) = (OggWriter(serial: 1), OggWriter(serial: 2))
         var bytes = other.page([Array("video".utf8)]) + wanted.page([Self.first])
@@ -96,7 +97,7 @@ struct MediaOggTests {
         #expect { try ogg(bytes, "nothing") } throws: { ($0 as? MediaFileError)?.code == .otherCodec }
     }
 
-    @Test("with a packet that never ends is refused")
+    @Test("with an endless packet is rejected")
     func endless() {
         var bytes = page(0, flags: 2, lacing: [4], body: Self.first)
         for number in 1...3 as ClosedRange<UInt32> {
@@ -107,7 +108,7 @@ struct MediaOggTests {
         #expect { try ogg(bytes) } throws: { ($0 as? MediaFileError)?.code == .tooLarge }
     }
 
-    @Test("cut anywhere keeps the packets of its whole pages")
+    @Test("truncated anywhere keeps the packets of its complete pages")
     func truncated() throws {
         var writer = OggWriter(serial: 1)
         let pages = [writer.page([Self.first]), writer.page([[1], [2, 2]]), writer.page([[3]])]

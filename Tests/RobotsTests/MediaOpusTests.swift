@@ -7,7 +7,7 @@ import Testing
 struct MediaOpusTests {
     private func samples(_ packet: [UInt8]) -> Int? { packet.withUnsafeBytes { OpusPacket.samples($0) } }
 
-    @Test("packets tell their length by the table of RFC 6716 §3.1")
+    @Test("packets have the duration in the table of RFC 6716 §3.1")
     func durations() {
         let silk = [480, 960, 1_920, 2_880]
         let hybrid = [480, 960]
@@ -23,16 +23,16 @@ struct MediaOpusTests {
         }
     }
 
-    @Test("packets of no frame, without their count or beyond 120 ms are none")
+    @Test("packets without frames, without a frame count or beyond 120 ms are invalid")
     func malformed() {
         #expect(samples([]) == nil)
         #expect(samples([3]) == nil)
         #expect(samples([3, 0]) == nil)
-        // 48 frames of 2.5 ms are 120 ms; three of 60 ms are more.
+        // 48 frames of 2.5 ms are 120 ms. Three frames of 60 ms are longer.
         #expect(samples([16 << 3 | 3, 48]) == 5_760)
         #expect(samples([16 << 3 | 3, 49]) == nil)
         #expect(samples([3 << 3 | 3, 3]) == nil)
-        // The upper two bits of the count say something else.
+        // The upper two bits of the frame count have another meaning.
         #expect(samples([1 << 3 | 3, 0xc2]) == 1_920)
     }
 
@@ -41,7 +41,7 @@ struct MediaOpusTests {
         return writer.page([head]) + writer.page([OpusTags.bytes(vendor: "test")]) + writer.page(packets, isLast: true)
     }
 
-    @Test("in Ogg is read as it was written")
+    @Test("in Ogg is read back unchanged")
     func roundTrip() throws {
         let head = OpusHead(channels: 2, preSkip: 312, inputSampleRate: 44_100, outputGain: -256)
         let opus = try opus(file(head: head.bytes, packets: [[0x78, 1], [0x78 | 3, 2, 5], [0x80]]))
@@ -53,14 +53,14 @@ struct MediaOpusTests {
         #expect(!opus.isDamaged)
     }
 
-    @Test("with packets that are none skips them")
+    @Test("files skip invalid packets")
     func skipped() throws {
         let head = OpusHead(channels: 1, preSkip: 0)
         let opus = try opus(file(head: head.bytes, packets: [[0x78], [], [3], [0x78]]))
         #expect(opus.packets.count == 2 && opus.isDamaged)
     }
 
-    @Test("of a newer version or of more channels is refused in a sentence")
+    @Test("of a newer version or with more channels is rejected with a message")
     func otherHeads() {
         var newer = OpusHead(channels: 1, preSkip: 0).bytes
         newer[8] = 0x10
@@ -74,12 +74,12 @@ struct MediaOpusTests {
         #expect(throws: MediaFileError.self) { try opus(file(head: Array(newer.prefix(18)), packets: [])) }
     }
 
-    @Test("is asked for, and another sound in Ogg is named for what it is not")
+    @Test("is required: an Ogg file with another codec is rejected")
     func vorbis() {
         var writer = OggWriter(serial: 1)
         let bytes = writer.page([[1] + Array("vorbis".utf8)], isLast: true)
         #expect { try opus(bytes) } throws: {
-            ($0 as? MediaFileError)?.message == "is an Ogg file without Opus in it"
+            ($0 as? MediaFileError)?.message == "is an Ogg file without an Opus stream"
         }
     }
 }

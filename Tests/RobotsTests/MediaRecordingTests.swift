@@ -22,16 +22,16 @@ struct MediaRecordingTests {
         vp8Frame(isKeyframe: number % 10 == 0, size: 2_500, filler: UInt8(number))
     }
 
-    @Test("of a picture has its size, each frame once and in time")
+    @Test("of video has the right size, and each frame once with its time")
     func picture() throws {
-        // Timestamps wrap in the midst of it.
+        // Timestamps wrap around during the recording.
         let file = try video(vp8Packets(Self.frames, timestamp: UInt32.max - 9_000))
         #expect(file.header.width == 320 && file.header.height == 240 && file.header.codec == "VP80")
         #expect(file.frames.map(\.time) == (0..<40).map { $0 * 3_000 })
         #expect(file.frames.map(\.range.count) == Self.frames.map(\.count))
     }
 
-    @Test("of a picture takes packets in any order", arguments: [1, 2, 3] as [UInt64])
+    @Test("of video accepts packets in any order", arguments: [1, 2, 3] as [UInt64])
     func reordered(seed: UInt64) throws {
         var random = SeededGenerator(seed: seed)
         var packets = vp8Packets(Self.frames)
@@ -41,17 +41,17 @@ struct MediaRecordingTests {
         #expect(try video(packets).frames.count == 40, "seed \(seed)")
     }
 
-    @Test("of a picture goes on at the next keyframe after a loss, and is in time")
+    @Test("of video resumes at the next keyframe after a loss, with the right times")
     func loss() throws {
         var packets = vp8Packets(Self.frames)
-        // Three packets a frame: the 14th frame loses one.
+        // Three packets per frame; frame 14 loses one.
         packets.remove(at: 14 * 3 + 1)
         let file = try video(packets)
         let numbers: [UInt64] = Array(0..<14) + Array(20..<40)
         #expect(file.frames.map(\.time) == numbers.map { $0 * 3_000 })
     }
 
-    @Test("of a picture is a whole file after each packet")
+    @Test("of video is a valid file after each packet")
     func killed() throws {
         var recording = VideoRecording()
         var bytes: [UInt8] = []
@@ -61,7 +61,7 @@ struct MediaRecordingTests {
         }
     }
 
-    @Test("of a picture that jumps in time counts a frame and no more")
+    @Test("of video whose timestamps jump advances by one frame")
     func wildTimestamps() throws {
         var packets = vp8Packets(Array(Self.frames.prefix(4)))
         for index in 6..<packets.count { packets[index].timestamp &+= 0x7000_0000 }
@@ -83,28 +83,28 @@ struct MediaRecordingTests {
         return try opus(bytes)
     }
 
-    @Test("of a sound has each packet once, and a page each second")
+    @Test("of audio has each packet once, and one page per second")
     func sound() throws {
         let packets = (0..<200).map { (number: UInt32) in packet(Int64(number), at: 0xffff_ec00 &+ number &* 960) }
         let file = try audio(packets)
         #expect(file.packets.count == 200 && !file.isDamaged)
         #expect(file.samples == 200 * 960)
-        // Killed, it has lost less than a second.
+        // If the program is killed, less than a second is lost.
         #expect(try audio(packets, ends: false).packets.count == 150)
     }
 
-    @Test("of a sound fills what is lost, so that it stays in time")
+    @Test("of audio fills gaps, so that it stays in sync")
     func gaps() throws {
         let packets = [0, 1, 4, 5].map { packet(Int64($0), at: UInt32($0) * 960) }
         let file = try audio(packets)
         #expect(file.packets.map(\.range.count) == [3, 3, 1, 1, 3, 3])
         #expect(file.samples == 6 * 960)
-        // Not for ever, though.
+        // Very long gaps are not filled.
         let far = [packet(0, at: 0), packet(1, at: 0x4000_0000), packet(2, at: 0)]
         #expect(try audio(far).packets.count == 3)
     }
 
-    @Test("of a sound leaves out what is no Opus, and of nothing is nothing")
+    @Test("of audio skips invalid packets, and without packets has no bytes")
     func noOpus() throws {
         #expect(try audio([packet(0, at: 0), packet(1, at: 960, []), packet(2, at: 1_920, [3])]).packets.count == 1)
         var recording = AudioRecording(serial: 1)

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Robots
 
-/// A frame that begins as VP8 does and then is all one byte.
+/// Returns a frame with a VP8 header, filled with one byte.
 func vp8Frame(isKeyframe: Bool, size: Int, filler: UInt8, width: UInt16 = 320, height: UInt16 = 240) -> [UInt8] {
     var frame: [UInt8] = isKeyframe ? [0x10, 0, 0, 0x9d, 0x01, 0x2a] : [0x11, 0, 0]
     if isKeyframe {
@@ -14,13 +14,13 @@ func vp8Frame(isKeyframe: Bool, size: Int, filler: UInt8, width: UInt16 = 320, h
     return frame + [UInt8](repeating: filler, count: max(0, size - frame.count))
 }
 
-/// The packets of frames, numbered from one on, a frame each 3000 units.
+/// Packetizes frames. Numbers start at one, and frames are 3000 units apart.
 func vp8Packets(_ frames: [[UInt8]], from first: Int64 = 0x1_0000, timestamp: UInt32 = 77) -> [PacketOrder.Packet] {
-    var packetiser = VP8Packetiser(pictureID: 0x7ffe)
+    var packetizer = VP8Packetizer(pictureID: 0x7ffe)
     var packets: [PacketOrder.Packet] = []
     for (index, frame) in frames.enumerated() {
         frame.withUnsafeBytes { frame in
-            packetiser.cut(frame) { payload, marker in
+            packetizer.cut(frame) { payload, marker in
                 packets.append(
                     PacketOrder.Packet(
                         number: first + Int64(packets.count), timestamp: timestamp &+ UInt32(index) &* 3_000,
@@ -33,16 +33,16 @@ func vp8Packets(_ frames: [[UInt8]], from first: Int64 = 0x1_0000, timestamp: UI
 
 @Suite("VP8 in packets")
 struct MediaVP8Tests {
-    @Test("is cut into payloads of about one size, each with the picture's id")
+    @Test("is split into payloads of about equal size, each with the picture ID")
     func cutting() throws {
         for size in [1, 100, 1_176, 1_177, 2_352, 2_353, 50_000] {
             let frame = vp8Frame(isKeyframe: true, size: size, filler: 3).prefix(size)
             let packets = vp8Packets([Array(frame), Array(frame), Array(frame)])
             let perFrame = packets.count / 3
             #expect(perFrame == (size + 1_175) / 1_176)
-            #expect(packets.allSatisfy { $0.payload.count <= VP8Packetiser.mostPayload })
+            #expect(packets.allSatisfy { $0.payload.count <= VP8Packetizer.maxPayload })
             let sizes = packets.map(\.payload.count)
-            #expect((sizes.max() ?? 0) - (sizes.min() ?? 0) <= 1, "of \(size) bytes come \(sizes)")
+            #expect((sizes.max() ?? 0) - (sizes.min() ?? 0) <= 1, "\(size) bytes give \(sizes)")
             for (index, packet) in packets.enumerated() {
                 let descriptor = try #require(packet.payload.withUnsafeBytes { VP8Descriptor($0) })
                 #expect(descriptor.pictureID == [0x7ffe, 0x7fff, 0][index / perFrame])
@@ -63,7 +63,7 @@ struct MediaVP8Tests {
         return (frames, assembler.needsKeyframe)
     }
 
-    @Test("is put together again as it was")
+    @Test("is reassembled unchanged")
     func roundTrip() {
         let frames = (0..<20).map { vp8Frame(isKeyframe: $0 % 5 == 0, size: 10 + $0 * 700, filler: UInt8($0)) }
         let (assembled, needsKeyframe) = assemble(vp8Packets(frames))
@@ -72,17 +72,17 @@ struct MediaVP8Tests {
         #expect(!needsKeyframe)
     }
 
-    @Test("begins at a keyframe")
+    @Test("starts at a keyframe")
     func start() {
         let frames = [false, false, true, false].map { vp8Frame(isKeyframe: $0, size: 3_000, filler: 1) }
         let packets = vp8Packets(frames)
         #expect(assemble(packets).frames.map(\.bytes) == Array(frames[2...]))
-        // And not in the midst of one.
+        // And not in the middle of a frame.
         let late = assemble(Array(packets[7...]))
         #expect(late.frames.isEmpty && late.needsKeyframe)
     }
 
-    @Test("without its last packet, without any, of other bytes or endless is left out until the next keyframe")
+    @Test("frames that are incomplete, invalid or endless are dropped until the next keyframe")
     func broken() {
         let frames = [true, false, false, true, false].map { vp8Frame(isKeyframe: $0, size: 3_000, filler: 1) }
         let packets = vp8Packets(frames)
@@ -91,20 +91,20 @@ struct MediaVP8Tests {
         var strange = packets
         strange[4].payload = [0x80]
         #expect(assemble(strange).frames.map(\.isKeyframe) == [true, true, false])
-        // A keyframe by its first bit, and then not.
+        // A keyframe according to its first bit, but without a start code.
         #expect(assemble(vp8Packets([[0x10, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10]])).frames.isEmpty)
         var endless = VP8Assembler()
         let part = [0x90, 0x80, 0x80, 1] + [UInt8](repeating: 0, count: 1_200)
         let more = [0x80, 0x80, 0x80, 1] + [UInt8](repeating: 0, count: 1_200)
         _ = part.withUnsafeBytes { endless.take($0, timestamp: 1, marker: false) }
         #expect(!endless.needsKeyframe)
-        for _ in 0..<VP8Assembler.mostFrame / 1_200 {
+        for _ in 0..<VP8Assembler.maxFrame / 1_200 {
             _ = more.withUnsafeBytes { endless.take($0, timestamp: 1, marker: false) }
         }
         #expect(endless.needsKeyframe)
     }
 
-    @Test("takes padding for nothing")
+    @Test("ignores padding")
     func padding() {
         let frames = [true, false].map { vp8Frame(isKeyframe: $0, size: 100, filler: 1) }
         var packets = vp8Packets(frames)
@@ -112,7 +112,7 @@ struct MediaVP8Tests {
         #expect(assemble(packets).frames.map(\.bytes) == frames)
     }
 
-    @Test("frames tell whether they stand alone, and how large the picture is")
+    @Test("frames show whether they are keyframes, and the picture size")
     func header() throws {
         let key = vp8Frame(isKeyframe: true, size: 20, filler: 0, width: 640, height: 0x4000 | 480)
         let header = try #require(key.withUnsafeBytes { VP8FrameHeader($0) })
@@ -136,15 +136,15 @@ struct MediaPacketOrderTests {
         return steps
     }
 
-    @Test("come in order however they were mixed, each once", arguments: [1, 2, 3, 4] as [UInt64])
+    @Test("are reordered and returned once each", arguments: [1, 2, 3, 4] as [UInt64])
     func mixed(seed: UInt64) {
         var random = SeededGenerator(seed: seed)
-        var order = PacketOrder(patience: .seconds(1))
+        var order = PacketOrder(reorderDelay: .seconds(1))
         let now = MediaTime(nanoseconds: 0)
         var out: [Int64?] = []
         for block in 0..<50 as Range<Int64> {
             var numbers = (0..<20).map { block * 20 + $0 }
-            // The very first decides where it begins.
+            // The very first packet determines where the order starts.
             let rest = block == 0 ? 1 : 0
             numbers[rest...].shuffle(using: &random)
             for number in numbers + numbers.prefix(3) {
@@ -155,9 +155,9 @@ struct MediaPacketOrderTests {
         #expect(out == (0..<1_000).map { Int64($0) }, "seed \(seed)")
     }
 
-    @Test("are waited for, and given up together after a while")
-    func patience() {
-        var order = PacketOrder(patience: .milliseconds(100))
+    @Test("are waited for, and given up together after the delay")
+    func reorderDelay() {
+        var order = PacketOrder(reorderDelay: .milliseconds(100))
         func time(_ milliseconds: Int64) -> MediaTime { MediaTime(nanoseconds: milliseconds * 1_000_000) }
         order.insert(packet(1), at: time(0))
         #expect(steps(&order, at: time(0)) == [1])
@@ -168,14 +168,14 @@ struct MediaPacketOrderTests {
         #expect(steps(&order, at: time(110)) == [nil, 4])
         order.insert(packet(5), at: time(120))
         #expect(steps(&order, at: time(120)) == [5, 6])
-        // Late ones are dropped.
+        // Late packets are dropped.
         order.insert(packet(2), at: time(130))
         #expect(steps(&order, at: time(500)) == [])
     }
 
-    @Test("of which one is missing at the end come when nothing is waited for any more")
+    @Test("after a gap at the end are returned by giving up")
     func end() {
-        var order = PacketOrder(patience: .seconds(1))
+        var order = PacketOrder(reorderDelay: .seconds(1))
         let now = MediaTime(nanoseconds: 0)
         for number in [1, 3, 4] as [Int64] { order.insert(packet(number), at: now) }
         #expect(steps(&order, at: now) == [1])
@@ -183,9 +183,9 @@ struct MediaPacketOrderTests {
         #expect(steps(&order, at: now) == [nil, 3, 4])
     }
 
-    @Test("that jump far ahead or far behind begin anew", arguments: [1 << 40, -5_000, Int64.max, Int64.min + 1])
+    @Test("that jump far ahead or behind restart the order", arguments: [1 << 40, -5_000, Int64.max, Int64.min + 1])
     func jumps(_ far: Int64) {
-        var order = PacketOrder(patience: .seconds(1))
+        var order = PacketOrder(reorderDelay: .seconds(1))
         let now = MediaTime(nanoseconds: 0)
         for number in [1, 2, 9, far] { order.insert(packet(number), at: now) }
         #expect(steps(&order, at: now) == [nil, far])

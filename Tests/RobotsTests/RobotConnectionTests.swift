@@ -6,7 +6,7 @@ import Testing
 @testable import SFU
 
 @Suite("A robot's connection") struct RobotConnectionTests {
-    @Test("carries sound and picture through our router, with nothing missing") func carries() throws {
+    @Test("carries audio and video through the router without loss") func carries() throws {
         let world = try RobotWorld(seed: 1)
         let witness = Witness()
         let publisher = try world.publisher(1)
@@ -23,42 +23,43 @@ import Testing
         #expect(witness.states.last == .connected)
     }
 
-    @Test("asks again for what a bad network loses, and gets it", arguments: 1...4 as ClosedRange<UInt64>)
+    @Test("requests lost packets again and receives them", arguments: 1...4 as ClosedRange<UInt64>)
     func mends(seed: UInt64) throws {
-        let world = try RobotWorld(seed: seed, weather: MediaWeather(losses: 30, duplicates: 5, delay: 10...25))
+        let world = try RobotWorld(seed: seed, weather: NetworkConditions(losses: 30, duplicates: 5, delay: 10...25))
         let witness = Witness()
         let publisher = try world.publisher(1)
         let subscriber = try world.subscriber(2, of: [1], handler: witness)
         #expect(world.network.run(for: .seconds(20)) { witness.of("v0").count > 100 }, "seed \(seed)")
         world.network.run(for: .seconds(5))
-        world.network.weather = MediaWeather()
+        world.network.weather = NetworkConditions()
         world.network.run(for: .seconds(1))
         let video = try #require(subscriber.reception("v0"))
-        #expect(video.repeats > 0 && video.asked > 0, "seed \(seed)")
-        // What is lost before a keyframe nobody needs once that has begun, and nobody asks for it any more.
+        #expect(video.retransmissions > 0 && video.retransmissionsRequested > 0, "seed \(seed)")
+        // Packets lost before a new keyframe are no longer needed and are not requested.
         let arrivals = witness.of("v0")
-        let keyframe = try #require(arrivals.last { $0.startsKeyframe && !$0.isRepeat }?.number, "seed \(seed)")
+        let keyframe = try #require(arrivals.last { $0.startsKeyframe && !$0.isRetransmission }?.number, "seed \(seed)")
         #expect(witness.missing("v0").allSatisfy { $0 < keyframe }, "seed \(seed)")
-        #expect(arrivals.count { $0.isRepeat && $0.number > keyframe } > 0, "seed \(seed)")
+        #expect(arrivals.count { $0.isRetransmission && $0.number > keyframe } > 0, "seed \(seed)")
         #expect(arrivals.count { $0.number > keyframe } > 400, "seed \(seed)")
-        #expect(publisher.track("v")?.repeatsSent ?? 0 > 0, "seed \(seed)")
-        // A repeated packet stands as it would have come the first time.
-        let usual = try #require(witness.of("v0").first { !$0.isRepeat })
+        #expect(publisher.track("v")?.retransmissionsSent ?? 0 > 0, "seed \(seed)")
+        // A retransmission is restored to the original packet.
+        let usual = try #require(witness.of("v0").first { !$0.isRetransmission })
         for arrival in witness.of("v0") {
             #expect(arrival.ssrc == usual.ssrc && arrival.payloadType == usual.payloadType, "seed \(seed)")
         }
     }
 
-    @Test("does the same again with the same seed") func repeatable() throws {
-        // Robots alone: a router's peers take their turns in the order of a dictionary, which is another each time.
+    @Test("behaves identically with the same seed") func repeatable() throws {
+        // Robots without a router, because the order of a router's peers is that of a dictionary and differs between
+        // runs.
         func run(_ seed: UInt64) throws -> [Witness.Arrival] {
             let network = SimulatedMediaNetwork(
-                seed: seed, weather: MediaWeather(losses: 20, duplicates: 3, delay: 5...30))
+                seed: seed, weather: NetworkConditions(losses: 20, duplicates: 3, delay: 5...30))
             let witness = Witness()
             let pairs = try (1...3).map { try RobotPair(on: network, $0, witness) }
             network.run(for: .seconds(6))
             #expect(pairs.allSatisfy { $0.one.isConnected && $0.other.isConnected })
-            #expect(pairs.contains { $0.one.track("v")?.repeatsSent ?? 0 > 0 })
+            #expect(pairs.contains { $0.one.track("v")?.retransmissionsSent ?? 0 > 0 })
             return witness.arrivals
         }
         let (first, second, another) = (try run(77), try run(77), try run(78))
@@ -67,21 +68,21 @@ import Testing
         #expect(!first.elementsEqual(another))
     }
 
-    @Test("makes the keyframe that a new subscriber needs") func keyframes() throws {
+    @Test("sends a keyframe for a new subscriber") func keyframes() throws {
         let world = try RobotWorld(seed: 5)
         let (first, second) = (Witness(), Witness())
         let publisher = try world.publisher(1)
         _ = try world.subscriber(2, of: [1], handler: first)
         #expect(world.network.run(for: .seconds(10)) { first.of("v0").count > 50 })
         let track = try #require(publisher.track("v"))
-        let asked = track.keyframesAsked
+        let asked = track.keyframesRequested
         let late = try world.subscriber(3, of: [1], handler: second)
         #expect(world.network.run(for: .seconds(10)) { second.of("v0").count > 50 })
-        #expect(track.keyframesAsked > asked)
+        #expect(track.keyframesRequested > asked)
         #expect(late.reception("v0")?.lost == 0)
     }
 
-    @Test("goes on through an ICE restart") func restarts() throws {
+    @Test("continues through an ICE restart") func restarts() throws {
         let world = try RobotWorld(seed: 6)
         let witness = Witness()
         let publisher = try world.publisher(1)
@@ -94,7 +95,7 @@ import Testing
         #expect(witness.of("v0").count > 300)
     }
 
-    @Test("tells the other end each second what it sent and what came") func reports() throws {
+    @Test("sends reports every second") func reports() throws {
         let world = try RobotWorld(seed: 7)
         let witness = Witness()
         let publisher = try world.publisher(1)
@@ -102,11 +103,11 @@ import Testing
         world.network.run(for: .seconds(6))
         let report = try #require(publisher.track("v")?.lastReport)
         #expect(report.lost == 0 && report.highestSequenceNumber > 0)
-        // The router has heard of when it was sent, and says so.
+        // The router has received sender reports and refers to them.
         #expect(subscriber.receptions.allSatisfy { $0.reportBlock(at: world.network.now)?.lastSenderReport != 0 })
     }
 
-    @Test("sends each layer of simulcast with its rid") func layers() throws {
+    @Test("sends each simulcast layer with its RID") func layers() throws {
         let world = try RobotWorld(seed: 8)
         let connection = try world.connection()
         var video = OfferedMedia.video(mid: "v", .sendonly)
@@ -126,7 +127,7 @@ import Testing
         #expect(world.router.counters.packetsIn == 2)
     }
 
-    @Test("ends with a word, after which nothing is sent") func ends() throws {
+    @Test("ends with BYE and sends nothing afterwards") func ends() throws {
         let world = try RobotWorld(seed: 9)
         let witness = Witness()
         let publisher = try world.publisher(1)
@@ -141,8 +142,8 @@ import Testing
     }
 }
 
-@Suite("Two robots, one of which offers to the other") struct RobotPairTests {
-    @Test("connect, the one that is offered to as the lite end") func pair() throws {
+@Suite("Two robots, one of which makes the offer") struct RobotPairTests {
+    @Test("connect if the answerer is ICE-lite") func pair() throws {
         let network = SimulatedMediaNetwork(seed: 3)
         let witness = Witness()
         let pair = try RobotPair(on: network, 1, witness)
@@ -152,7 +153,7 @@ import Testing
         #expect(pair.other.strayPackets == 0)
     }
 
-    @Test("connect, the one that offers as the lite end, and the server in DTLS") func lite() throws {
+    @Test("connect if the offerer is ICE-lite and the DTLS server") func lite() throws {
         let network = SimulatedMediaNetwork(seed: 4)
         let witness = Witness()
         let one = try RobotWorld.connection(on: network, at: RobotPair.near(1))
@@ -173,8 +174,8 @@ import Testing
     }
 }
 
-@Suite("What is not meant for a robot") struct RobotHostileTests {
-    @Test("descriptions that are none are refused with a sentence", arguments: ["", "v=0", "hello", "v=0\r\nm=audio"])
+@Suite("Invalid input of a robot") struct RobotHostileTests {
+    @Test("invalid descriptions are rejected with a message", arguments: ["", "v=0", "hello", "v=0\r\nm=audio"])
     func descriptions(text: String) throws {
         let world = try RobotWorld(seed: 1)
         let connection = try world.connection()
@@ -210,7 +211,7 @@ import Testing
         #expect(witness.of("v0").count > count + 150 && witness.missing("v0").isEmpty, "seed \(seed)")
     }
 
-    @Test("what another end with the keys may send is heard, and harms nothing", arguments: [1, 2, 3] as [UInt64])
+    @Test("valid SRTP with malformed content is harmless", arguments: [1, 2, 3] as [UInt64])
     func control(seed: UInt64) throws {
         let world = try RobotWorld(seed: seed)
         let publisher = try world.publisher(1)
@@ -230,9 +231,9 @@ import Testing
                     bytes[8 + index] = UInt8(truncatingIfNeeded: track.ssrc >> (24 - 8 * UInt32(index)))
                 }
             }
-            bytes.withUnsafeBytes { publisher.hear($0, world.network.now) }
+            bytes.withUnsafeBytes { publisher.receiveControl($0, world.network.now) }
         }
-        // A request asks for a thousand packets at most, and each is kept once.
+        // A NACK requests at most a thousand packets, and each is retransmitted once.
         #expect(publisher.isConnected)
         let sent = track.packetsSent
         world.network.run(for: .seconds(1))

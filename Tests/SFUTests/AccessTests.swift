@@ -5,11 +5,11 @@ import Testing
 @testable import SFU
 
 @Suite struct AccessTests {
-    /// Carries it out, and says whether any sound and any picture of the first client still reach the second.
-    private func heard(
+    /// Runs `action`, and returns whether audio and video of the first client still reach the second.
+    private func mediaFlow(
         after action: (SimulatedClient, SimulatedClient) throws -> Void, seed: UInt64 = 1,
         then undo: (SimulatedClient, SimulatedClient) throws -> Void = { _, _ in }
-    ) throws -> (sound: Bool, picture: Bool, undone: Bool) {
+    ) throws -> (audio: Bool, video: Bool, resumed: Bool) {
         let room = try SimulatedRoom(seed: seed)
         let clients = try room.clients(3)
         clients[1].subscribe(to: clients[0])
@@ -18,7 +18,7 @@ import Testing
         let slots = [try clients[1].audio(), try clients[1].video()]
         #expect(slots.allSatisfy { $0.arrivals.count > 20 })
         try action(clients[0], clients[1])
-        // What was on its way.
+        // Packets in flight.
         room.run(12)
         let before = slots.map(\.arrivals.count)
         room.run(1500)
@@ -33,44 +33,44 @@ import Testing
         )
     }
 
-    @Test func mutedSoundStopsAtOnceAndGoesOn() throws {
-        let result = try heard { publisher, _ in
+    @Test func mutedAudioStopsAtOnceAndResumes() throws {
+        let result = try mediaFlow { publisher, _ in
             publisher.router.update(publisher.stream, audio: false, video: true)
         } then: { publisher, _ in
             publisher.router.update(publisher.stream, audio: true, video: true)
         }
-        #expect(!result.sound && result.picture && result.undone)
+        #expect(!result.audio && result.video && result.resumed)
     }
 
-    @Test func hiddenPictureStopsAtOnceAndGoesOnWithAKeyframe() throws {
-        let result = try heard { publisher, _ in
+    @Test func hiddenVideoStopsAtOnceAndResumesWithAKeyframe() throws {
+        let result = try mediaFlow { publisher, _ in
             publisher.router.update(publisher.stream, audio: true, video: false)
         } then: { publisher, _ in
             publisher.router.update(publisher.stream, audio: true, video: true)
         }
-        #expect(result.sound && !result.picture && result.undone)
+        #expect(result.audio && !result.video && result.resumed)
     }
 
-    @Test func whatTheSubscriberDoesNotWantDoesNotCome() throws {
-        let result = try heard { publisher, subscriber in
+    @Test func unwantedMediaIsNotSent() throws {
+        let result = try mediaFlow { publisher, subscriber in
             subscriber.subscribe(to: publisher, audio: false, video: false)
         } then: { publisher, subscriber in
             subscriber.subscribe(to: publisher)
         }
-        #expect(!result.sound && !result.picture && result.undone)
+        #expect(!result.audio && !result.video && result.resumed)
     }
 
-    @Test func unsubscribingEndsItAtOnce() throws {
-        let result = try heard { publisher, subscriber in
+    @Test func unsubscribingStopsMediaAtOnce() throws {
+        let result = try mediaFlow { publisher, subscriber in
             subscriber.unsubscribe(from: publisher)
         } then: { publisher, subscriber in
             subscriber.subscribe(to: publisher)
         }
-        #expect(!result.sound && !result.picture && result.undone)
+        #expect(!result.audio && !result.video && result.resumed)
     }
 
-    @Test func unpublishingEndsItAtOnce() throws {
-        let result = try heard { publisher, _ in
+    @Test func unpublishingStopsMediaAtOnce() throws {
+        let result = try mediaFlow { publisher, _ in
             publisher.router.unpublish(publisher.stream)
         } then: { publisher, subscriber in
             publisher.router.publish(
@@ -79,30 +79,30 @@ import Testing
             )
             subscriber.subscribe(to: publisher)
         }
-        #expect(!result.sound && !result.picture && result.undone)
+        #expect(!result.audio && !result.video && result.resumed)
     }
 
-    @Test func aPublisherThatLeavesIsGoneAtOnce() throws {
-        let result = try heard { publisher, _ in publisher.router.leave(publisher.key) }
-        #expect(!result.sound && !result.picture)
+    @Test func mediaOfALeavingPublisherStopsAtOnce() throws {
+        let result = try mediaFlow { publisher, _ in publisher.router.leave(publisher.key) }
+        #expect(!result.audio && !result.video)
     }
 
     @Test func aSubscriberThatLeavesGetsNothingMore() throws {
-        let result = try heard { _, subscriber in subscriber.router.leave(subscriber.key) }
-        #expect(!result.sound && !result.picture)
+        let result = try mediaFlow { _, subscriber in subscriber.router.leave(subscriber.key) }
+        #expect(!result.audio && !result.video)
     }
 
-    @Test func aClosedConnectionEndsItAtOnceAndAnotherGoesOnInTheSameTransceiver() throws {
-        let result = try heard { publisher, _ in
+    @Test func aClosedConnectionStopsMediaAtOnceAndAnotherContinuesInTheSameTransceiver() throws {
+        let result = try mediaFlow { publisher, _ in
             publisher.router.close(publisher.key, .send)
         } then: { publisher, _ in
             try publisher.publish()
         }
-        #expect(!result.sound && !result.picture && result.undone)
+        #expect(!result.audio && !result.video && result.resumed)
     }
 
-    @Test func aTransceiverSwitchedOffGetsNothingUntilItIsSwitchedOn() throws {
-        let result = try heard { _, subscriber in
+    @Test func anInactiveTransceiverGetsNothingUntilItIsActive() throws {
+        let result = try mediaFlow { _, subscriber in
             let receive = try #require(subscriber.receive)
             for index in receive.offered.indices { receive.offered[index].direction = .inactive }
             try receive.negotiate()
@@ -111,7 +111,7 @@ import Testing
             for index in receive.offered.indices { receive.offered[index].direction = .recvonly }
             try receive.negotiate()
         }
-        #expect(!result.sound && !result.picture && result.undone)
+        #expect(!result.audio && !result.video && result.resumed)
     }
 
     @Test func aStreamThatLostItsTransceiverToAnotherDoesNotTakeItBack() throws {
@@ -121,7 +121,7 @@ import Testing
         room.run(500)
         clients[0].subscribe(to: clients[2])
         room.run(500)
-        // Whatever happens to the former one, and to the connection.
+        // Changes to the former stream and to the connection must not bring it back.
         room.router.update(clients[1].stream, audio: false, video: false)
         room.router.update(clients[1].stream, audio: true, video: true)
         room.run(300)
@@ -136,7 +136,7 @@ import Testing
         #expect(try clients[0].audio().labels == [2, 3])
     }
 
-    @Test func nobodyPublishesInAnothersName() throws {
+    @Test func aClientCannotPublishAnothersStream() throws {
         let room = try SimulatedRoom()
         let clients = try room.clients(3)
         clients[2].subscribe(to: clients[0])
@@ -149,7 +149,7 @@ import Testing
         #expect(try clients[2].audio().labels == [1] && clients[2].audio().arrivals.count > 20)
     }
 
-    @Test func nothingIsKeptOfWhoHasLeft() throws {
+    @Test func nothingOfALeavingClientIsKept() throws {
         let room = try SimulatedRoom()
         let clients = try room.clients(4)
         for one in clients {

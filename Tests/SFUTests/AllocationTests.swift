@@ -4,14 +4,14 @@ import Testing
 
 @testable import SFU
 
-@Suite("Memory on the way of a packet")
+@Suite("Allocations on the packet path")
 struct AllocationTests {
     private static let subscribers = 10
     private static let packets: UInt64 = 100_000
 
     @Test(
-        "nothing is allocated for a packet once a call runs, over 100 000 of them",
-        .enabled(if: confab_counts_allocations() != 0, "a sanitizer, or another C library, has its own allocator")
+        "100 000 packets of a running call allocate nothing",
+        .enabled(if: confab_counts_allocations() != 0, "a sanitizer or another C library uses its own allocator")
     )
     func nothingForAPacket() throws {
         let room = try SimulatedRoom(seed: 4)
@@ -21,7 +21,7 @@ struct AllocationTests {
         for client in watching { try client.watch(slots: 1) }
         try room.connect()
         for client in watching { client.subscribe(to: publisher) }
-        // Buffers and tables reach their size.
+        // Let buffers and tables grow to their final size.
         room.run(3000)
         room.server.onPackets.isOn = true
         room.server.onTicks.isOn = true

@@ -5,7 +5,7 @@ import Testing
 @testable import SFU
 
 @Suite struct ConnectionTests {
-    @Test func whoPublishesOverAnotherConnectionIsSeenInTheSameTransceiver() throws {
+    @Test func aReconnectingPublisherContinuesInTheSameTransceiver() throws {
         let room = try SimulatedRoom()
         let clients = try room.clients(2)
         clients[0].subscribe(to: clients[1])
@@ -80,7 +80,7 @@ import Testing
         #expect(room.router.peersByUfrag.count <= 8)
     }
 
-    @Test func whoseAddressChangesIsFollowed() throws {
+    @Test func aClientWithANewAddressIsFollowed() throws {
         let room = try SimulatedRoom()
         let clients = try room.clients(2)
         clients[0].subscribe(to: clients[1])
@@ -95,14 +95,14 @@ import Testing
         for slot in slots { #expect(slot.faults() == [] && slot.arrivals.count > 60) }
     }
 
-    @Test func aCheckFromAForgedAddressDoesNotCutOffWhoIsThere() throws {
+    @Test func aCheckFromAForgedAddressDoesNotDisconnectTheVictim() throws {
         let room = try SimulatedRoom()
         let clients = try room.clients(3)
         clients[0].subscribe(to: clients[1])
         room.run(1000)
         let victim = try #require(clients[1].send)
         let attacker = try #require(clients[2].send)
-        // The attacker's own checks, but from the victim's address.
+        // The attacker's checks, sent from the victim's address.
         var checks: [[UInt8]] = []
         room.network.filter = { bytes, from, _ in
             if from == attacker.address, bytes.first.map({ $0 < 4 }) ?? false { checks.append(bytes) }
@@ -120,7 +120,7 @@ import Testing
         for slot in slots { #expect(slot.faults() == [] && slot.arrivals.count > 60) }
     }
 
-    @Test func manyAddressesOfOneClientDoNotPushOutTheOneInUse() throws {
+    @Test func manyAddressesOfAClientDoNotDisplaceTheOneInUse() throws {
         let room = try SimulatedRoom()
         let clients = try room.clients(2)
         clients[0].subscribe(to: clients[1])
@@ -137,11 +137,11 @@ import Testing
             room.network.inject(check, from: TransportAddress(v4: 0x0909_0909, port: port), to: SimulatedServer.address)
         }
         room.run(100)
-        #expect(room.router.peersByPath.count <= 2 * Peer.mostPaths + 8)
+        #expect(room.router.peersByPath.count <= 2 * Peer.maxPaths + 8)
         send.transport.close(sink: send.host)
     }
 
-    @Test func aTCPConnectionThatPilesUpLosesItsPictureAndGetsItBack() throws {
+    @Test func congestionOfATCPConnectionPausesAndResumesItsVideo() throws {
         let room = try SimulatedRoom()
         let clients = try room.clients(2)
         let address = TransportAddress(v4: 0xc0a9_0009, port: 9)
@@ -150,19 +150,19 @@ import Testing
         receive.host.addresses = [address]
         clients[0].subscribe(to: clients[1])
         room.run(8000)
-        let (sound, picture) = (try clients[0].audio(), try clients[0].video())
-        for slot in [sound, picture] { slot.forgetArrivals() }
+        let (audio, video) = (try clients[0].audio(), try clients[0].video())
+        for slot in [audio, video] { slot.forgetArrivals() }
         room.run(1000)
-        #expect(sound.arrivals.count > 40 && picture.arrivals.count > 40)
+        #expect(audio.arrivals.count > 40 && video.arrivals.count > 40)
         room.server.sink.queued[address] = .milliseconds(499)
         room.run(1000)
         #expect(room.server.events.allSatisfy { $0.isSpeaking })
         room.server.sink.queued[address] = .milliseconds(501)
         room.run(40)
-        let (heard, seen) = (sound.arrivals.count, picture.arrivals.count)
+        let (audioCount, videoCount) = (audio.arrivals.count, video.arrivals.count)
         room.server.sink.queued[address] = .milliseconds(300)
         room.run(2000)
-        #expect(sound.arrivals.count > heard + 90 && picture.arrivals.count == seen)
+        #expect(audio.arrivals.count > audioCount + 90 && video.arrivals.count == videoCount)
         func event(_ paused: Bool) -> RouterEvent {
             .videoPaused(stream: clients[1].stream, session: "s", client: clients[0].key, paused: paused, .slow)
         }
@@ -170,7 +170,7 @@ import Testing
         room.server.sink.queued[address] = .milliseconds(200)
         room.run(2000)
         #expect(room.server.events.filter { !$0.isSpeaking } == [event(true), event(false)])
-        #expect(picture.arrivals.count > seen + 60 && picture.faults() == [] && sound.faults() == [])
+        #expect(video.arrivals.count > videoCount + 60 && video.faults() == [] && audio.faults() == [])
     }
 
     @Test func aClosedTCPConnectionIsNotSentTo() throws {
@@ -193,11 +193,11 @@ import Testing
         room.run(60)
         #expect(room.server.sink.sentBytes[address] == sent[address])
         room.run(60)
-        // Over the path that is left it goes on at once.
+        // Media continues at once over the remaining path.
         #expect((room.server.sink.sentBytes[old] ?? 0) > (sent[old] ?? 0))
     }
 
-    @Test func aCertificateThatIsAnotherFailsAndIsToldOnce() throws {
+    @Test func aWrongCertificateFailsAndIsReportedOnce() throws {
         let room = try SimulatedRoom()
         let clients = try room.clients(2)
         clients[0].subscribe(to: clients[1])
@@ -205,7 +205,7 @@ import Testing
         try third.watch()
         let receive = try #require(third.receive)
         let wrong = try #require(Fingerprint(.sha256, [UInt8](repeating: 7, count: 32)))
-        // Another connection, by its description, whose certificate is not this one.
+        // A new connection whose certificate does not match its description.
         var offer = receive.offer(fingerprint: wrong)
         offer.origin.sessionID = 99
         let text = try room.router.offer(third.key, .receive, sdp: offer.text, now: room.network.now)
@@ -214,7 +214,7 @@ import Testing
         receive.transport.setRemote(theirs, fingerprint: remote.fingerprint)
         room.run(3000)
         #expect(room.server.events.filter { !$0.isSpeaking } == [.failed(client: third.key, .receive, .fingerprint)])
-        // With the right one it is a new connection.
+        // With the right certificate, a new connection succeeds.
         try third.watch()
         try room.connect()
         third.subscribe(to: clients[1])
@@ -222,7 +222,7 @@ import Testing
         #expect(try third.audio().arrivals.count > 15)
     }
 
-    @Test func aDescriptionThatIsRefusedChangesNothing() throws {
+    @Test func aRejectedDescriptionChangesNothing() throws {
         let room = try SimulatedRoom()
         let clients = try room.clients(2)
         clients[0].subscribe(to: clients[1])
@@ -245,7 +245,7 @@ import Testing
         #expect(room.router.peersByUfrag.count == 4)
     }
 
-    @Test func transceiversThatComeAndGoDoNotPileUp() throws {
+    @Test func removedTransceiversDoNotAccumulate() throws {
         let room = try SimulatedRoom()
         let clients = try room.clients(2)
         for client in clients {
@@ -257,7 +257,7 @@ import Testing
                 }
             }
             let entry = try #require(room.router.clients[client.key])
-            #expect(entry.send?.incoming.count == 2 && (entry.send?.sources.count ?? 99) <= Peer.mostSources)
+            #expect(entry.send?.incoming.count == 2 && (entry.send?.sources.count ?? 99) <= Peer.maxSources)
             #expect(entry.receive?.outgoing.count == 4 && entry.receive?.outgoingBySSRC.count == 4)
         }
         room.run(500)

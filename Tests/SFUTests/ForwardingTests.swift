@@ -5,7 +5,7 @@ import Testing
 @testable import SFU
 
 @Suite struct ForwardingTests {
-    @Test func twoClientsHearAndSeeEachOther() throws {
+    @Test func twoClientsReceiveEachOther() throws {
         let room = try SimulatedRoom()
         let clients = try room.clients(2)
         clients[0].subscribe(to: clients[1])
@@ -24,7 +24,7 @@ import Testing
         }
     }
 
-    @Test func threeClientsSeeTheTwoOthersEachInATransceiverOfItsOwn() throws {
+    @Test func threeClientsReceiveEachOfTheOthersInASeparateTransceiver() throws {
         let room = try SimulatedRoom(seed: 3)
         let clients = try room.clients(3)
         for me in clients {
@@ -40,7 +40,7 @@ import Testing
         }
     }
 
-    @Test(arguments: 1...5 as ClosedRange<UInt64>) func whoeverComesNextIntoATransceiverFollowsWithoutAGap(seed: UInt64)
+    @Test(arguments: 1...5 as ClosedRange<UInt64>) func theNextStreamInATransceiverFollowsWithoutAGap(seed: UInt64)
         throws
     {
         let room = try SimulatedRoom(seed: seed)
@@ -49,7 +49,7 @@ import Testing
         for round in 0..<12 {
             let other = clients[1 + round % 3]
             clients[0].subscribe(to: other)
-            // Sometimes there is nobody for a while.
+            // Sometimes there is no source for a while.
             if round % 4 == 3 {
                 clients[0].unsubscribe(from: other)
                 room.run(1500)
@@ -63,11 +63,11 @@ import Testing
             #expect(slot.faults() == [])
         }
         let frames = try clients[0].video().frames
-        // The former picture may end in the middle of a frame.
+        // The former video may end in the middle of a frame.
         for (frame, next) in zip(frames, frames.dropFirst()) where !next.isKeyframe { #expect(frame.isComplete) }
     }
 
-    @Test func whoJoinsLateGetsAKeyframeAndNobodyElseNoticesIt() throws {
+    @Test func aLateSubscriberGetsAKeyframeAndTheOthersNoticeNothing() throws {
         let room = try SimulatedRoom()
         let clients = try room.clients(3)
         clients[1].subscribe(to: clients[0])
@@ -83,7 +83,7 @@ import Testing
         #expect(try clients[1].video().faults() == [])
     }
 
-    @Test func whenTheBestEncodingFallsSilentTheNextTakesOverUntilItIsBack() throws {
+    @Test func whenTheBestEncodingStopsTheNextTakesOverUntilItReturns() throws {
         let room = try SimulatedRoom()
         let (publisher, watcher) = (room.client(), room.client())
         try publisher.publish(video: nil)
@@ -119,7 +119,7 @@ import Testing
         #expect(room.router.clients[publisher.key]?.send?.encodingCount == 3)
     }
 
-    @Test func headerExtensionsHaveEachClientsOwnIds() throws {
+    @Test func headerExtensionsUseTheIDsOfEachClient() throws {
         let room = try SimulatedRoom(seed: 9)
         let clients = try room.clients(2)
         clients[0].subscribe(to: clients[1])
@@ -135,7 +135,7 @@ import Testing
         #expect(try clients[0].video().arrivals.allSatisfy { $0.payloadType == 120 })
     }
 
-    @Test func whoCannotDecodeThePictureIsToldSoOnceAndWhenItGoesOn() throws {
+    @Test func aSubscriberThatCannotDecodeTheVideoIsNotifiedOnceAndAgainWhenItResumes() throws {
         let room = try SimulatedRoom()
         let (publisher, watcher) = (room.client(), room.client())
         try publisher.publish(video: Codec(.vp9(profile: 0), payloadType: 98, rtxPayloadType: 99))
@@ -158,7 +158,7 @@ import Testing
         #expect(try watcher.video().arrivals.count > 50 && watcher.video().faults() == [])
     }
 
-    @Test func redundantAudioIsTakenApartForWhoDidNotAskForIt() throws {
+    @Test func redundantAudioIsUnwrappedUnlessItWasNegotiated() throws {
         let room = try SimulatedRoom()
         let (publisher, watcher) = (room.client(), room.client())
         let red = Codec(.red, payloadType: 63, fmtp: "111/111")
@@ -173,14 +173,14 @@ import Testing
         #expect(slot.unreadable == 0 && slot.arrivals.allSatisfy { $0.payloadType == 109 })
     }
 
-    @Test func soundAndPictureOfOnePublisherStayInStep() throws {
-        let room = try SimulatedRoom(weather: MediaWeather(delay: 5...25))
+    @Test func audioAndVideoOfAPublisherStayInSync() throws {
+        let room = try SimulatedRoom(weather: NetworkConditions(delay: 5...25))
         let clients = try room.clients(3)
         clients[0].subscribe(to: clients[1])
         room.run(2500)
         clients[0].subscribe(to: clients[2])
         room.run(2500)
-        // When each packet was captured, by the reports' clock, against when it really was.
+        // Compares the capture time of each packet by the sender reports with the actual one.
         func offset(_ slot: SimulatedSlot, _ rate: Int64) throws -> Int64 {
             let last = try #require(slot.inOrder.last)
             let report = try #require(slot.reports.last)
@@ -191,13 +191,13 @@ import Testing
         let sound = try offset(clients[0].audio(), 48_000)
         let picture = try offset(clients[0].video(), 90_000)
         #expect(abs(sound - picture) <= 5, "\(sound) ms and \(picture) ms")
-        // Ours, less the way here.
+        // The server's clock, less the network delay.
         #expect((0...40).contains(sound), "\(sound) ms")
         #expect(try clients[0].audio().reports.count >= 4)
     }
 
     @Test func arrivalsAreReportedToThePublisher() throws {
-        let room = try SimulatedRoom(weather: MediaWeather(losses: 20, delay: 5...30))
+        let room = try SimulatedRoom(weather: NetworkConditions(losses: 20, delay: 5...30))
         let clients = try room.clients(1)
         room.run(5000)
         let send = try #require(clients[0].send)
@@ -207,7 +207,7 @@ import Testing
         #expect(send.receptions.count == 2 && send.receptions.values.contains { $0.lost > 0 })
     }
 
-    @Test func whoIsLouderForAWhileIsTheSpeaker() throws {
+    @Test func theClientThatIsLouderForAWhileIsTheActiveSpeaker() throws {
         let room = try SimulatedRoom()
         let clients = try room.clients(2)
         clients[0].microphone?.level = 20
@@ -215,7 +215,7 @@ import Testing
         room.run(4000)
         func speaking(_ client: SimulatedClient?) -> RouterEvent { .speaking(session: "s", stream: client?.stream) }
         #expect(room.server.events == [speaking(clients[0])])
-        // A cough.
+        // A short noise, such as a cough.
         clients[1].microphone?.level = 0
         room.run(40)
         clients[1].microphone?.level = 100

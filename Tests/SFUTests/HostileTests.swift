@@ -4,9 +4,10 @@ import Testing
 
 @testable import SFU
 
-/// What a publisher can send that is rightly encrypted and wrong in every other way.
+/// Attacks with packets that are correctly encrypted but otherwise invalid.
 enum Attack: String, CaseIterable, CustomTestStringConvertible {
-    case otherSectionsSSRC, endlessSSRCs, othersSSRC, wrongNames, repeatsOfRepeats, repeatsFromNowhere, payloadTypes
+    case otherSectionsSSRC, endlessSSRCs, othersSSRC, wrongNames, nestedRetransmissions, unmatchedRetransmissions
+    case payloadTypes
     case sequenceJumps, timestampJumps, padding, contributors, extensions, descriptors, reports
 
     var testDescription: String { rawValue }
@@ -16,8 +17,8 @@ enum Attack: String, CaseIterable, CustomTestStringConvertible {
         let source = Bool.random(using: &random) ? sound : camera
         guard var packet = camera.again(camera.sequence) else { return }
         func word() -> UInt32 { random.next(upperBound: UInt32.max) }
-        let isRepeat = [.repeatsOfRepeats, .repeatsFromNowhere].contains(self)
-        if !isRepeat {
+        let isRetransmission = [.nestedRetransmissions, .unmatchedRetransmissions].contains(self)
+        if !isRetransmission {
             packet.payload.removeFirst(2)
             camera.sequence &+= 1
             (packet.sequence, packet.ssrc, packet.payloadType) = (
@@ -29,12 +30,12 @@ enum Attack: String, CaseIterable, CustomTestStringConvertible {
             (packet.ssrc, packet.payloadType) = (source.ssrc, UInt8.random(in: 90...112, using: &random))
         case .endlessSSRCs: packet.ssrc = word()
         case .othersSSRC: packet.ssrc = other.sources.randomElement(using: &random)?.ssrc ?? 0
-        case .repeatsOfRepeats:
-            // The original's number is its own; then a repeat in a repeat.
+        case .nestedRetransmissions:
+            // A retransmission of itself, then a retransmission within a retransmission.
             packet.payload[0] = UInt8(packet.sequence >> 8)
             packet.payload[1] = UInt8(truncatingIfNeeded: packet.sequence)
             packet.payload[2] = 0x80 | 97
-        case .repeatsFromNowhere:
+        case .unmatchedRetransmissions:
             packet.payload[0] = UInt8.random(in: 0...255, using: &random)
             packet.payload = Array(packet.payload.prefix(Int.random(in: 0...40, using: &random)))
         case .payloadTypes: packet.payloadType = UInt8.random(in: 0...127, using: &random)
@@ -79,7 +80,7 @@ enum Attack: String, CaseIterable, CustomTestStringConvertible {
                 for index in 0..<Int(words) * 4 { memory[12 + index] = extra[index] }
                 return 12 + Int(words) * 4
             case .extensions:
-                // Any elements at all, in either form.
+                // Random elements, in either form.
                 memory[0] |= 0x10
                 let profile: [UInt8] = words & 1 == 0 ? [0xbe, 0xde] : [0x10, words]
                 memory.baseAddress.map { _ in
@@ -109,7 +110,7 @@ enum Attack: String, CaseIterable, CustomTestStringConvertible {
             RTCP.writeBye(sources: ssrcs, to: &writer)
             RTCP.writeREMB(sender: 1, bitrate: UInt64(garbage[5]) << 32, sources: garbage, to: &writer)
         }
-        // A type that means something, and a length and a body that are anybody's guess.
+        // A known type with a random length and body.
         connection.sendControl { writer in
             writer.u8(0x80 | UInt8(garbage[6] & 0x3f))
             writer.u8(UInt8(200 + garbage[7] % 8))
@@ -120,7 +121,7 @@ enum Attack: String, CaseIterable, CustomTestStringConvertible {
 }
 
 @Suite struct HostileTests {
-    @Test(arguments: Attack.allCases) func nobodyElseNoticesAnAttack(_ attack: Attack) throws {
+    @Test(arguments: Attack.allCases) func anAttackDoesNotAffectOtherClients(_ attack: Attack) throws {
         let room = try SimulatedRoom(seed: 5)
         let clients = try room.clients(5)
         let (attacker, victim, honest) = (clients[0], clients[1], clients[2])
@@ -134,7 +135,7 @@ enum Attack: String, CaseIterable, CustomTestStringConvertible {
         let connection = try #require(attacker.send)
         for _ in 0..<300 {
             for _ in 0..<3 { attack.send(connection, beside: try #require(honest.send), &room.random) }
-            // What is lost may not put the receiver of the rest out of step for ever.
+            // Packet loss must not desynchronize the receiver's rollover counter permanently.
             room.network.filter = { bytes, _, to in
                 to != victim.receive?.address || bytes.first.map { $0 < 128 } == true
                     || Int.random(in: 0..<10, using: &room.random) > 0
@@ -146,7 +147,7 @@ enum Attack: String, CaseIterable, CustomTestStringConvertible {
         for slot in beside where slot !== beside[0] && slot !== beside[1] {
             #expect(slot.faults() == [] && slot.arrivals.count > 60)
         }
-        // Whoever comes next into the victim's transceiver is seen and heard.
+        // The next stream in the victim's transceiver plays without problems.
         victim.unsubscribe(from: honest)
         victim.subscribe(to: honest, slot: 0)
         room.run(50)
@@ -157,18 +158,18 @@ enum Attack: String, CaseIterable, CustomTestStringConvertible {
             #expect(slot.labels == [honest.number] && slot.arrivals.count > 60 && slot.unreadable == 0)
         }
         let peer = try #require(room.router.clients[attacker.key]?.send)
-        #expect(peer.sources.count <= Peer.mostSources && peer.encodingCount <= Peer.mostEncodings)
+        #expect(peer.sources.count <= Peer.maxSources && peer.encodingCount <= Peer.maxEncodings)
         #expect(room.server.events.filter { !$0.isSpeaking }.count <= 6)
     }
 
-    @Test func aPublisherWhoseCountJumpsGoesOnBeingSeenWithoutAJump() throws {
+    @Test func jumpsOfAPublishersSequenceNumbersAreNotForwarded() throws {
         let room = try SimulatedRoom()
         let clients = try room.clients(2)
         clients[1].subscribe(to: clients[0])
         for _ in 0..<8 {
             room.run(1000)
             for source in clients[0].send?.sources ?? [] {
-                // More than that is backwards, which encryption does not let through.
+                // A larger step counts as backward, which SRTP rejects.
                 source.sequence &+= UInt16.random(in: 1100..<0x8000, using: &room.random)
             }
         }
@@ -178,7 +179,7 @@ enum Attack: String, CaseIterable, CustomTestStringConvertible {
         }
     }
 
-    @Test func anythingDecryptedIsSurvived() throws {
+    @Test func randomDecryptedPacketsNeverTrap() throws {
         let seed = UInt64.random(in: .min ... .max)
         print("seed \(seed)")
         let room = try SimulatedRoom(seed: seed)
@@ -210,10 +211,10 @@ enum Attack: String, CaseIterable, CustomTestStringConvertible {
         #expect(room.router.counters.malformed > 1000)
         #expect(try clients[3].audio().faults() == [] && clients[3].video().faults() == [])
         #expect(try clients[3].audio().arrivals.count > 50)
-        #expect(peers[0].sources.count <= Peer.mostSources && peers[0].encodingCount <= Peer.mostEncodings)
+        #expect(peers[0].sources.count <= Peer.maxSources && peers[0].encodingCount <= Peer.maxEncodings)
     }
 
-    /// Packets of all kinds that are right.
+    /// Valid packets of all kinds.
     private func samples(
         _ connection: SimulatedConnection, slots: [SimulatedSlot], _ random: inout SeededGenerator
     ) -> [[UInt8]] {
@@ -256,7 +257,7 @@ enum Attack: String, CaseIterable, CustomTestStringConvertible {
         default: break
         }
         guard !bytes.isEmpty else { return bytes }
-        // Headers are where it hurts.
+        // Mutate mostly the headers, which the parsers depend on.
         for _ in 0..<Int.random(in: 0...4, using: &random) {
             bytes[Int.random(in: 0..<min(bytes.count, 48), using: &random)] = .random(in: 0...255, using: &random)
         }

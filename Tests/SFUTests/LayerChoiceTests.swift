@@ -4,7 +4,7 @@ import Testing
 
 @testable import SFU
 
-@Suite("The choice of a layer")
+@Suite("Layer selection")
 struct LayerChoiceTests {
     private func layers(_ sizes: [(UInt16, UInt16)?], alive: Set<Int>? = nil) -> [Layer] {
         sizes.enumerated().map { index, size in
@@ -14,17 +14,17 @@ struct LayerChoiceTests {
         }
     }
 
-    private func best(_ layers: [Layer], _ width: Int?, _ height: Int?, livingOnly: Bool = true) -> Int? {
+    private func best(_ layers: [Layer], _ width: Int?, _ height: Int?, aliveOnly: Bool = true) -> Int? {
         Layer.best(
-            of: layers, for: VideoPreference(width: width, height: height), current: nil, livingOnly: livingOnly
+            of: layers, for: VideoPreference(width: width, height: height), current: nil, aliveOnly: aliveOnly
         )
     }
 
     @Test(
-        "is the smallest that fills the box either way, else the largest",
+        "selects the smallest layer that fills the box, else the largest",
         arguments: [
             (nil, nil, 0), (1280, 720, 0), (1281, 721, 0), (640, 360, 1), (640, nil, 1), (nil, 360, 1),
-            // A box of another shape: the picture fits into it without being enlarged.
+            // A box of another aspect ratio, in which the picture fits without being enlarged.
             (640, 480, 1), (360, 640, 1), (321, 181, 1), (320, 240, 2), (1, 1, 2), (0, 0, 2),
             (16384, 16384, 0), (Int.max, Int.max, 0), (-1, nil, 2),
         ] as [(Int?, Int?, Int)])
@@ -34,29 +34,29 @@ struct LayerChoiceTests {
         #expect(best(layers(known.reversed()), width, height) == 2 - expected)
     }
 
-    @Test("leaves out the dead, as long as one lives")
+    @Test("skips dead layers unless all are dead")
     func living() {
         let known: [(UInt16, UInt16)?] = [(1280, 720), (640, 360), (320, 180)]
         #expect(best(layers(known, alive: [0, 2]), 640, 360) == 0)
         #expect(best(layers(known, alive: [2]), nil, nil) == 2)
         #expect(best(layers(known, alive: []), nil, nil) == nil)
-        #expect(best(layers(known, alive: []), nil, nil, livingOnly: false) == 0)
-        #expect(best([], 1, 1, livingOnly: false) == nil)
+        #expect(best(layers(known, alive: []), nil, nil, aliveOnly: false) == 0)
+        #expect(best([], 1, 1, aliveOnly: false) == nil)
     }
 
-    @Test("takes what it does not know for half of the next in the order")
+    @Test("assumes unknown sizes to be half of the next in the order")
     func unknown() {
         #expect(best(layers([nil, nil, nil]), 320, 180) == 2)
         #expect(best(layers([(640, 480), nil, nil]), 160, 120) == 2)
         #expect(best(layers([nil, nil, (320, 180)]), 1280, 720) == 0)
-        // In ascending order, as the two known ones are.
+        // In ascending order, like the two known sizes.
         #expect(best(layers([(320, 180), (640, 360), nil]), nil, nil) == 2)
         #expect(best(layers([(320, 180), nil, (1280, 720), nil]), 640, 360) == 1)
         #expect(Layer.guess(3, among: layers([(1, 1), nil, nil, nil])) == PictureSize(width: 1, height: 1))
         #expect(Layer.guess(0, among: layers([nil, nil, nil, (65535, 65535)])).area > 0)
     }
 
-    @Test("counts pictures up to each layer of time, and does not tremble")
+    @Test("counts frames up to each temporal layer, and does not flap")
     func rates() {
         var rates = FrameRates()
         var now = MediaTime(nanoseconds: 0)
@@ -66,7 +66,7 @@ struct LayerChoiceTests {
             _ = rates.measure(now: now)
         }
         _ = rates.measure(now: now)
-        #expect(rates.temporalLayer(for: 1, current: 255) == 255, "before anything was counted all pass")
+        #expect(rates.temporalLayer(for: 1, current: 255) == 255, "all pass before the first measurement")
         second([0: 8, 1: 7, 2: 15])
         #expect(rates.temporalLayer(for: nil, current: 255) == 255)
         #expect(rates.temporalLayer(for: 30, current: 255) == 255)
@@ -74,19 +74,20 @@ struct LayerChoiceTests {
         #expect(rates.temporalLayer(for: 8, current: 1) == 0)
         #expect(rates.temporalLayer(for: 1, current: 0) == 0)
         #expect(
-            rates.canBe(8, isCurrent: false) && !rates.canBe(7, isCurrent: false) && rates.canBe(7, isCurrent: true))
-        #expect(rates.canBe(.max, isCurrent: true) && !rates.canBe(.min, isCurrent: false))
+            rates.canMatch(8, isCurrent: false) && !rates.canMatch(7, isCurrent: false)
+                && rates.canMatch(7, isCurrent: true))
+        #expect(rates.canMatch(.max, isCurrent: true) && !rates.canMatch(.min, isCurrent: false))
         second([0: 9, 1: 8, 2: 16])
-        #expect(rates.temporalLayer(for: 15, current: 1) == 1, "what was chosen stays for a little more")
+        #expect(rates.temporalLayer(for: 15, current: 1) == 1, "the current choice tolerates a slightly higher rate")
         #expect(rates.temporalLayer(for: 15, current: 255) == 0)
         second([255: 30])
         #expect(rates.temporalLayer(for: 15, current: 255) == 255, "there are no layers")
-        #expect(!rates.canBe(15, isCurrent: false))
+        #expect(!rates.canMatch(15, isCurrent: false))
         second([:])
-        #expect(!rates.canBe(15, isCurrent: false), "in silence they stay what they were")
+        #expect(!rates.canMatch(15, isCurrent: false), "without frames the rates stay the same")
     }
 
-    @Test("is told to the publisher seldom, whatever subscribers do", arguments: 1...3 as ClosedRange<UInt64>)
+    @Test("is announced to the publisher rarely, whatever subscribers do", arguments: 1...3 as ClosedRange<UInt64>)
     func announcement(seed: UInt64) {
         var random = SeededGenerator(seed: seed)
         var announcement = LayerAnnouncement()
@@ -105,6 +106,6 @@ struct LayerChoiceTests {
         #expect(announcement.next(for: stream, now: now) == nil)
         announcement.wanted = 2
         #expect(announcement.next(for: stream, now: now) == 2)
-        #expect(announcement.next(for: Key(high: 1, low: 2), now: now) == 2, "another stream is told anew")
+        #expect(announcement.next(for: Key(high: 1, low: 2), now: now) == 2, "another stream gets its own announcement")
     }
 }

@@ -4,9 +4,9 @@ import Testing
 
 @testable import SFU
 
-@Suite("Layers of a picture")
+@Suite("Simulcast layers")
 struct LayerTests {
-    @Test("each subscriber gets the one of the size it asked for")
+    @Test("each subscriber gets the layer of its preferred size")
     func sizes() throws {
         let call = try SimulatedLayers(watchers: 4)
         call.prefer(0, 1280, 720)
@@ -16,17 +16,17 @@ struct LayerTests {
         call.room.run(3000)
         for (index, label) in [10, 11, 12, 10].enumerated() {
             let slot = try call.slot(index)
-            // Until the first keyframe nobody knows the sizes.
+            // The sizes are unknown until the first keyframe.
             #expect(slot.labels.last == UInt32(label) && slot.labels.count <= 3, "watcher \(index): \(slot.labels)")
             #expect(slot.faults() == [])
         }
     }
 
-    @Test("changing the wish changes the layer at a keyframe, without a hole", arguments: 1...4 as ClosedRange<UInt64>)
+    @Test("a new preference switches the layer at a keyframe, without a gap", arguments: 1...4 as ClosedRange<UInt64>)
     func switching(seed: UInt64) throws {
         let call = try SimulatedLayers(seed: seed)
         call.prefer(0, 320, 180)
-        // Which size a layer has is known from its first keyframe.
+        // The size of a layer is known from its first keyframe.
         call.room.run(1500)
         var expected = try call.slot().labels
         #expect(expected.last == 12)
@@ -37,20 +37,20 @@ struct LayerTests {
         }
         let slot = try call.slot()
         #expect(slot.labels == expected && slot.faults() == [])
-        // A frame is 33 ms, and a keyframe's packets come with the next.
+        // A frame takes 33 ms, and the keyframe arrives with the next.
         #expect(slot.longestGap < 120, "\(slot.longestGap) ms")
     }
 
-    @Test("nobody is asked for keyframes or repeats of a layer that nobody watches, and it is not kept")
+    @Test("an unwatched layer causes no keyframe requests or NACKs and is not stored")
     func unwatched() throws {
-        let call = try SimulatedLayers(weather: MediaWeather(losses: 50, delay: 5...20))
+        let call = try SimulatedLayers(weather: NetworkConditions(losses: 50, delay: 5...20))
         call.prefer(0, 320, 180)
         call.room.run(1000)
-        let before = call.layers.map { ($0.keyframesAsked, $0.repeatsAsked) }
+        let before = call.layers.map { ($0.keyframesAsked, $0.retransmissionsRequested) }
         call.room.run(4000)
-        #expect(call.layers[0].keyframesAsked == before[0].0 && call.layers[0].repeatsAsked == before[0].1)
-        #expect(call.layers[1].keyframesAsked == before[1].0 && call.layers[1].repeatsAsked == before[1].1)
-        #expect(call.layers[2].repeatsAsked > before[2].1)
+        #expect(call.layers[0].keyframesAsked == before[0].0 && call.layers[0].retransmissionsRequested == before[0].1)
+        #expect(call.layers[1].keyframesAsked == before[1].0 && call.layers[1].retransmissionsRequested == before[1].1)
+        #expect(call.layers[2].retransmissionsRequested > before[2].1)
         let track = try call.track()
         #expect(track.encodings.map(\.isWatched) == [false, false, true])
         let forwarded = call.room.router.counters.packetsForwarded
@@ -58,7 +58,7 @@ struct LayerTests {
         #expect(forwarded < received / 2, "\(forwarded) of \(received)")
     }
 
-    @Test("whose layer falls silent gets another within a second, and the former when it is back")
+    @Test("a subscriber whose layer stops gets another within a second, and the former when it returns")
     func dying() throws {
         let call = try SimulatedLayers()
         call.prefer(0, 640, 360)
@@ -75,7 +75,7 @@ struct LayerTests {
         #expect(slot.labels.last == 11 && slot.faults() == [])
     }
 
-    @Test("a picture that stands still, or a line that is down, changes nothing")
+    @Test("if all layers stop together, nothing changes")
     func still() throws {
         let call = try SimulatedLayers()
         call.prefer(0, 640, 360)
@@ -88,7 +88,7 @@ struct LayerTests {
         #expect(try call.slot().labels == labels && call.slot().faults() == [])
     }
 
-    @Test("without sizes the order of the description decides")
+    @Test("without known sizes the order in the description decides")
     func order() throws {
         let call = try SimulatedLayers(watchers: 2, sizes: [nil, nil, nil])
         call.prefer(0, 320, 180)
@@ -98,10 +98,10 @@ struct LayerTests {
     }
 
     @Test(
-        "losses reported of before a change are not mended, and all after it are",
+        "packets lost after a layer switch are retransmitted, those before it are not",
         arguments: 1...3 as ClosedRange<UInt64>)
     func losses(seed: UInt64) throws {
-        let call = try SimulatedLayers(seed: seed, weather: MediaWeather(losses: 30, delay: 5...20))
+        let call = try SimulatedLayers(seed: seed, weather: NetworkConditions(losses: 30, delay: 5...20))
         call.prefer(0, 320)
         call.room.run(2000)
         for width in [1280, 320, 640, 1280, 640, 320] {
@@ -116,12 +116,12 @@ struct LayerTests {
             let isOvertaken = inOrder.contains {
                 $0.number > one.number && $0.tag.isKeyframe && $0.at - one.at < .milliseconds(400)
             }
-            #expect(isOvertaken, "seed \(seed): a hole before \(next.number) of \(next.tag.label)")
+            #expect(isOvertaken, "seed \(seed): a gap before \(next.number) of \(next.tag.label)")
         }
         #expect(slot.unreadable == 0)
     }
 
-    @Test("the publisher hears what is wanted: more of it at once, less after two seconds")
+    @Test("the publisher learns which layers are needed: additions at once, removals after two seconds")
     func announcing() throws {
         let call = try SimulatedLayers(watchers: 2)
         call.room.run(1000)
@@ -145,10 +145,10 @@ struct LayerTests {
         #expect(call.wanted.last == [] && call.wanted.count <= told + 4, "\(call.wanted)")
     }
 
-    @Test("a layer that is switched off when nobody wants it comes back when somebody does")
+    @Test("a layer that was turned off without subscribers returns with the first subscriber")
     func switchedOff() throws {
         let call = try SimulatedLayers(watchers: 2)
-        // As the browser SDK begins: the largest alone.
+        // Begins like the browser SDK, with only the largest.
         for layer in call.layers { layer.isOn = layer.rid == "f" }
         func obey() {
             guard let wanted = call.wanted.last else { return }
@@ -183,7 +183,7 @@ struct LayerTests {
         #expect(call.wanted.count < 10, "\(call.wanted)")
     }
 
-    @Test("rates: whoever asks for fewer pictures gets the layer that has fewer")
+    @Test("a subscriber that prefers a lower frame rate gets the layer that has it")
     func slowLayer() throws {
         let call = try SimulatedLayers(watchers: 2)
         call.layers[1].frameInterval = .milliseconds(100)

@@ -5,28 +5,28 @@ import Testing
 @testable import SFU
 
 @Suite struct LossTests {
-    @Test(arguments: 1...4 as ClosedRange<UInt64>) func everyFrameArrivesThoughATwentiethIsLostEachWay(seed: UInt64)
+    @Test(arguments: 1...4 as ClosedRange<UInt64>) func everyFrameArrivesDespiteFivePercentLossEachWay(seed: UInt64)
         throws
     {
         let room = try SimulatedRoom(seed: seed)
         let clients = try room.clients(3)
-        room.network.weather = MediaWeather(losses: 50, duplicates: 10, delay: 5...40)
+        room.network.weather = NetworkConditions(losses: 50, duplicates: 10, delay: 5...40)
         for client in clients {
             for (slot, other) in clients.filter({ $0 !== client }).enumerated() {
                 client.subscribe(to: other, slot: slot)
             }
         }
         room.run(8000)
-        room.network.weather = MediaWeather()
+        room.network.weather = NetworkConditions()
         room.run(1000)
         for client in clients {
             for index in 0..<2 {
                 let slot = try client.video(index)
                 let all = slot.frames
-                // Of what was lost before the first packet that came nobody knows.
+                // Losses before the first received packet are unknown.
                 let frames = all.drop { !$0.isKeyframe || !$0.isComplete }.dropLast()
                 #expect(frames.count > 200 && all.count - frames.count < 100)
-                // What a decoder still needs: not what a keyframe has overtaken.
+                // Only frames that a decoder still needs: a keyframe makes earlier ones obsolete.
                 for (index, frame) in zip(frames.indices, frames) where !frame.isComplete {
                     let isOvertaken = frames[index...].dropFirst().prefix(10).contains(where: \.isKeyframe)
                     #expect(isOvertaken, "frame \(frame.frame) of \(frame.label) at \(client.number)")
@@ -34,14 +34,14 @@ import Testing
                 #expect(slot.unreadable == 0)
             }
             #expect(try #require(client.receive).nacksSent > 0)
-            #expect(try #require(client.camera).keyframesMade < 7, "repeats are cheaper than keyframes")
+            #expect(try #require(client.camera).keyframesMade < 7, "retransmissions are cheaper than keyframes")
         }
         let counters = room.router.counters
         #expect(counters.nacksSent > 100 && counters.packetsRecovered > 100)
-        #expect(counters.nacksReceived > 100 && counters.packetsRepeated > 100)
+        #expect(counters.nacksReceived > 100 && counters.packetsRetransmitted > 100)
     }
 
-    @Test func aStormOfReportedLossesGetsNoMoreThanWasSentAnewAndABurst() throws {
+    @Test func aStormOfNACKsGetsAtMostTheOriginalBytesPlusABurst() throws {
         let room = try SimulatedRoom()
         let clients = try room.clients(3)
         for client in clients[1...] { client.subscribe(to: clients[0]) }
@@ -60,15 +60,15 @@ import Testing
             room.run(10)
         }
         let counters = room.router.counters
-        #expect(counters.nacksReceived > 1_000_000 && counters.packetsRepeated > 100)
-        let (anew, again) = (attacker.receivedBytes[slot.ssrc] ?? 0, attacker.receivedBytes[repair] ?? 0)
-        #expect(again <= anew + RetransmissionBudget.burst, "\(again) bytes again, \(anew) anew")
+        #expect(counters.nacksReceived > 1_000_000 && counters.packetsRetransmitted > 100)
+        let (fresh, again) = (attacker.receivedBytes[slot.ssrc] ?? 0, attacker.receivedBytes[repair] ?? 0)
+        #expect(again <= fresh + RetransmissionBudget.burst, "\(again) bytes retransmitted, \(fresh) sent originally")
         #expect(try clients[2].video().faults() == [] && clients[2].audio().faults() == [])
         #expect(try clients[1].video().faults() == [])
-        #expect(try #require(clients[0].camera).repeatsAsked == 0)
+        #expect(try #require(clients[0].camera).retransmissionsRequested == 0)
     }
 
-    @Test func aFloodOfRequestsForKeyframesGetsOneASecond() throws {
+    @Test func aFloodOfKeyframeRequestsGetsOneKeyframeASecond() throws {
         let room = try SimulatedRoom()
         let clients = try room.clients(3)
         for client in clients[1...] { client.subscribe(to: clients[0]) }
@@ -90,14 +90,14 @@ import Testing
         #expect(try clients[2].video().faults() == [])
     }
 
-    @Test func nobodyBeginsWithARepeatOfAnOldKeyframe() throws {
+    @Test func noSubscriberStartsWithARetransmittedOldKeyframe() throws {
         let room = try SimulatedRoom()
         let clients = try room.clients(3)
         clients[1].subscribe(to: clients[0])
         room.run(2000)
         let (send, camera) = (try #require(clients[0].send), try #require(clients[0].camera))
         let first = try #require(try clients[1].video().inOrder.first)
-        // As browsers do to measure the line: nobody asked for these.
+        // Unrequested retransmissions, which browsers send to probe the bandwidth.
         let number =
             camera.sequence
             &- UInt16(truncatingIfNeeded: try #require(clients[1].video().inOrder.last).number - first.number)
@@ -111,13 +111,13 @@ import Testing
         #expect(try clients[2].video().faults() == [] && clients[1].video().faults() == [])
     }
 
-    @Test func aPublisherThatDoesNotAnswerIsNotAskedMoreThanThriceASecond() throws {
+    @Test func keyframeRequestsToASilentPublisherAreLimited() throws {
         let room = try SimulatedRoom()
         let clients = try room.clients(2)
         clients[0].subscribe(to: clients[1])
         room.run(1000)
         let before = room.router.counters.keyframesRequested
-        // Only packets inside of frames come from now on.
+        // From now on only packets from the middle of frames arrive.
         let camera = try #require(clients[1].camera)
         camera.isOn = false
         clients[0].unsubscribe(from: clients[1])

@@ -4,7 +4,7 @@ import Testing
 
 @testable import SFU
 
-/// Who may get what, said in the simplest way.
+/// A minimal model of who may receive what.
 private struct Model {
     struct Publication {
         var audio = true
@@ -18,7 +18,7 @@ private struct Model {
 
     static let slots = 2
     var publications: [Int: Publication] = [:]
-    /// By subscriber and transceiver pair.
+    /// Indexed by subscriber and pair of transceivers.
     var subscriptions: [[Subscription?]]
     var sends: [Bool]
     var receives: [Bool]
@@ -53,7 +53,7 @@ private struct Model {
         (sends[client], receives[client]) = (false, false)
     }
 
-    /// Whose packets belong into this transceiver.
+    /// Returns the publisher whose packets this transceiver should get.
     func publisher(_ subscriber: Int, _ slot: Int, _ kind: MediaKind) -> Int? {
         guard receives[subscriber], let subscription = subscriptions[subscriber][slot],
             sends[subscription.publisher], let publication = publications[subscription.publisher]
@@ -63,7 +63,7 @@ private struct Model {
     }
 }
 
-/// The model and a router side by side, through the same operations.
+/// Runs the model and a router through the same operations.
 private final class World {
     let room: SimulatedRoom
     let clients: [SimulatedClient]
@@ -136,7 +136,7 @@ private final class World {
         try room.connect()
     }
 
-    /// What is heard and seen, against the model.
+    /// Compares the received media with the model.
     func check(isLong: Bool) throws {
         room.run(13)
         for client in clients { for slot in client.receive?.slots ?? [] { slot.forgetArrivals() } }
@@ -157,7 +157,7 @@ private final class World {
         try checkInvariants()
     }
 
-    /// What must hold of the router's own tables.
+    /// Checks the invariants of the router's tables.
     private func checkInvariants() throws {
         let router = room.router
         var peers: [ObjectIdentifier: Peer] = [:]
@@ -187,7 +187,7 @@ private final class World {
 }
 
 @Suite struct ModelTests {
-    @Test(arguments: 0..<3) func aPacketReachesWhoSubscribedToItAndNobodyElse(_: Int) throws {
+    @Test(arguments: 0..<3) func aPacketReachesOnlyItsSubscribers(_: Int) throws {
         let seed = UInt64.random(in: .min ... .max)
         print("seed \(seed)")
         let world = try World(seed: seed, clients: 4)

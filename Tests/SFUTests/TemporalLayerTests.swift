@@ -4,15 +4,15 @@ import Testing
 
 @testable import SFU
 
-@Suite("VP8's layers of time")
+@Suite("VP8 temporal layers")
 struct TemporalLayerTests {
-    /// Pictures a second in the last two.
+    /// Frames per second in the last two seconds.
     private func rate(_ call: SimulatedLayers, _ index: Int = 0) throws -> Double {
         let since = call.room.network.now - .seconds(2)
         return Double(Set(try call.slot(index).arrivals.filter { $0.at > since }.map(\.tag.frame)).count) / 2
     }
 
-    private func begin(_ seed: UInt64, _ weather: MediaWeather = MediaWeather(), watchers: Int = 1) throws
+    private func begin(_ seed: UInt64, _ weather: NetworkConditions = NetworkConditions(), watchers: Int = 1) throws
         -> SimulatedLayers
     {
         let call = try SimulatedLayers(seed: seed, weather: weather, watchers: watchers, sizes: [(640, 360)])
@@ -20,7 +20,7 @@ struct TemporalLayerTests {
         return call
     }
 
-    @Test("above what was asked for are dropped, as if they had never existed")
+    @Test("above the preferred rate are dropped as if they had never existed")
     func dropped() throws {
         let call = try begin(1, watchers: 3)
         call.prefer(0, frameRate: 16)
@@ -35,7 +35,7 @@ struct TemporalLayerTests {
         }
     }
 
-    @Test("begin again where they refer to nothing that was dropped", arguments: 1...4 as ClosedRange<UInt64>)
+    @Test("resume at a packet that depends on no dropped packet", arguments: 1...4 as ClosedRange<UInt64>)
     func upAndDown(seed: UInt64) throws {
         let call = try begin(seed)
         call.watchers[0].subscribe(to: call.publisher)
@@ -46,12 +46,12 @@ struct TemporalLayerTests {
         }
         let slot = try call.slot()
         #expect(slot.faults() == [] && slot.orphans == [], "seed \(seed)")
-        #expect(slot.labels == [10] && call.layers[0].keyframesMade <= 3, "no keyframe is needed for it")
+        #expect(slot.labels == [10] && call.layers[0].keyframesMade <= 3, "this needs no keyframe")
     }
 
-    @Test("lost packets are mended, though others are dropped between them", arguments: 1...4 as ClosedRange<UInt64>)
+    @Test("lost packets are retransmitted despite dropped ones between them", arguments: 1...4 as ClosedRange<UInt64>)
     func losses(seed: UInt64) throws {
-        let call = try begin(seed, MediaWeather(losses: 30, delay: 5...20), watchers: 2)
+        let call = try begin(seed, NetworkConditions(losses: 30, delay: 5...20), watchers: 2)
         call.prefer(0, frameRate: 16)
         call.prefer(1, frameRate: 8)
         call.room.run(12_000)
@@ -60,11 +60,10 @@ struct TemporalLayerTests {
         for index in 0..<2 {
             let slot = try call.slot(index)
             let inOrder = slot.inOrder
-            let holes = zip(inOrder, inOrder.dropFirst()).filter { $1.number != $0.number + 1 && !$1.tag.isKeyframe }
-            #expect(holes.isEmpty, "seed \(seed), \(index): before \(holes.map(\.1.number))")
+            let gaps = zip(inOrder, inOrder.dropFirst()).filter { $1.number != $0.number + 1 && !$1.tag.isKeyframe }
+            #expect(gaps.isEmpty, "seed \(seed), \(index): before \(gaps.map(\.1.number))")
             #expect(slot.unreadable == 0)
-            // Of what is dropped, packets that were overtaken come all the same, since their numbers are kept free
-            // for them.
+            // Late packets of dropped layers are still forwarded, since their sequence numbers are already reserved.
             let frames = Dictionary(grouping: inOrder, by: \.tag.frame).values
             let whole = frames.filter { $0.count == Int($0[0].tag.count) }
             let pictures = whole.map { ($0[0].tag.frame, $0[0].picture ?? 0) }.sorted { $0.0 < $1.0 }
@@ -74,7 +73,7 @@ struct TemporalLayerTests {
         }
     }
 
-    @Test("what was dropped is counted as a list of it would", arguments: 1...6 as ClosedRange<UInt64>)
+    @Test("dropped packets are counted like a plain list", arguments: 1...6 as ClosedRange<UInt64>)
     func countsAsAList(seed: UInt64) {
         var random = SeededGenerator(seed: seed)
         var dropped = DroppedPackets()

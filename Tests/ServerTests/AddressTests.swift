@@ -10,7 +10,7 @@ import Testing
         ("64:ff9b::192.0.2.33", "64:ff9b::c000:221"),
         ("1:2:3:4:5:6:7::", "1:2:3:4:5:6:7:0"), ("0:0:0:0:0:0:0:0", "::"),
     ])
-    func aSpellingHasOneCanonicalText(spelling: String, canonical: String) throws {
+    func spellingsHaveACanonicalText(spelling: String, canonical: String) throws {
         let address = try #require(IPAddress(spelling))
         #expect(address.description == canonical)
         #expect(IPAddress(canonical) == address)
@@ -23,11 +23,11 @@ import Testing
         "1.2.3.4%eth0", "[::1]", "unknown",
         "١.2.3.4", "::ffff:1.2.3.4.5", "1:2:3:4:5:6:7:1.2.3.4",
     ])
-    func whatIsNoAddressIsRefused(text: String) {
+    func invalidAddressesAreRejected(text: String) {
         #expect(IPAddress(text) == nil)
     }
 
-    @Test func everySplitOfRandomAddressesReadsBack() throws {
+    @Test func randomAddressesRoundTrip() throws {
         var random = SystemRandomNumberGenerator()
         for _ in 0..<500 {
             let zeros = UInt16.random(in: 0 ... .max, using: &random)
@@ -39,7 +39,7 @@ import Testing
         }
     }
 
-    @Test func blocksContainTheirAddressesAndNoOthers() throws {
+    @Test func blocksContainOnlyTheirAddresses() throws {
         let block = try #require(CIDRBlock("10.8.0.0/13"))
         #expect(block.contains(try #require(IPAddress("10.15.255.255"))))
         #expect(!block.contains(try #require(IPAddress("10.16.0.0"))))
@@ -54,11 +54,11 @@ import Testing
         "10.0.0.1/8", "10.0.0.0/33", "::/129", "10.0.0.0/", "10.0.0.0/+8", "/8", "::ffff:10.0.0.0/8", "x/8",
         "10.0.0.0/8/8",
     ])
-    func whatIsNoBlockIsRefused(text: String) {
+    func invalidBlocksAreRejected(text: String) {
         #expect(CIDRBlock(text) == nil)
     }
 
-    @Test func addressesOfOneHouseholdAreLimitedTogether() {
+    @Test func addressesOfAHouseholdShareALimitingBlock() {
         #expect(IPAddress("2001:db8::1")?.limitingBlock == IPAddress("2001:db8::ffff:1")?.limitingBlock)
         #expect(IPAddress("192.0.2.1")?.limitingBlock != IPAddress("192.0.2.2")?.limitingBlock)
     }
@@ -73,7 +73,7 @@ import Testing
             trusted: TrustedProxies(blocks.compactMap { CIDRBlock($0) }))
     }
 
-    @Test func headersOfAnUntrustedPeerDoNotCount() throws {
+    @Test func headersFromAnUntrustedPeerAreIgnored() throws {
         let headers = [
             ("X-Forwarded-For", "192.0.2.9"), ("X-Forwarded-Proto", "https"), ("Forwarded", "for=192.0.2.9"),
         ]
@@ -93,7 +93,7 @@ import Testing
         #expect(try resolve("10.0.0.1", [("x-forwarded-for", header)]).address.description == client)
     }
 
-    @Test func repeatedHeadersAreOneList() throws {
+    @Test func repeatedHeadersAreReadAsOneList() throws {
         let headers = [
             ("X-Forwarded-For", "1.1.1.1"), ("X-Forwarded-For", "192.0.2.9"), ("X-Forwarded-For", "10.0.0.7"),
         ]
@@ -108,13 +108,13 @@ import Testing
             ("for=_hidden;proto=https", "10.0.0.1", true),
             (#"for="192.0.2.9;x,y""#, "10.0.0.1", nil), ("proto=https", "10.0.0.1", true), ("for", "10.0.0.1", nil),
         ] as [(String, String, Bool?)])
-    func theStandardHeaderIsReadToo(header: String, client: String, isSecure: Bool?) throws {
+    func theForwardedHeaderIsSupported(header: String, client: String, isSecure: Bool?) throws {
         let found = try resolve("10.0.0.1", [("Forwarded", header)])
         #expect(found.address.description == client)
         #expect(found.isSecure == isSecure)
     }
 
-    @Test func headersThatDisagreeNameNobody() throws {
+    @Test func conflictingHeadersAreIgnored() throws {
         let spoofed = [("Forwarded", "for=1.1.1.1"), ("X-Forwarded-For", "192.0.2.9")]
         #expect(try resolve("10.0.0.1", spoofed).address.description == "10.0.0.1")
         #expect(
@@ -122,7 +122,7 @@ import Testing
                 == "192.0.2.9")
     }
 
-    @Test func aLongHeaderIsReadOnlyFromItsEnd() throws {
+    @Test func onlyTheEndOfALongHeaderIsRead() throws {
         let header = Array(repeating: "10.0.0.7", count: 5000).joined(separator: ",")
         #expect(try resolve("10.0.0.1", [("X-Forwarded-For", "192.0.2.9," + header)]).address.description == "10.0.0.7")
     }

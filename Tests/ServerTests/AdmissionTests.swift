@@ -4,53 +4,56 @@ import Wire
 
 @testable import Server
 
-/// What outsiders see of admission: which error comes first, and what it says.
+/// The errors of admission: their order and their texts.
 @Suite("Admission of an address") struct AdmissionTests {
-    @Test("each door makes its checks in its order")
+    @Test("each admission point runs its checks in order")
     func order() {
-        #expect(Gateway.Door.upgrade.checks == [.room, .origin, .draining, .ban])
-        #expect(Gateway.Door.hello.checks == [.rate])
-        #expect(Gateway.Door.welcome.checks == [.draining, .ban])
-        #expect(Gateway.Door.handshake.checks == [.draining, .ban, .rate, .room])
-        #expect(Gateway.Door.resource.checks == [.draining, .ban, .rate, .room])
-        #expect(Gateway.Door.export.checks == [.rate])
-        #expect(Gateway.Door.drawing.checks == [.rate])
+        #expect(Gateway.AdmissionPoint.upgrade.checks == [.room, .origin, .draining, .ban])
+        #expect(Gateway.AdmissionPoint.hello.checks == [.rate])
+        #expect(Gateway.AdmissionPoint.welcome.checks == [.draining, .ban])
+        #expect(Gateway.AdmissionPoint.handshake.checks == [.draining, .ban, .rate, .room])
+        #expect(Gateway.AdmissionPoint.resource.checks == [.draining, .ban, .rate, .room])
+        #expect(Gateway.AdmissionPoint.export.checks == [.rate])
+        #expect(Gateway.AdmissionPoint.drawing.checks == [.rate])
     }
 
-    @Test("what a client is told at each door")
+    @Test("each admission point has its error texts")
     func sentences() {
         let wait = Duration.seconds(3)
         #expect(
-            told(.upgrade) { $0.tooManyConnections } == "Too many connections from your network; close some tabs. 10")
-        #expect(told(.handshake) { $0.tooManyConnections } == "Too many connections; close some tabs.")
-        #expect(told(.resource) { $0.tooManyConnections } == "Too many connections from your network. 10")
-        #expect(told(.upgrade) { $0.draining } == "The server is restarting.")
-        #expect(told(.handshake) { $0.draining } == "The server is restarting; try again.")
-        #expect(told(.resource) { $0.draining } == "The server is restarting; try again. 5")
-        for door in [Gateway.Door.hello, .handshake] {
-            let error = told(door) { $0.tooOften(retryAfter: wait) }
-            #expect(error == "Too many visits from your network; wait a little. 3")
+            text(.upgrade) { $0.tooManyConnections }
+                == "Too many connections from your network. Close some tabs and try again. 10")
+        #expect(
+            text(.handshake) { $0.tooManyConnections } == "Too many connections. Close some tabs and try again.")
+        #expect(
+            text(.resource) { $0.tooManyConnections } == "Too many connections from your network. Try again later. 10")
+        #expect(text(.upgrade) { $0.draining } == "The server is restarting.")
+        #expect(text(.handshake) { $0.draining } == "The server is restarting. Try again.")
+        #expect(text(.resource) { $0.draining } == "The server is restarting. Try again. 5")
+        for door in [Gateway.AdmissionPoint.hello, .handshake] {
+            let error = text(door) { $0.tooOften(retryAfter: wait) }
+            #expect(error == "Too many connection attempts from your network. Try again in a moment. 3")
         }
-        for door in [Gateway.Door.resource, .export, .drawing] {
-            let error = told(door) { $0.tooOften(retryAfter: wait) }
-            #expect(error == "Too many requests from your network; wait a little. 3")
+        for door in [Gateway.AdmissionPoint.resource, .export, .drawing] {
+            let error = text(door) { $0.tooOften(retryAfter: wait) }
+            #expect(error == "Too many requests from your network. Try again in a moment. 3")
         }
-        for door in Gateway.Door.allCases {
+        for door in Gateway.AdmissionPoint.allCases {
             let errors = [door.tooManyConnections, door.draining, door.tooOften(retryAfter: wait)]
             #expect(errors.map(\.code.rawValue) == ["too_many_connections", "draining", "rate_limited"])
             #expect(errors.map(\.retryable) == [true, true, true])
         }
     }
 
-    /// The sentence, and the seconds to wait if the error names them.
-    private func told(_ door: Gateway.Door, _ error: (Gateway.Door) -> WireError) -> String {
+    /// Returns the text of the error, with the seconds to wait if the error has them.
+    private func text(_ door: Gateway.AdmissionPoint, _ error: (Gateway.AdmissionPoint) -> WireError) -> String {
         let error = error(door)
         return error.retryAfter.map { "\(error.message) \($0.components.seconds)" } ?? error.message
     }
 }
 
-/// Each entrance, as clients come to it, against each check that is made there.
-@Suite("Doors, over sockets", .ownThreads, .serialized, .timeLimit(.minutes(5))) struct DoorTests {
+/// Tests each entrance over real sockets, with each check that applies to it.
+@Suite("Admission over sockets", .ownThreads, .serialized, .timeLimit(.minutes(5))) struct DoorTests {
     struct Case: Sendable, CustomTestStringConvertible {
         let entrance: Entrance
         let check: Gateway.Check
@@ -64,16 +67,16 @@ import Wire
         }.map { Case(entrance: entrance, check: $0) }
     }
 
-    @Test("who fails no check is let in", arguments: Entrance.all)
+    @Test("a client that passes all checks is admitted", arguments: Entrance.all)
     func admitted(_ entrance: Entrance) async throws {
-        // A client that sends nothing after the upgrade waits for this timeout.
+        // The client that sends nothing after the upgrade waits for this timeout.
         try await run({ if entrance.door == .upgrade { $0.limits.handshakeTimeout = .milliseconds(200) } }) { server in
             let knock = try await entrance.approach(server, Self.home)
             #expect(try await knock() == nil)
         }
     }
 
-    @Test("who fails a check is refused", arguments: cases)
+    @Test("a client that fails a check is rejected", arguments: cases)
     func refused(_ refusal: Case) async throws {
         let (entrance, check) = (refusal.entrance, refusal.check)
         try await run({ Self.prepare(check, &$0) }) { server in
@@ -91,7 +94,7 @@ import Wire
                 try await ban(server)
                 #expect(try await knock() == .banned)
             case .draining:
-                // As long as somebody does not go, the port is open.
+                // The port stays open as long as a client stays connected.
                 let other = try await SocketClient.connect(
                     port: server.port, headers: [("Origin", Self.home)], answersClose: false)
                 try await other.greet()
@@ -103,7 +106,7 @@ import Wire
         }
     }
 
-    /// Makes it possible to fail this check, and no other.
+    /// Configures the server so that a client can fail this check and no other.
     private static func prepare(_ check: Gateway.Check, _ configuration: inout ConfabConfiguration) {
         switch check {
         case .room: configuration.limits.socketsPerAddress = 1
@@ -124,7 +127,7 @@ import Wire
             }, body)
     }
 
-    /// Bans this machine, and waits until the server knows.
+    /// Bans this machine and waits until the server applies the ban.
     private func ban(_ server: TestServer) async throws {
         let witness = try await SocketClient.connect(port: server.port, headers: [("Origin", Self.home)])
         try await witness.greet()

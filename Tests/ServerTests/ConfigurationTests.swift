@@ -24,14 +24,14 @@ import Testing
         }
     }
 
-    @Test func nothingGivenIsTheDefaults() throws {
+    @Test func defaultsApplyWithoutInput() throws {
         #expect(try load() == ConfabConfiguration())
         #expect(
             try load(environment: ["PATH": "/bin", "CONFAB_BUILD": "x"], yaml: "# nothing\n") == ConfabConfiguration())
         #expect(try load(yaml: "roulette:\ntls:\n") == ConfabConfiguration())
     }
 
-    @Test func flagsWinOverVariablesAndThoseOverTheFile() throws {
+    @Test func flagsOverrideVariablesWhichOverrideTheFile() throws {
         let yaml = "port: 1\nhost: a.example\nmedia:\n  port: 2\nroulette:\n  interestWait: 1s\n"
         let environment = ["CONFAB_PORT": "3", "CONFAB_MEDIA_PORT": "4", "CONFAB_ROULETTE_INTEREST_WAIT": "250ms"]
         let configuration = try load(["port": "5"], environment: environment, yaml: yaml)
@@ -41,7 +41,7 @@ import Testing
         #expect(configuration.rules.interestWait == .milliseconds(250))
     }
 
-    @Test func everyKeyCanBeSetByItsVariableAndByAFlag() throws {
+    @Test func everyKeyCanBeSetByAVariableAndByAFlag() throws {
         for setting in Setting.all where !setting.key.defaultText.isEmpty {
             let text = setting.key.defaultText
             #expect(
@@ -53,7 +53,7 @@ import Testing
         #expect(ConfabConfiguration.keys.first { $0.name == "publicURL" }?.environmentName == "CONFAB_PUBLIC_URL")
     }
 
-    @Test func listsAreSequencesOrCommaSeparated() throws {
+    @Test func listsAreSequencesOrCommaSeparatedText() throws {
         let inFile = try load(yaml: "trustedProxies:\n  - 10.0.0.0/8\n  - ::1\nallowedOrigins: [https://A.example/]\n")
         #expect(inFile.trustedProxies.blocks.map(\.description) == ["10.0.0.0/8", "::1/128"])
         #expect(inFile.allowedOrigins == ["https://a.example"])
@@ -63,7 +63,7 @@ import Testing
         #expect(try load(["trustedProxies": ""], yaml: "trustedProxies: [10.0.0.0/8]") == ConfabConfiguration())
     }
 
-    @Test func blanksAroundAValueAreIgnoredWhereverItStands() throws {
+    @Test func whitespaceAroundValuesIsIgnored() throws {
         let plain = try load(["dataDirectory": "/srv/a, b", "allowedOrigins": "https://a.example"])
         let environment = ["CONFAB_DATA_DIRECTORY": " /srv/a, b\t", "CONFAB_ALLOWED_ORIGINS": " https://a.example , "]
         #expect(try load(environment: environment) == plain)
@@ -71,42 +71,42 @@ import Testing
         #expect(try load(yaml: "dataDirectory: ' /srv/a, b '\nallowedOrigins: [' https://a.example ']") == plain)
     }
 
-    @Test func aSecretOfBlanksIsRefusedAndNotTakenForUnset() {
-        let blanks = String(repeating: " ", count: 48)
-        #expect(problems(environment: ["CONFAB_API_SECRET": blanks]).count == 1)
-        #expect(problems(["apiSecret": blanks]).count == 1)
-        #expect(problems(yaml: "apiSecret: '\(blanks)'").count == 1)
+    @Test func aSecretOfSpacesIsRejectedInsteadOfUnset() {
+        let spaces = String(repeating: " ", count: 48)
+        #expect(problems(environment: ["CONFAB_API_SECRET": spaces]).count == 1)
+        #expect(problems(["apiSecret": spaces]).count == 1)
+        #expect(problems(yaml: "apiSecret: '\(spaces)'").count == 1)
     }
 
-    @Test func anEmptyValueUnsetsAKeyThatMayBeUnset() throws {
+    @Test func anEmptyValueUnsetsAnOptionalKey() throws {
         #expect(try load(environment: ["CONFAB_PUBLIC_URL": ""], yaml: "publicURL: https://x.example").publicURL == nil)
         #expect(try load(yaml: "publicURL: ~\n").publicURL == nil)
         #expect(problems(yaml: "port:\n").count == 1)
     }
 
-    @Test func unknownKeysNameTheNearestKnownOne() {
+    @Test func errorsForUnknownKeysSuggestTheMostSimilarKey() {
         #expect(
             ConfabConfiguration.warnings(about: ["CONFAB_PROT": "1", "CONFAB_PORT": "1", "PATH": "/bin"]) == [
-                "CONFAB_PROT: in the environment: there is no such key; the nearest is CONFAB_PORT"
+                "CONFAB_PROT: in the environment: unknown key; did you mean CONFAB_PORT?"
             ])
         #expect(
             problems(yaml: "roulete:\n  interestWait: 1s\n") == [
-                "roulete.interestWait: in confab.yaml: there is no such key; the nearest is roulette.interestWait"
+                "roulete.interestWait: in confab.yaml: unknown key; did you mean roulette.interestWait?"
             ])
-        #expect(problems(yaml: "roulette:\n  interestwait: 1s\n")[0].contains("nearest is roulette.interestWait"))
+        #expect(problems(yaml: "roulette:\n  interestwait: 1s\n")[0].contains("did you mean roulette.interestWait?"))
         #expect(problems(["prot": "1"])[0].contains("on the command line"))
     }
 
-    @Test func aWrongValueIsShownWithItsKeyItsSourceAndWhatIsAccepted() {
+    @Test func errorsForInvalidValuesNameTheKeyTheSourceAndTheExpectedFormat() {
         #expect(
             problems(environment: ["CONFAB_ROULETTE_INTEREST_WAIT": "5"]) == [
-                "roulette.interestWait: \"5\" in CONFAB_ROULETTE_INTEREST_WAIT: is not accepted; "
-                    + "give a whole number and a unit, ms, s, m, h or d, from 0s to 24h"
+                "roulette.interestWait: \"5\" in CONFAB_ROULETTE_INTEREST_WAIT: is invalid; "
+                    + "expected a whole number and a unit (ms, s, m, h or d), from 0s to 24h"
             ])
         #expect(problems(["port": "70000"])[0].contains("\"70000\" on the command line"))
         #expect(
             problems(yaml: "log:\n  format: xml\n")[0].contains(
-                "\"xml\" in confab.yaml: is not accepted; give text or json"))
+                "\"xml\" in confab.yaml: is invalid; expected one of text, json"))
     }
 
     @Test func allProblemsAreReportedAtOnce() {
@@ -120,11 +120,11 @@ import Testing
         "port: [1, 2]", "port: {a: 1}", "limits: 3", "port: 1\nport: 2", "- 1", "port", "a: b: c",
         "media.port: 1\nmedia:\n  port: 2", "? [a]\n: b",
     ])
-    func aFileOfTheWrongShapeIsRefused(yaml: String) {
+    func malformedFilesAreRejected(yaml: String) {
         #expect(!problems(yaml: yaml).isEmpty)
     }
 
-    @Test func aMissingFileIsAnErrorThatNamesIt() {
+    @Test func aMissingFileIsAnError() {
         #expect(throws: ConfigurationError.self) { try ConfabConfiguration.load(file: "/nonexistent/confab.yaml") }
     }
 
@@ -133,7 +133,7 @@ import Testing
         "ice:\n  turnSecret: s\n  turnUsername: u\n  turnPassword: p", "metrics:\n  port: 8080",
         "roulette:\n  firstSkipWait: 61s",
     ])
-    func valuesThatContradictEachOtherAreRefused(yaml: String) {
+    func conflictingValuesAreRejected(yaml: String) {
         #expect(problems(yaml: yaml).count == 1)
     }
 
@@ -147,7 +147,7 @@ import Testing
         ("connection.resumeGrace", "1s", "1s"), ("metrics.enabled", "true", "true"),
         ("roulette.mediaMode", "routed", "routed"),
     ])
-    func acceptedValuesReadBack(key: String, given: String, written: String) throws {
+    func valuesAreNormalized(key: String, given: String, written: String) throws {
         let configuration = try load([key: given])
         let setting = try #require(Setting.all.first { $0.key.name == key })
         #expect(setting.text(configuration) == written)
@@ -169,7 +169,7 @@ import Testing
         ("apiSecret", "0123456789012345678901234567.env"),
         ("port", "+-1"), ("port", "8080.0"), ("dataDirectory", ""),
     ])
-    func unacceptableValuesAreRefused(key: String, value: String) {
+    func invalidValuesAreRejected(key: String, value: String) {
         #expect(problems([key: value]).count == 1)
     }
 
@@ -188,17 +188,17 @@ import Testing
         #expect(problems(["apiSecret": "hunter2 "]).allSatisfy { !$0.contains("hunter2") })
     }
 
-    @Test func metricsAreServedByThemselvesOnlyOnLoopback() throws {
+    @Test func metricsAreEnabledAutomaticallyOnlyOnLoopback() throws {
         #expect(ConfabConfiguration().metrics.isEnabled)
         #expect(try !load(["metrics.host": "0.0.0.0"]).metrics.isEnabled)
         #expect(try load(["metrics.host": "0.0.0.0", "metrics.enabled": "true"]).metrics.isEnabled)
     }
 
-    @Test func theSampleFileHasEveryKeyAtItsDefaultAndNoOther() throws {
+    @Test func theSampleFileListsAllKeysWithTheirDefaults() throws {
         let root = URL(fileURLWithPath: #filePath).resolvingSymlinksInPath().deletingLastPathComponent()
             .deletingLastPathComponent().deletingLastPathComponent()
         let sample = try String(contentsOf: root.appendingPathComponent("deploy/confab.sample.yaml"), encoding: .utf8)
-        #expect(try load(yaml: sample) == ConfabConfiguration(), "as it is, the sample changes nothing")
+        #expect(try load(yaml: sample) == ConfabConfiguration(), "the unchanged sample has only defaults")
 
         var names: [String] = []
         var group = ""
@@ -212,7 +212,7 @@ import Testing
                 let name = (line.hasPrefix(" ") ? group + "." : "") + text.dropFirst()[..<colon]
                 let value = text[text.index(after: colon)...].drop { $0 == " " }
                 let key = try #require(
-                    ConfabConfiguration.keys.first { $0.name == name }, "the code does not know \(name)")
+                    ConfabConfiguration.keys.first { $0.name == name }, "unknown key \(name)")
                 #expect((value == "[]" ? "" : value) == key.defaultText, "\(name)")
                 #expect(isExplained, "\(name) has no comment")
                 names.append(name)
@@ -221,7 +221,7 @@ import Testing
             }
             isExplained = text.hasPrefix("# ")
         }
-        #expect(names == ConfabConfiguration.keys.map(\.name).sortedLike(names), "each key once")
+        #expect(names == ConfabConfiguration.keys.map(\.name).sortedLike(names), "each key occurs once")
         #expect(Set(names) == Set(ConfabConfiguration.keys.map(\.name)))
         #expect(names.count == ConfabConfiguration.keys.count)
         #expect(try load(yaml: uncommented) == ConfabConfiguration())
@@ -229,12 +229,12 @@ import Testing
 }
 
 extension [String] {
-    /// The same elements in the order of another list.
+    /// Returns the elements in the order of another list.
     fileprivate func sortedLike(_ order: [String]) -> [String] { order.filter(contains) }
 }
 
 @Suite struct ProjectFileTests {
-    /// A directory of its own, gone with the value.
+    /// A temporary directory, removed with the value.
     private final class Directory {
         let path = NSTemporaryDirectory() + "/confab-test-" + UUID().uuidString
         deinit { try? FileManager.default.removeItem(atPath: path) }
@@ -251,7 +251,7 @@ extension [String] {
         return try #require(attributes[.posixPermissions] as? NSNumber).intValue
     }
 
-    @Test func theFirstStartMakesAProjectAndLaterOnesReadIt() throws {
+    @Test func theFirstStartCreatesAProjectThatLaterStartsRead() throws {
         let directory = Directory()
         let configuration = configuration(directory)
         let made = try ProjectFile.open(configuration)
@@ -264,7 +264,7 @@ extension [String] {
         #expect(!"\(made)".contains(made.apiSecret.revealed))
     }
 
-    @Test func manyFirstStartsAtOnceAgree() async throws {
+    @Test func concurrentFirstStartsAgreeOnOneProject() async throws {
         let directory = Directory()
         let configuration = configuration(directory)
         let made = try await withThrowingTaskGroup(of: ProjectFile.self) { group in
@@ -275,7 +275,7 @@ extension [String] {
         #expect(try FileManager.default.contentsOfDirectory(atPath: configuration.dataDirectory) == ["project.json"])
     }
 
-    @Test func configurationOverridesTheFileAndBothTogetherNeedNone() throws {
+    @Test func theConfigurationOverridesTheFile() throws {
         let directory = Directory()
         var configuration = configuration(directory)
         configuration.apiKey = "12345678"
@@ -288,7 +288,7 @@ extension [String] {
         #expect(mixed.apiSecret.revealed.count == 48)
     }
 
-    @Test func aFileThatOthersCanReadIsWarnedAbout() throws {
+    @Test func aFileThatOtherUsersCanReadCausesAWarning() throws {
         let directory = Directory()
         let configuration = configuration(directory)
         #expect(try ProjectFile.open(configuration).warnings.isEmpty)
@@ -303,7 +303,7 @@ extension [String] {
         #"{"apiKey":"12345678","apiSecret":"short"}"#,
         #"{"apiKey":12345678,"apiSecret":"0123456789abcdef0123456789abcdef"}"#,
     ])
-    func aDamagedFileIsRefusedAndLeftAlone(contents: String) throws {
+    func aDamagedFileIsRejectedAndNotChanged(contents: String) throws {
         let directory = Directory()
         let configuration = configuration(directory)
         try FileManager.default.createDirectory(atPath: configuration.dataDirectory, withIntermediateDirectories: true)
@@ -314,12 +314,12 @@ extension [String] {
         #expect(try String(contentsOfFile: path, encoding: .utf8) == contents)
     }
 
-    @Test func aDirectoryThatCannotBeMadeIsSaidSo() throws {
+    @Test func aDirectoryThatCannotBeCreatedIsAnError() throws {
         let directory = Directory()
         try "a file".write(toFile: directory.path, atomically: false, encoding: .utf8)
         var configuration = ConfabConfiguration()
         configuration.dataDirectory = directory.path + "/data"
         let error = try #require(throws: DataDirectoryError.self) { try ProjectFile.open(configuration) }
-        #expect(error.description.contains("Cannot make the directory"))
+        #expect(error.description.contains("Cannot create the directory"))
     }
 }

@@ -2,7 +2,7 @@ import Datagrams
 import RTC
 import Testing
 
-@Suite("What is sent at once")
+@Suite("Datagram arena")
 struct DatagramArenaTests {
     private let near = Path(socket: 0, remote: TransportAddress(v4: 0x7f00_0001, port: 1))
     private let far = Path(socket: 0, remote: TransportAddress(v4: 0x7f00_0001, port: 2))
@@ -15,7 +15,7 @@ struct DatagramArenaTests {
         }
     }
 
-    @Test("neighbours of one length for one address become one message, of which the last may be shorter")
+    @Test("consecutive datagrams of equal length to one address are joined, and the last may be shorter")
     func joins() {
         let arena = DatagramArena(joins: true)
         put([(1200, near), (1200, near), (700, near), (700, near), (1200, far), (1200, near)], into: arena)
@@ -27,7 +27,7 @@ struct DatagramArenaTests {
         #expect(length == 3100)
     }
 
-    @Test("a longer one begins a new message")
+    @Test("a longer datagram starts a new message")
     func longer() {
         let arena = DatagramArena(joins: true)
         put([(100, near), (200, near)], into: arena)
@@ -35,7 +35,7 @@ struct DatagramArenaTests {
         #expect(messages.map(\.count) == [1, 1])
     }
 
-    @Test("no message has more segments or bytes than the kernel cuts up")
+    @Test("messages respect the kernel's limits on segments and bytes")
     func limits() {
         let arena = DatagramArena(joins: true)
         put(Array(repeating: (100, near), count: 100), into: arena)
@@ -48,7 +48,7 @@ struct DatagramArenaTests {
         #expect(long.reduce(0) { $0 + $1.count } == 50)
     }
 
-    @Test("where the kernel does not, each goes alone")
+    @Test("without kernel support each datagram is sent separately")
     func alone() {
         let arena = DatagramArena(joins: false)
         put([(100, near), (100, near)], into: arena)
@@ -56,7 +56,7 @@ struct DatagramArenaTests {
         #expect(count == 2)
     }
 
-    @Test("there is no more memory than it began with")
+    @Test("the memory does not grow")
     func full() {
         let arena = DatagramArena(joins: true)
         var count = 0
@@ -70,7 +70,7 @@ struct DatagramArenaTests {
         #expect(isReady)
     }
 
-    @Test("what was not prepared is not sent")
+    @Test("data that was not prepared is not sent")
     func unprepared() {
         let arena = DatagramArena(joins: true)
         arena.commit(10, on: near)

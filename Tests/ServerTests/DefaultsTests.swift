@@ -4,12 +4,12 @@ import Testing
 
 @testable import Server
 
-/// Each default stands in the code once. Whatever repeats it for people says the same.
+/// Checks that the code defines each default once, and that help and documents agree with it.
 @Suite("The configuration's defaults") struct DefaultsTests {
     private static let root = URL(fileURLWithPath: #filePath).resolvingSymlinksInPath().deletingLastPathComponent()
         .deletingLastPathComponent().deletingLastPathComponent()
 
-    /// The files that declare what keys store.
+    /// The files that declare the settings.
     private static let homes = [
         "Signaling/Rules.swift", "Server/Configuration/ConfabConfiguration.swift",
         "Server/Push/PushConfiguration.swift",
@@ -21,7 +21,7 @@ import Testing
         return try names.sorted().map { ($0, try String(contentsOf: base.appendingPathComponent($0), encoding: .utf8)) }
     }
 
-    /// Names of stored properties whose default is a number or made of numbers: `var grace: Duration = .seconds(5)`.
+    /// Returns the names of stored properties with a numeric default, such as `var grace: Duration = .seconds(5)`.
     private static func numbers(in text: String) -> [String] {
         let property =
             /(?:var|let) (?<name>\w+)(?:: [\w.]+\??)? = (?:\d|\.(?:milli)?seconds\(\d|Budget\.Rate\(|Duration\.seconds\(\d)/
@@ -30,9 +30,9 @@ import Testing
         }
     }
 
-    @Test("no other type of the server, and no message, has a default of its own")
+    @Test("no other type of the server and no message repeats a default")
     func onlyHere() throws {
-        // Many things have a port, and locals are called seconds.
+        // Many types have a port, and many local variables are named seconds.
         let ambiguous: Set = ["port", "seconds"]
         let sources = try Self.files(below: "Sources", ".swift")
         let homes = sources.filter { Self.homes.contains($0.path) }
@@ -47,7 +47,7 @@ import Testing
         }
     }
 
-    @Test("the server routes media, and its other rules are the rules' own")
+    @Test("the server routes media, and its other rules are the defaults of Rules")
     func rules() {
         var rules = ConfabConfiguration().rules
         #expect(rules.routesMedia)
@@ -55,7 +55,7 @@ import Testing
         #expect(rules == Rules())
     }
 
-    @Test("a key changes one setting and leaves the others alone")
+    @Test("setting a key changes only that setting")
     func independence() throws {
         for setting in Setting.all {
             guard let other = Self.otherValue(of: setting) else { continue }
@@ -67,14 +67,14 @@ import Testing
         }
     }
 
-    /// An accepted value that is not the default; nil for what is no number, time, size or choice.
+    /// Returns a valid value that is not the default; nil unless the setting is a number, duration, size or choice.
     private static func otherValue(of setting: Setting) -> String? {
         let candidates = ["7", "3", "7s", "3s", "7KiB", "3KiB", "true", "false", "relayed", "json", "debug"]
         var scratch = ConfabConfiguration()
         return candidates.first { $0 != setting.key.defaultText && !setting.isList && setting.store([$0], &scratch) }
     }
 
-    @Test("`confab serve --help-config` has a line for each key, with its default and meaning")
+    @Test("`confab serve --help-config` prints a line per key, with its default and meaning")
     func help() {
         let lines = ConfabConfiguration.help.split(separator: "\n")
         #expect(lines.count == ConfabConfiguration.keys.count)
@@ -87,8 +87,8 @@ import Testing
         }
     }
 
-    /// `` `key` (value) `` and ``value (`key`)`` in the documents.
-    @Test("documents that name a default name the right one")
+    /// Finds `` `key` (value) `` and ``value (`key`)`` in the documents.
+    @Test("defaults in the documents are correct")
     func documents() throws {
         let defaults = Dictionary(uniqueKeysWithValues: ConfabConfiguration.keys.map { ($0.name, $0.defaultText) })
         var found = 0
@@ -103,14 +103,14 @@ import Testing
             for (key, value) in after + before {
                 guard let text = defaults[String(key)] else { continue }
                 found += 1
-                #expect(Self.says(String(value), text), "\(path): \(key) is \(text), not \(value)")
+                #expect(Self.matches(String(value), text), "\(path): \(key) is \(text), not \(value)")
             }
         }
-        #expect(found >= 8, "the pattern finds what documents say")
+        #expect(found >= 8, "the pattern finds defaults in the documents")
     }
 
-    /// Whether prose ("30 days", "10 s", "20 lines") says what the file would ("30d", "10s", "20").
-    private static func says(_ prose: String, _ text: String) -> Bool {
+    /// True if prose ("30 days", "10 s", "20 lines") has the same value as the text in the file ("30d", "10s", "20").
+    private static func matches(_ prose: String, _ text: String) -> Bool {
         if prose == text { return true }
         let number = String(prose.prefix { $0.isNumber })
         let unit = String(prose.dropFirst(number.count).drop { $0 == " " }.prefix(1))

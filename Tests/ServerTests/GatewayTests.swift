@@ -7,7 +7,7 @@ import Wire
 
 @Suite("The gateway over real sockets", .ownThreads, .timeLimit(.minutes(2)))
 struct GatewayTests {
-    @Test("two strangers meet, write to each other, and one's Next tells the other")
+    @Test("two strangers are matched and chat, and Next notifies the partner")
     func meeting() async throws {
         try await TestServer.run { server in
             let (ann, bob) = (
@@ -34,7 +34,7 @@ struct GatewayTests {
         }
     }
 
-    @Test("a dropped client resumes with nothing lost, and its partner sees both")
+    @Test("a dropped client resumes without loss, and its partner is notified of both")
     func resuming() async throws {
         try await TestServer.run { server in
             let (ann, bob) = (
@@ -65,7 +65,7 @@ struct GatewayTests {
         }
     }
 
-    @Test("a bad token is answered token_* and 4401, a bad hello 4400")
+    @Test("a bad token closes with token_* and 4401, a bad hello with 4400")
     func refusals() async throws {
         try await TestServer.run { server in
             let forged = try await SocketClient.connect(port: server.port)
@@ -89,8 +89,8 @@ struct GatewayTests {
         }
     }
 
-    /// On a server of its own: a busy machine may need longer than this for a hello that is said.
-    @Test("silence is answered 4408")
+    /// Uses a separate server, because on a busy machine a client's hello may take longer than this timeout.
+    @Test("a client that sends no hello is closed with 4408")
     func silence() async throws {
         try await TestServer.run({ $0.limits.handshakeTimeout = .milliseconds(200) }) { server in
             let silent = try await SocketClient.connect(port: server.port)
@@ -98,7 +98,7 @@ struct GatewayTests {
         }
     }
 
-    @Test("blocks, bans and reports are there after a restart")
+    @Test("blocks, bans and reports survive a restart")
     func restart() async throws {
         let directory = NSTemporaryDirectory() + "confab-restart-\(UUID().uuidString)"
         defer { try? FileManager.default.removeItem(atPath: directory) }
@@ -145,7 +145,7 @@ struct GatewayTests {
             try await ann.hear("waiting") { if case .roulette(.waiting) = $0 { true } else { nil } }
             try await bob.say(.roulette(.start(.init())))
             try await bob.hear("waiting") { if case .roulette(.waiting) = $0 { true } else { nil } }
-            // The third meets the oldest; had the block been forgotten, those two would have been gone.
+            // The third person is matched with the oldest entry. Without the block, the first two would already be matched.
             let met = try await third.meet()
             let annMet = try await ann.hear("match") {
                 if case .roulette(.matched(let matched)) = $0 { matched } else { nil }
@@ -154,7 +154,7 @@ struct GatewayTests {
         }
     }
 
-    @Test("the operator's ban reaches the running server: 4403, and no way back")
+    @Test("a ban by a command closes the client with 4403 and keeps it out")
     func ban() async throws {
         try await TestServer.run({ $0.storage.pollInterval = .milliseconds(20) }) { server in
             let ann = try await SocketClient.connect(port: server.port)
@@ -172,7 +172,7 @@ struct GatewayTests {
         }
     }
 
-    @Test("an address that is banned is put out, and its next socket is refused at the door")
+    @Test("a banned address is disconnected, and its next socket is rejected")
     func addressBan() async throws {
         try await TestServer.run({ $0.storage.pollInterval = .milliseconds(20) }) { server in
             let ann = try await SocketClient.connect(port: server.port)
@@ -187,7 +187,7 @@ struct GatewayTests {
         }
     }
 
-    @Test("an address may hold so many sockets, behind a trusted proxy each client its own")
+    @Test("sockets are limited per address, and per client behind a trusted proxy")
     func socketsPerAddress() async throws {
         try await TestServer.run({
             $0.limits.socketsPerAddress = 2
@@ -201,7 +201,7 @@ struct GatewayTests {
         }
     }
 
-    @Test("a stopping server says 1001 to everybody")
+    @Test("a stopping server closes all connections with 1001")
     func goingAway() async throws {
         let client = try await TestServer.run { server in
             let client = try await SocketClient.connect(port: server.port)

@@ -5,10 +5,10 @@ import Wire
 
 @testable import Server
 
-@Suite("What the rules ask of the server")
+@Suite("Inquiries of the hub")
 struct InquiryTests: StorageFixtures {
-    /// Keeps what it is given in another form, and wakes nobody.
-    private struct Alarm: Waking {
+    /// A push notifier that normalizes registrations and sends nothing.
+    private struct Alarm: PushNotifier {
         var vapidKey: String? { nil }
 
         func check(_ registration: PushRegistration) throws(WireError) -> PushRegistration {
@@ -22,10 +22,12 @@ struct InquiryTests: StorageFixtures {
     }
 
     private func finding(
-        _ inquiry: Inquiry, _ storage: MemoryStorage, waking: (any Waking)? = Alarm(), device: IdentityID? = nil
+        _ inquiry: Inquiry, _ storage: MemoryStorage, pushNotifier: (any PushNotifier)? = Alarm(),
+        device: IdentityID? = nil
     ) async -> Finding {
         let handler = InquiryHandler(
-            storage: storage, waking: waking, logger: Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() }))
+            storage: storage, pushNotifier: pushNotifier,
+            logger: Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() }))
         let question = Question(
             identity: alice, client: ConnectionID(high: 0, low: 1), re: 1, inquiry, device: device)
         return await handler.finding(for: question, now: now)
@@ -35,7 +37,7 @@ struct InquiryTests: StorageFixtures {
         if case .refused(let error) = finding { error.code } else { nil }
     }
 
-    @Test func `a way to be woken is kept as it was judged, with its device, until it is taken back`() async throws {
+    @Test func `a push endpoint is stored as validated, with its device, until it is removed`() async throws {
         let storage = MemoryStorage()
         try await storage.commit([.linked(LinkedDevice(identity: bob, label: "Phone", linkedAt: now), to: alice)])
         let app = PushRegistration(kind: .apns, endpoint: "AB")
@@ -51,42 +53,42 @@ struct InquiryTests: StorageFixtures {
         #expect(await finding(.wakeable, storage) == .push(isReachable: false))
     }
 
-    @Test func `what cannot wake anybody is refused with its code`() async {
+    @Test func `an invalid push endpoint is rejected with its code`() async {
         let storage = MemoryStorage()
         let bad = Inquiry.register(PushRegistration(kind: .apns, endpoint: "bad"))
         #expect(code(await finding(bad, storage)) == .pushInvalid)
-        #expect(code(await finding(bad, storage, waking: nil)) == .pushNotAllowed)
+        #expect(code(await finding(bad, storage, pushNotifier: nil)) == .pushNotAllowed)
     }
 
-    @Test func `a disk that fails is an error that may pass`() async {
+    @Test func `a disk failure is a temporary error`() async {
         let storage = MemoryStorage()
         await storage.close()
         guard case .refused(let error) = await finding(.callLog(.init()), storage) else {
-            Issue.record("it was answered")
+            Issue.record("the inquiry was answered")
             return
         }
         #expect(error.code == .internalError && error.retryable)
     }
 
-    @Test func `an answer is out of date when its identities changed after the question`() {
+    @Test func `an answer is outdated if its identities changed after the inquiry`() {
         var changes = IdentityChanges()
         let asked = changes.number
         #expect(!changes.concern([alice], since: asked))
         changes.begin(.unlinked(alice))
-        #expect(changes.concern([bob, alice], since: asked), "storage does not know yet")
+        #expect(changes.concern([bob, alice], since: asked), "the change is not stored yet")
         #expect(!changes.concern([bob], since: asked))
-        changes.settle()
+        changes.settle([.unlinked(alice)])
         #expect(changes.concern([alice], since: asked))
         #expect(!changes.concern([alice], since: changes.number))
         changes.begin(block(alice, bob))
-        changes.settle()
+        changes.settle([block(alice, bob)])
         #expect(!changes.concern([alice], since: changes.number))
         let before = changes.number
         for number in 0..<5000 {
             changes.begin(.retired(person(number)))
-            changes.settle()
+            changes.settle([.retired(person(number))])
         }
-        #expect(changes.concern([bob], since: before), "so many that not all are kept in mind")
+        #expect(changes.concern([bob], since: before), "there are more changes than are tracked")
         #expect(!changes.concern([bob], since: changes.number))
     }
 }

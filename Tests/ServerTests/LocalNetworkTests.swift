@@ -6,7 +6,7 @@ import X509
 @testable import Server
 
 @Suite struct LANAddressTests {
-    @Test func reachableAddressesComeBestFirstAndWithoutRepetition() throws {
+    @Test func reachableAddressesAreSortedWithoutDuplicates() throws {
         let given = [
             ("lo", "127.0.0.1"), ("lo", "::1"), ("docker0", "172.17.0.1"), ("eth0", "2001:db8::5"), ("eth0", "fe80::1"),
             ("eth0", "203.0.113.9"), ("eth0", "192.168.1.20"), ("eth0", "169.254.3.4"), ("eth0", "fd00::5"),
@@ -24,7 +24,7 @@ import X509
 }
 
 @Suite struct LocalCertificateAuthorityTests {
-    /// A data directory of its own, gone with the value.
+    /// A temporary data directory, removed with the value.
     private final class Directory {
         let path = NSTemporaryDirectory() + "/confab-test-" + UUID().uuidString
         deinit { try? FileManager.default.removeItem(atPath: path) }
@@ -42,7 +42,7 @@ import X509
             .material(addresses: addresses, hostName: hostName, now: now ?? self.now)
     }
 
-    @Test func theCertificateIsWhatPhonesAskFor() throws {
+    @Test func theCertificateMeetsThePhonesRequirements() throws {
         let directory = Directory()
         let made = try material(directory, addresses("192.168.1.20", "2001:db8::5"))
         #expect(
@@ -62,7 +62,7 @@ import X509
         #expect(try certificate.extensions.subjectAlternativeNames?.count == 7)
     }
 
-    @Test func aVerifierWithTheRulesOfRFC5280AcceptsTheChain() async throws {
+    @Test func anRFC5280VerifierAcceptsTheChain() async throws {
         let directory = Directory()
         let made = try material(directory, addresses("192.168.1.20"), now: Date())
         let authority = try Certificate(pemEncoded: made.authorityPEM)
@@ -82,7 +82,7 @@ import X509
         }
     }
 
-    @Test func itIsKeptUntilAddressesChangeOrItNearsItsEnd() throws {
+    @Test func theCertificateIsKeptUntilAddressesChangeOrItIsAboutToExpire() throws {
         let directory = Directory()
         let first = try material(directory, addresses("192.168.1.20", "10.0.0.2"))
         #expect(try material(directory, addresses("10.0.0.2", "192.168.1.20"), now: now + 300 * day) == first)
@@ -95,7 +95,7 @@ import X509
         #expect(late.expires > now + 700 * day)
     }
 
-    @Test func anExpiredAuthorityIsMadeAnew() throws {
+    @Test func anExpiredAuthorityIsReplaced() throws {
         let directory = Directory()
         let first = try material(directory, [])
         let late = try material(directory, [], now: now + 3640 * day)
@@ -103,7 +103,7 @@ import X509
         #expect(late.expires > now + 4000 * day)
     }
 
-    @Test func keysAreForTheOwnerOnly() throws {
+    @Test func onlyTheOwnerCanReadKeys() throws {
         let directory = Directory()
         _ = try material(directory, [])
         let files = try FileManager.default.contentsOfDirectory(atPath: directory.path + "/lan")
@@ -115,7 +115,7 @@ import X509
         #expect(!"\(try material(directory, []))".contains("PRIVATE"))
     }
 
-    @Test func aDamagedAuthorityIsRefusedAndADamagedCertificateRemade() throws {
+    @Test func aDamagedAuthorityIsAnErrorAndADamagedCertificateIsReplaced() throws {
         let directory = Directory()
         let first = try material(directory, [])
         try "nonsense".write(toFile: directory.path + "/lan/server.pem", atomically: false, encoding: .utf8)
@@ -125,19 +125,19 @@ import X509
     }
 
     @Test(arguments: [nil, "", "a b", "-x", "192.0.2.1", "ünï", "x..y", String(repeating: "a", count: 64)])
-    func unusableHostNamesAreLeftOut(name: String?) {
+    func invalidHostNamesAreIgnored(name: String?) {
         #expect(LocalCertificateAuthority.subjects(addresses: [], hostName: name) == ["localhost", "127.0.0.1", "::1"])
     }
 }
 
 @Suite struct QRCodeTests {
     @Test func reedSolomonMatchesThePublishedExample() {
-        // "HELLO WORLD" at 1-M, the example most tutorials compute.
+        // "HELLO WORLD" at 1-M, the example in most tutorials.
         let data: [UInt8] = [32, 91, 11, 120, 209, 114, 220, 77, 67, 64, 236, 17, 236, 17, 236, 17]
         #expect(ReedSolomon.correction(data, count: 10) == [196, 35, 39, 119, 235, 215, 231, 226, 93, 23])
     }
 
-    @Test func textBecomesModeCountBytesAndPadding() {
+    @Test func textIsEncodedAsModeCountBytesAndPadding() {
         let codewords = QRCode.dataCodewords(Array("hi".utf8), version: 1, count: 16)
         #expect(
             codewords == [
@@ -171,13 +171,13 @@ import X509
     @Test(arguments: [
         (14, 1), (15, 2), (26, 2), (42, 3), (62, 4), (84, 5), (106, 6), (122, 7), (152, 8), (180, 9), (213, 10),
     ])
-    func theSmallestVersionThatHoldsTheTextIsUsed(bytes: Int, version: Int) throws {
+    func theSmallestSufficientVersionIsUsed(bytes: Int, version: Int) throws {
         let code = try QRCode(String(repeating: "x", count: bytes))
         #expect(code.version == version)
         #expect(code.size == 17 + 4 * version)
     }
 
-    @Test func whatDoesNotFitIsAnErrorWithTheCapacity() throws {
+    @Test func textThatDoesNotFitIsAnErrorWithTheCapacity() throws {
         let error = try #require(throws: QRCode.TooLongError.self) { try QRCode(String(repeating: "x", count: 214)) }
         #expect(error.capacity == 213)
         #expect(throws: QRCode.TooLongError.self) {
@@ -186,7 +186,7 @@ import X509
         #expect(try QRCode(String(repeating: "x", count: 271), errorCorrection: .low).version == 10)
     }
 
-    @Test func theTerminalTextShowsEveryModuleAndTheQuietZone() throws {
+    @Test func theTerminalTextShowsAllModulesAndTheQuietZone() throws {
         let code = try QRCode("https://192.168.1.20:8080/")
         for usesColor in [true, false] {
             let lines = code.terminalText(usesColor: usesColor).split(separator: "\n").map { line in
@@ -210,7 +210,7 @@ import X509
     }
 
     @Test(.enabled(if: zbarimg != nil, "zbarimg is not installed"), arguments: QRCode.ErrorCorrection.allCases)
-    func anIndependentReaderReadsEveryVersion(errorCorrection: QRCode.ErrorCorrection) throws {
+    func anIndependentReaderReadsAllVersions(errorCorrection: QRCode.ErrorCorrection) throws {
         for version in 1...10 {
             let capacity = QRCode.capacity(version: version, errorCorrection)
             let text = String(

@@ -2,7 +2,7 @@ import Testing
 
 @testable import Server
 
-@Suite("Where media is announced")
+@Suite("Media addresses")
 struct MediaAddressesTests {
 
     private func addresses(
@@ -14,7 +14,7 @@ struct MediaAddressesTests {
         )
     }
 
-    @Test("this machine's own addresses, and each is bound")
+    @Test("this machine's addresses are announced and bound")
     func own() throws {
         let found = try addresses(local: ["127.0.0.1", "192.168.1.7", "fe80::1", "2001:db8::7"])
         #expect(found.advertised.map(\.description) == ["192.168.1.7", "2001:db8::7"])
@@ -22,20 +22,20 @@ struct MediaAddressesTests {
         #expect(found.notes.isEmpty)
     }
 
-    @Test("no more than a description has room for")
+    @Test("the number of announced addresses is limited")
     func few() throws {
         let many = (1...20).map { "10.0.0.\($0)" }
-        #expect(try addresses(local: many).advertised.count == MediaAddresses.most)
+        #expect(try addresses(local: many).advertised.count == MediaAddresses.maxAddresses)
     }
 
-    @Test("loopback where there is nothing else, and a sentence about it")
+    @Test("loopback is announced with a note if there is no other address")
     func alone() throws {
         let found = try addresses(local: ["127.0.0.1", "::1"])
         #expect(found.advertised.map(\.description) == ["127.0.0.1"])
-        #expect(found.notes.count == 1 && found.notes[0].contains("on this machine alone"))
+        #expect(found.notes.count == 1 && found.notes[0].contains("only in browsers on this machine"))
     }
 
-    @Test("one that is configured and this machine's is bound")
+    @Test("a configured address of this machine is bound")
     func configured() throws {
         let found = try addresses("192.168.1.7", local: ["192.168.1.7", "10.0.0.1"])
         #expect(found.advertised.map(\.description) == ["192.168.1.7"])
@@ -43,7 +43,7 @@ struct MediaAddressesTests {
         #expect(found.notes.isEmpty)
     }
 
-    @Test("one behind which this machine stands is announced, everything is bound, and the forwarding is asked for")
+    @Test("a configured NAT address is announced with a note about port forwarding, and all addresses are bound")
     func forwarded() throws {
         let found = try addresses("203.0.113.9", local: ["10.0.0.1"])
         #expect(found.advertised.map(\.description) == ["203.0.113.9"])
@@ -52,12 +52,12 @@ struct MediaAddressesTests {
         #expect(try addresses("2001:db8::9", local: ["10.0.0.1"]).bound.map(\.description) == ["::"])
     }
 
-    @Test("one that cannot work ends the start with a sentence", arguments: ["0.0.0.0", "::", "224.0.0.1", "ff02::1"])
+    @Test("an address that cannot work is a startup error", arguments: ["0.0.0.0", "::", "224.0.0.1", "ff02::1"])
     func impossible(_ address: String) {
         #expect(throws: MediaPlaneError.self) { try addresses(address, local: ["10.0.0.1"]) }
     }
 
-    @Test("a public name with private addresses alone is warned of")
+    @Test("a public URL with only private addresses causes a warning")
     func unreachable() throws {
         let found = try addresses(local: ["10.0.0.1"], publicHost: "chat.example.org")
         #expect(found.notes.count == 1 && found.notes[0].contains("media.address"))

@@ -8,7 +8,7 @@ import Testing
 
 @testable import Server
 
-/// A client's end over a real socket, driven by the test's thread.
+/// A client over a real socket, driven by the test's thread.
 private final class Line: DatagramSink {
     let transport: PeerTransport
     let local = ICECredentials()
@@ -38,7 +38,7 @@ private final class Line: DatagramSink {
         }
     }
 
-    /// Takes what has come, and does what is due.
+    /// Receives pending datagrams and handles expired timers.
     func turn(_ server: TransportAddress) {
         var buffer = [UInt8](repeating: 0, count: 2048)
         while true {
@@ -53,7 +53,7 @@ private final class Line: DatagramSink {
         if let due = transport.nextTimeout, due <= .monotonic { transport.handleTimeout(now: .monotonic, sink: self) }
     }
 
-    /// One packet of Opus.
+    /// Sends one Opus packet.
     func speak(_ sequence: UInt16, ssrc: UInt32) {
         guard let path = transport.selectedPath else { return }
         var header = RTPHeaderWriter(
@@ -81,7 +81,7 @@ extension ICECredentials {
 struct MediaLoopTests {
     private static let ssrc: UInt32 = 77
 
-    @Test("carries sound from one client to another, by epoll and by what every system has", arguments: [false, true])
+    @Test("forwards audio between clients, with epoll and with the portable implementation", arguments: [false, true])
     func carries(isPortable: Bool) throws {
         let addresses = try MediaAddresses(
             configured: IPAddress("127.0.0.1"), local: [], publicHost: nil, port: 0)
@@ -125,13 +125,13 @@ struct MediaLoopTests {
         for line in lines { line.transport.close(sink: line) }
     }
 
-    /// Until something comes, or the next packet is due.
+    /// Waits until a datagram arrives or the next packet is due.
     private static func waitForNews(_ lines: [Line]) {
         var entries = lines.map { pollfd(fd: $0.descriptor, events: Int16(POLLIN), revents: 0) }
         _ = poll(&entries, nfds_t(entries.count), 1)
     }
 
-    /// Offers one section of sound and takes the answer.
+    /// Negotiates one audio section.
     private func offer(
         _ line: Line, _ client: Key, _ side: Side, _ inbox: MediaInbox, _ server: TransportAddress
     ) throws {

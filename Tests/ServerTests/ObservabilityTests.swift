@@ -6,7 +6,7 @@ import Testing
 
 @testable import Server
 
-/// Keeps what was logged.
+/// Collects log output.
 private final class Lines: Sendable {
     private let text = Mutex("")
 
@@ -53,7 +53,7 @@ private final class Lines: Sendable {
         "\r\n2026-02-03 info forged", "\u{202e}gnorw", "\u{1b}[2J", "\u{2028}next", "\u{0}", "\u{9b}31m", "\u{200f}",
         "\u{feff}", "\u{e0001}",
     ])
-    func nothingFromOutsideStartsALineOrSteersTheTerminal(text: String) throws {
+    func untrustedTextCannotStartALineOrControlTheTerminal(text: String) throws {
         for format in LogFormat.allCases {
             let lines = Lines()
             lines.logger(format, label: text).info(
@@ -69,13 +69,13 @@ private final class Lines: Sendable {
         }
     }
 
-    @Test func aValueCannotPretendToBeAnotherField() {
+    @Test func aValueCannotImitateAnotherField() {
         let lines = Lines()
         lines.logger(.text).info("m", metadata: ["a": "1 level=error", "b": "say \"x\" \\"])
         #expect(lines.all.hasSuffix("m a=\"1 level=error\" b=\"say \\\"x\\\" \\\\\"\n"))
     }
 
-    @Test func aLongValueIsCut() {
+    @Test func longValuesAreTruncated() {
         let lines = Lines()
         lines.logger(.text).info("m", metadata: ["a": .string(String(repeating: "x", count: 100_000))])
         #expect(lines.all.utf8.count < 3000)
@@ -84,7 +84,7 @@ private final class Lines: Sendable {
     @Test(arguments: [
         "token", "resumeToken", "identity-secret", "Authorization", "api_secret", "turnPassword", "set-cookie",
     ])
-    func valuesUnderTellingKeysAreRedacted(key: String) {
+    func valuesOfSensitiveKeysAreRedacted(key: String) {
         let lines = Lines()
         lines.logger(.text).info("m", metadata: [key: "hunter2", "deep": [key: ["hunter2"]]])
         #expect(!lines.all.contains("hunter2"))
@@ -101,7 +101,7 @@ private final class Lines: Sendable {
         ("correct-horse-batterycorrect-horse-battery", "[redacted][redacted]"),
         ("naïve — 日本 🙂", "naïve — 日本 🙂"),
     ])
-    func tokensAndKnownSecretsAreTakenOutOfText(text: String, scrubbed: String) {
+    func tokensAndKnownSecretsAreRemovedFromText(text: String, scrubbed: String) {
         #expect(Scrubber(secrets: [SecretText("correct-horse-battery"), SecretText("a")]).scrubbed(text) == scrubbed)
     }
 
@@ -114,7 +114,7 @@ private final class Lines: Sendable {
         #expect(lines.all.hasSuffix("error gateway  token=[redacted] error=\"bad [redacted]\"\n"))
     }
 
-    @Test func everyDayOfFourCenturiesHasItsDate() throws {
+    @Test func datesOfFourCenturiesAreCorrect() throws {
         #expect(LogTime.text(millisecondsSince1970: 951_782_400_000) == "2000-02-29T00:00:00.000Z")
         #expect(LogTime.text(millisecondsSince1970: -1) == "1969-12-31T23:59:59.999Z")
         var calendar = Calendar(identifier: .gregorian)
@@ -130,7 +130,7 @@ private final class Lines: Sendable {
 }
 
 @Suite struct MetricsTests {
-    @Test func theExpositionIsPrometheusTextInAFixedOrder() {
+    @Test func theOutputIsPrometheusTextInAFixedOrder() {
         let metrics = PrometheusMetrics(help: ["confab.sockets": "Open\nnow \\."], buckets: ["wait": [0.1, 1]])
         Meter(label: "confab.sockets", factory: metrics).set(3)
         let closed = Counter(label: "closed", dimensions: [("code", "1006"), ("by", "a \"b\"\\\n")], factory: metrics)
@@ -158,7 +158,7 @@ private final class Lines: Sendable {
                 """#)
     }
 
-    @Test func metricsOfTheSameLabelsCountTogether() {
+    @Test func metricsWithEqualLabelsShareACounter() {
         let metrics = PrometheusMetrics()
         let first = Counter(label: "n", dimensions: [("a", "1"), ("b", "2")], factory: metrics)
         let second = Counter(label: "n", dimensions: [("b", "2"), ("a", "1")], factory: metrics)
@@ -171,23 +171,23 @@ private final class Lines: Sendable {
         #expect(metrics.exposition().isEmpty)
     }
 
-    @Test func labelsThatFollowInputAreCountedTogetherPastTheLimit() {
+    @Test func labelValuesBeyondTheLimitShareACounter() {
         let metrics = PrometheusMetrics()
-        for index in 0..<(PrometheusMetrics.maximumSeries + 50) {
+        for index in 0..<(PrometheusMetrics.maxSeries + 50) {
             Counter(label: "n", dimensions: [("who", "\(index)")], factory: metrics).increment()
         }
         let text = metrics.exposition()
-        #expect(text.split(separator: "\n").count == PrometheusMetrics.maximumSeries + 2)
+        #expect(text.split(separator: "\n").count == PrometheusMetrics.maxSeries + 2)
         #expect(text.contains("n_total{who=\"other\"} 50\n"))
-        for index in 0..<(PrometheusMetrics.maximumFamilies + 50) {
+        for index in 0..<(PrometheusMetrics.maxFamilies + 50) {
             Counter(label: "f\(index)", factory: metrics).increment()
         }
         #expect(
             metrics.exposition().split(separator: "\n").filter { $0.hasPrefix("# TYPE") }.count
-                == PrometheusMetrics.maximumFamilies)
+                == PrometheusMetrics.maxFamilies)
     }
 
-    @Test func aNameTakenByAnotherKindIsIgnoredRatherThanFatal() {
+    @Test func aNameOfAnotherKindOfMetricIsIgnored() {
         let metrics = PrometheusMetrics()
         Meter(label: "n", factory: metrics).set(1)
         Recorder(label: "n", dimensions: [], aggregate: true, factory: metrics).record(5)
@@ -196,7 +196,7 @@ private final class Lines: Sendable {
         #expect(metrics.exposition() == "# TYPE m_total counter\nm_total 0.5\n# TYPE n gauge\nn 1\n")
     }
 
-    @Test func namesAndLabelsAreMadeAcceptable() {
+    @Test func namesAndLabelsAreSanitized() {
         let metrics = PrometheusMetrics()
         Counter(
             label: "9 é-b", dimensions: [("le", "x"), ("__name__", "y"), ("a.b", "1"), ("a-b", "2")], factory: metrics
@@ -219,7 +219,7 @@ private final class Lines: Sendable {
         #expect(text.contains("size_bucket{le=\"+Inf\"} 2\nsize_sum 1099511627781\nsize_count 2\n"))
     }
 
-    @Test func countsFromManyThreadsAreAllThere() async {
+    @Test func countsFromManyThreadsAreComplete() async {
         let metrics = PrometheusMetrics()
         await withTaskGroup(of: Void.self) { group in
             for _ in 0..<8 {

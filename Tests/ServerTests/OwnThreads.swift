@@ -1,8 +1,8 @@
 import Foundation
 import Testing
 
-/// Runs tests on threads of their own. In Swift's own pool a test waits, between any two of its steps, for all others
-/// that compute there: so long, on a busy machine, that a server thinks its client silent.
+/// Runs tests on separate threads. In Swift's cooperative pool, a test waits for all other tests between its steps. On a busy
+/// machine, this can take so long that the server considers a client silent.
 struct OwnThreads: SuiteTrait, TestTrait, TestScoping {
     let isRecursive = true
 

@@ -9,7 +9,7 @@ import Wire
 struct PeopleServerTests {
     private let here = NearbyVerb.Move(latitude: 52.52, longitude: 13.405)
 
-    /// Somebody who is there, and can be found.
+    /// A present and visible person.
     private struct Visitor {
         let client: SocketClient
         let secret: String?
@@ -24,7 +24,7 @@ struct PeopleServerTests {
         return Visitor(client: client, secret: welcome.identity ?? secret, person: own.person)
     }
 
-    @Test("who appears and says where it is gets listed, and is gone when its line drops")
+    @Test("a person with a location is listed nearby until the connection drops")
     func nearby() async throws {
         try await TestServer.run({ $0.rules.nearbyInterval = .milliseconds(20) }) { server in
             let (ann, bob) = (try await arrive(server, "Ann"), try await arrive(server, "Bob"))
@@ -40,7 +40,7 @@ struct PeopleServerTests {
             #expect(change.people.map(\.person) == [bob.person])
             #expect(change.people.map(\.distance) == [2])
             await bob.client.drop()
-            let gone = try await ann.client.hear("Bob's end in the list", changed)
+            let gone = try await ann.client.hear("Bob's removal from the list", changed)
             #expect(gone.gone == [bob.person])
         }
     }
@@ -49,7 +49,7 @@ struct PeopleServerTests {
         if case .nearby(.changed(let change)) = message { change } else { nil }
     }
 
-    @Test("a call rings, is accepted, joined and ended, and stands in both logs at once")
+    @Test("a call rings, is accepted, joined and ended, and is in both logs immediately")
     func calling() async throws {
         try await TestServer.run { server in
             let (ann, bob) = (try await arrive(server, "Ann"), try await arrive(server, "Bob"))
@@ -70,7 +70,7 @@ struct PeopleServerTests {
             let ended = try await bob.client.hearEnd()
             #expect((ended.call, ended.reason, ended.direction) == (placed.call, .hungUp, .incoming))
             #expect(ended.duration != nil)
-            // Each asks as soon as it knows: the answer is newer than what was just committed.
+            // Both request the log immediately. The answer must include the change that was just committed.
             let (annsLog, bobsLog) = (try await ann.client.log(), try await bob.client.log())
             #expect(annsLog.calls.map(\.call) == [placed.call])
             #expect(bobsLog.calls.map(\.outcome) == [.hungUp])
@@ -78,7 +78,7 @@ struct PeopleServerTests {
         }
     }
 
-    @Test("a wrong place in the call log is answered malformed")
+    @Test("an invalid call log cursor is malformed")
     func wrongCursor() async throws {
         try await TestServer.run { server in
             let ann = try await arrive(server, "Ann")
@@ -91,7 +91,7 @@ struct PeopleServerTests {
         }
     }
 
-    @Test("after a restart calls still ring and go on, and people are found who are not back yet")
+    @Test("calls survive a restart, and people who have not reconnected can be found")
     func restart() async throws {
         let directory = NSTemporaryDirectory() + "confab-people-\(UUID().uuidString)"
         defer { try? FileManager.default.removeItem(atPath: directory) }
@@ -141,7 +141,7 @@ struct PeopleServerTests {
         try await storage.close()
     }
 
-    @Test("a linked device is the person until it is unlinked, and a deleted secret proves nobody")
+    @Test("a linked device acts as the person until it is unlinked, and a deleted secret is invalid")
     func devices() async throws {
         try await TestServer.run { server in
             let ann = try await arrive(server, "Ann")
@@ -158,7 +158,7 @@ struct PeopleServerTests {
 
             try await ann.client.ask(.presence(.unlink(.init(device: phone.person))))
             #expect(try await linked.hearClose() == 4409)
-            // At once: storage may not have answered with what is out of date.
+            // Immediately afterwards, storage must not answer with outdated data.
             let unlinked = try await SocketClient.connect(port: server.port)
             try await unlinked.greet(identity: phone.secret)
             #expect(try await unlinked.appear().person == phone.person)
@@ -167,7 +167,7 @@ struct PeopleServerTests {
             #expect(try await ann.client.hearClose() == 4409)
             let nobody = try await SocketClient.connect(port: server.port)
             let welcome = try await nobody.greet(identity: ann.secret)
-            #expect(welcome.identity != nil && welcome.identity != ann.secret, "a newcomer gets a secret")
+            #expect(welcome.identity != nil && welcome.identity != ann.secret, "a new person gets a new secret")
             let person = try await nobody.appear().person
             #expect(person != ann.person && person != phone.person)
             let find = try await nobody.say(.presence(.find(.init(person: ann.person))))
@@ -177,7 +177,7 @@ struct PeopleServerTests {
 }
 
 extension PeopleServerTests {
-    @Test("a program's user who was deleted begins anew once, and not with every hello")
+    @Test("a deleted user with a user token starts over once, not with every hello")
     func deletedUser() async throws {
         try await TestServer.run { server in
             let keys = try #require(Project(apiKey: server.project.apiKey, secret: server.project.apiSecret.revealed))
@@ -194,13 +194,13 @@ extension PeopleServerTests {
             await second.drop()
             let third = try await SocketClient.connect(port: server.port)
             try await third.greet(token: token)
-            #expect(try await third.appear().doNotDisturb, "it was kept, and is not begun anew")
+            #expect(try await third.appear().doNotDisturb, "the new data is kept")
         }
     }
 }
 
 extension SocketClient {
-    /// Says it and waits for `ok`.
+    /// Sends a request and waits for `ok`.
     fileprivate func ask(_ message: ClientMessage) async throws {
         let re = try await say(message)
         try await hear("ok to \(message.type)") { answer -> Bool? in

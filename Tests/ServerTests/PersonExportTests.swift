@@ -10,7 +10,7 @@ import Wire
 struct PersonExportTests: StorageFixtures {
     private let path = "/v1/person"
 
-    /// Of today, for the server deletes what is old as soon as it starts.
+    /// Stores data with today's date, because the server deletes old data at startup.
     private func fill(_ directory: String) async throws {
         let storage = try SQLiteStorage(directory: directory)
         let phone = LinkedDevice(identity: carol, label: "Phone", linkedAt: now)
@@ -27,7 +27,7 @@ struct PersonExportTests: StorageFixtures {
         try await storage.close()
     }
 
-    @Test("a person gets everything held, by any of its devices' secrets, and nothing that is a secret")
+    @Test("the export contains all data and no secrets, with the secret of any device")
     func everything() async throws {
         try await withDirectory { directory in
             try await fill(directory)
@@ -68,7 +68,7 @@ struct PersonExportTests: StorageFixtures {
         #expect((held["openCalls"] as? [Any])?.isEmpty == true)
     }
 
-    @Test("without a secret that proves somebody the answer is 401 with a code")
+    @Test("an invalid secret is answered with 401 and a code")
     func refusals() async throws {
         try await TestServer.run { server in
             let place = try WHIPPlace(server)
@@ -81,7 +81,7 @@ struct PersonExportTests: StorageFixtures {
             #expect(forged["WWW-Authenticate"]?.hasPrefix("Bearer") == true)
             let session = try await place.ask("GET", path, token: place.token())
             #expect((session.status, session.code) == (401, "token_scope"))
-            // Nothing is held of somebody who never did anything, and that is said.
+            // The export of an unknown identity is empty.
             let stranger = try await place.ask("GET", path, token: place.project.secret(of: alice))
             #expect(stranger.status == 200)
             let user = place.project.makeUserToken(user: "alice", name: nil, now: Timestamp.wall)
@@ -90,7 +90,7 @@ struct PersonExportTests: StorageFixtures {
         }
     }
 
-    @Test("pages of other origins may ask as the configuration says")
+    @Test("other origins are allowed according to the configuration")
     func origins() async throws {
         try await TestServer.run({ $0.allowedOrigins = ["https://chat.example"] }) { server in
             let place = try WHIPPlace(server)
@@ -107,7 +107,7 @@ struct PersonExportTests: StorageFixtures {
         }
     }
 
-    @Test("an address asks so often, and then waits")
+    @Test("requests are rate limited per address")
     func rate() async throws {
         try await TestServer.run({ $0.limits.hellos = Budget.Rate(perSecond: 1, burst: 2) }) { server in
             let place = try WHIPPlace(server)

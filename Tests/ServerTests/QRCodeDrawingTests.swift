@@ -9,7 +9,7 @@ struct QRCodeDrawingTests {
     private let path = "/v1/qr"
     private let link = "https://confab.example/nearby#link=ABCD-EFGH"
 
-    @Test("the drawing has the code's dark modules, and room around them")
+    @Test("the drawing has the code's dark modules and a quiet zone")
     func drawing() throws {
         let code = try QRCode(link)
         let svg = code.svg
@@ -28,7 +28,7 @@ struct QRCodeDrawingTests {
         }
     }
 
-    @Test("a text is drawn, and what is no text or too long is refused with a code")
+    @Test("text is drawn, and invalid or too long text is rejected with a code")
     func answers() async throws {
         try await TestServer.run { server in
             let place = try WHIPPlace(server)
@@ -47,7 +47,7 @@ struct QRCodeDrawingTests {
         }
     }
 
-    @Test("pages of other origins may ask as the configuration says")
+    @Test("other origins are allowed according to the configuration")
     func origins() async throws {
         try await TestServer.run({ $0.allowedOrigins = ["https://chat.example"] }) { server in
             let place = try WHIPPlace(server)
@@ -58,7 +58,7 @@ struct QRCodeDrawingTests {
         }
     }
 
-    @Test("an address asks so often, and then waits")
+    @Test("requests are rate limited per address")
     func rate() async throws {
         try await TestServer.run({ $0.limits.hellos = Budget.Rate(perSecond: 1, burst: 2) }) { server in
             let place = try WHIPPlace(server)

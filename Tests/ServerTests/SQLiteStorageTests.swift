@@ -7,7 +7,7 @@ import Wire
 
 @Suite("SQLite storage", .ownThreads)
 struct SQLiteStorageTests: StorageFixtures {
-    @Test func `everything survives reopening`() async throws {
+    @Test func `all data survives reopening`() async throws {
         try await withDirectory { directory in
             let ban = Ban(subject: .identity(bob), reason: "spam", createdAt: now, expiresAt: now + .seconds(60))
             let first = try SQLiteStorage(directory: directory)
@@ -24,7 +24,7 @@ struct SQLiteStorageTests: StorageFixtures {
         }
     }
 
-    @Test func `commits survive a power cut and files are private`() async throws {
+    @Test func `commits survive a power failure, and files are private`() async throws {
         try await withDirectory { parent in
             let directory = parent + "/data"
             let storage = try SQLiteStorage(directory: directory)
@@ -38,14 +38,14 @@ struct SQLiteStorageTests: StorageFixtures {
         }
     }
 
-    @Test func `a ban by another process shows in the change counter and in the list`() async throws {
+    @Test func `a ban by another process changes the counter and the list`() async throws {
         try await withDirectory { directory in
             let server = try SQLiteStorage(directory: directory)
             let command = try SQLiteStorage(directory: directory)
             let ban = Ban(subject: .address("203.0.113.7"), reason: "", createdAt: now)
             let before = try await server.changeCounter()
             try await server.addBan(Ban(subject: .identity(carol), reason: "", createdAt: now))
-            #expect(try await server.changeCounter() == before, "its own changes are no news")
+            #expect(try await server.changeCounter() == before, "its own changes do not count")
             try await command.addBan(ban)
             let after = try await server.changeCounter()
             #expect(after != before)
@@ -58,7 +58,7 @@ struct SQLiteStorageTests: StorageFixtures {
         }
     }
 
-    @Test func `several processes may make the same file at once`() async throws {
+    @Test func `several processes can create the same file at the same time`() async throws {
         try await withDirectory { directory in
             try await withThrowingTaskGroup(of: Void.self) { group in
                 for number in 0..<8 {
@@ -76,11 +76,11 @@ struct SQLiteStorageTests: StorageFixtures {
         }
     }
 
-    @Test func `a backup taken while writing is of one moment`() async throws {
+    @Test func `a backup during writes is consistent`() async throws {
         try await withDirectory { directory in
             let storage = try SQLiteStorage(directory: directory)
             try await storage.commit((0..<500).map { .report(report(lines: Array(repeating: "line", count: $0 % 20))) })
-            // Each commit holds both directions of a block: a copy from the middle of one would hold half of it.
+            // Each commit contains both directions of a block. An inconsistent copy would contain only one of them.
             let writing = Task {
                 var number = 0
                 while !Task.isCancelled {
@@ -90,7 +90,7 @@ struct SQLiteStorageTests: StorageFixtures {
                 }
                 return number
             }
-            try await until("the first commits are there") {
+            try await until("the first commits are stored") {
                 try await storage.person(alice, at: now).blocked.count >= 3
             }
             let copies = directory + "/copy"
@@ -115,7 +115,7 @@ struct SQLiteStorageTests: StorageFixtures {
         }
     }
 
-    @Test func `a backup leaves a file that exists alone`() async throws {
+    @Test func `a backup does not change an existing file`() async throws {
         try await withDirectory { directory in
             let storage = try SQLiteStorage(directory: directory)
             let target = directory + "/precious"
@@ -130,17 +130,17 @@ struct SQLiteStorageTests: StorageFixtures {
         }
     }
 
-    @Test func `a file from a newer version is refused with what to do`() async throws {
+    @Test func `a file of a newer version is rejected with advice`() async throws {
         try await withDirectory { directory in
             let storage = try SQLiteStorage(directory: directory)
             try await storage.execute("INSERT INTO grdb_migrations VALUES ('v99 something to come')")
             try await storage.close()
             let error = await expect(.newerSchema) { _ = try SQLiteStorage(directory: directory) }
-            #expect(error?.message.contains("install that version") == true)
+            #expect(error?.message.contains("Install that version") == true)
         }
     }
 
-    @Test func `a file that is no database is refused and kept`() async throws {
+    @Test func `a file that is not a database is rejected and not changed`() async throws {
         try await withDirectory { directory in
             let file = URL(filePath: directory + "/" + SQLiteStorage.fileName)
             let text = Data(String(repeating: "not a database ", count: 100).utf8)
@@ -150,7 +150,7 @@ struct SQLiteStorageTests: StorageFixtures {
         }
     }
 
-    @Test func `a commit is kept whole or not at all`() async throws {
+    @Test func `a commit is atomic`() async throws {
         try await withDirectory { directory in
             let storage = try SQLiteStorage(directory: directory)
             try await storage.execute(refusing(carol))
@@ -169,7 +169,7 @@ struct SQLiteStorageTests: StorageFixtures {
             try await until("the first transaction began") { await gate.sizes == [1] }
             let others = (0..<50).map { number in Task { try await storage.commit([block(bob, person(number))]) } }
             try await until("the others wait") { await storage.writer.waitingCount == 50 }
-            // Cancelling a caller must not undo what it shares with others.
+            // Canceling one caller must not undo the shared transaction.
             others[7].cancel()
             await gate.open()
             try await first.value
@@ -180,7 +180,7 @@ struct SQLiteStorageTests: StorageFixtures {
         }
     }
 
-    @Test func `one bad change does not fail those it shares a transaction with`() async throws {
+    @Test func `an invalid change does not fail the others in its transaction`() async throws {
         try await withDirectory { directory in
             let gate = StorageGate()
             let storage = try SQLiteStorage(directory: directory, beforeTransaction: { await gate.enter($0) })
@@ -200,14 +200,14 @@ struct SQLiteStorageTests: StorageFixtures {
         }
     }
 
-    @Test func `closing waits for the commits before it`() async throws {
+    @Test func `closing waits for earlier commits`() async throws {
         try await withDirectory { directory in
             let gate = StorageGate()
             let storage = try SQLiteStorage(directory: directory, beforeTransaction: { await gate.enter($0) })
             let commit = Task { try await storage.commit([block(alice, bob)]) }
             try await until("the transaction began") { await gate.sizes == [1] }
             let closing = Task { try await storage.close() }
-            try await until("new commits are refused") {
+            try await until("new commits are rejected") {
                 do { try await storage.commit([]) } catch { return true }
                 return false
             }
@@ -220,7 +220,7 @@ struct SQLiteStorageTests: StorageFixtures {
 
 @Suite("Group commit", .ownThreads)
 struct GroupCommitWriterTests: StorageFixtures {
-    @Test func `a locked file fails a group at once instead of once for each member`() async throws {
+    @Test func `a locked file fails a whole group once instead of once per commit`() async throws {
         let gate = StorageGate()
         let writer = GroupCommitWriter<Change> { changes in
             await gate.enter(changes.count)

@@ -4,7 +4,7 @@ import Wire
 
 @testable import Server
 
-/// The transport rules of Socket.IO 0.9, event by event in simulated time.
+/// Tests of the Socket.IO 0.9 transports in simulated time.
 @Suite("A Socket.IO connection") struct SocketIOConnectionTests {
     private typealias Poll = SocketIOConnection.PollID
     private let start = Timestamp(milliseconds: 1_000_000)
@@ -37,7 +37,7 @@ import Wire
             return (poll, handle(.polled(poll)))
         }
 
-        /// Everything that falls due in that time.
+        /// Advances the time and returns the outputs.
         mutating func pass(_ duration: Duration) -> [SocketIOConnection.Output] {
             let end = now + duration
             var outputs: [SocketIOConnection.Output] = []
@@ -58,7 +58,7 @@ import Wire
 
     // MARK: Handshakes
 
-    @Test("a handshake nobody uses expires after 30 s, and nobody was there")
+    @Test("an unused handshake expires after 30 s without opening a connection")
     func expiry() {
         var stage = Stage(start)
         #expect(stage.pass(.seconds(29)) == [])
@@ -68,14 +68,14 @@ import Wire
 
     // MARK: WebSocket
 
-    @Test("a WebSocket hears 1:: before anything else")
+    @Test("a WebSocket gets 1:: before anything else")
     func opening() {
         var stage = Stage(start)
         #expect(stage.handle(.webSocketOpened) == [frame("1::"), .opened])
         #expect(stage.send("5:::{}") == [frame("5:::{}")])
     }
 
-    @Test("heartbeats go out every 25 s after the last one that came")
+    @Test("heartbeats are sent 25 s after the last one received")
     func heartbeats() {
         var stage = Stage(start)
         _ = stage.handle(.webSocketOpened)
@@ -85,18 +85,18 @@ import Wire
         #expect(stage.pass(.seconds(2)) == [frame("2::")])
     }
 
-    @Test("any frame is life: a client that answers pings and no heartbeat stays")
+    @Test("any frame keeps a client alive, even if it never answers heartbeats")
     func lenience() {
         var stage = Stage(start)
         _ = stage.handle(.webSocketOpened)
         for _ in 0..<30 {
             #expect(!stage.pass(.seconds(10)).contains(.gone))
-            #expect(stage.handle(.showedLife) == [])
+            #expect(stage.handle(.receivedFrame) == [])
         }
         #expect(stage.pass(.seconds(61)).suffix(3) == [.closeWebSocket(.goingAway), .gone, .over])
     }
 
-    @Test("a WebSocket's end is the end, whatever caused it", arguments: ["close", "0::", "disconnect"])
+    @Test("a closed WebSocket ends the connection, whatever the cause", arguments: ["close", "0::", "disconnect"])
     func ending(_ how: String) {
         var stage = Stage(start)
         _ = stage.handle(.webSocketOpened)
@@ -113,7 +113,7 @@ import Wire
 
     // MARK: Polling
 
-    @Test("the first poll is answered at once, the next one waits, and after 20 s hears 8::")
+    @Test("the first poll is answered immediately, the next one after 20 s with 8::")
     func polling() {
         var stage = Stage(start)
         let (first, opened) = stage.poll()
@@ -124,7 +124,7 @@ import Wire
         #expect(stage.pass(.seconds(2)) == [answer(second, "8::")])
     }
 
-    @Test("what is said between polls comes with the next, in order and together")
+    @Test("messages between polls are sent together with the next one, in order")
     func buffering() {
         var stage = Stage(start)
         _ = stage.poll()
@@ -136,7 +136,7 @@ import Wire
         #expect(stage.send("d", "e") == [answer(waiting, "d", "e")])
     }
 
-    @Test("a poll that is given up loses nothing that is said after it")
+    @Test("messages after an aborted poll are not lost")
     func abandoned() {
         var stage = Stage(start)
         _ = stage.poll()
@@ -147,7 +147,7 @@ import Wire
         #expect(outputs == [answer(next, "a")])
     }
 
-    @Test("an answer whose line broke is given again, before what came after it")
+    @Test("an answer that was cut off is sent again before newer messages")
     func lostAnswer() {
         var stage = Stage(start)
         _ = stage.poll()
@@ -157,13 +157,13 @@ import Wire
         #expect(stage.handle(.pollLost(poll)) == [])
         let (next, outputs) = stage.poll()
         #expect(outputs == [answer(next, "a", "b", "c")])
-        // And once it was received, it is not given again.
+        // Once received, it is not sent again.
         _ = stage.poll()
         #expect(stage.handle(.pollLost(next)) == [])
         #expect(stage.send("d").count == 1)
     }
 
-    @Test("a lost noop is not worth repeating")
+    @Test("a lost noop is not sent again")
     func lostNoop() {
         var stage = Stage(start)
         _ = stage.poll()
@@ -173,7 +173,7 @@ import Wire
         #expect(stage.poll().1 == [])
     }
 
-    @Test("a second poll relieves the first")
+    @Test("a second poll ends the first")
     func twoPolls() {
         var stage = Stage(start)
         _ = stage.poll()
@@ -183,7 +183,7 @@ import Wire
         #expect(stage.send("a") == [answer(second, "a")])
     }
 
-    @Test("who does not poll for 60 s is gone; a post is life too")
+    @Test("a client that does not poll or post for 60 s is gone")
     func closeTimeout() {
         var stage = Stage(start)
         _ = stage.poll()
@@ -193,7 +193,7 @@ import Wire
         #expect(stage.pass(.seconds(11)) == [.gone, .over])
     }
 
-    @Test("who does not ask again within 15 s of a poll that was cut off is gone: a page may close without a word")
+    @Test("a client that does not poll within 15 s of a poll that was cut off is gone")
     func lostPollTimeout() {
         var stage = Stage(start)
         _ = stage.poll()
@@ -206,7 +206,7 @@ import Wire
         #expect(stage.pass(.seconds(2)) == [.gone, .over])
     }
 
-    @Test("a poll cut off is not waited for longer than a slow one")
+    @Test("the timeout after a poll that was cut off is not longer than the normal one")
     func shortCloseTimeout() {
         var stage = Stage(start) { $0.times.closeTimeout = .seconds(5) }
         _ = stage.poll()
@@ -215,7 +215,7 @@ import Wire
         #expect(stage.pass(.seconds(6)) == [.gone, .over])
     }
 
-    @Test("too much between two polls is the end, not memory")
+    @Test("too many messages between two polls end the connection")
     func bounded() {
         var stage = Stage(start) { $0.queuedPackets = 4 }
         _ = stage.poll()
@@ -226,7 +226,7 @@ import Wire
         #expect(large.send("0123456789a") == [.gone, .over])
     }
 
-    @Test("put out between two polls, a client is told at the next")
+    @Test("a client that is removed between two polls is notified at the next one")
     func booted() {
         var stage = Stage(start)
         _ = stage.poll()
@@ -239,7 +239,7 @@ import Wire
         #expect(silent.pass(.seconds(61)) == [.over])
     }
 
-    @Test("put out while it waits, a client is told at once, on any transport")
+    @Test("a client that is removed while it waits is notified immediately, on any transport")
     func bootedNow() {
         var polling = Stage(start)
         _ = polling.poll()
@@ -250,8 +250,8 @@ import Wire
         #expect(socket.handle(.end(.booted)) == [frame("0::"), .closeWebSocket(.normal), .gone, .over])
     }
 
-    /// `0::` would tell the client not to come back.
-    @Test("a restart of the server ends the line without a word")
+    /// After `0::`, the client would not reconnect.
+    @Test("a server restart closes the connection without a message")
     func goingAway() {
         var socket = Stage(start)
         _ = socket.handle(.webSocketOpened)
@@ -264,24 +264,24 @@ import Wire
 
     // MARK: Changing transports
 
-    @Test("a client that got nothing over a WebSocket gets all of it by polling")
+    @Test("a client whose WebSocket fails gets all messages by polling")
     func fallingBack() {
         var stage = Stage(start)
         _ = stage.handle(.webSocketOpened)
         _ = stage.send("a")
         let (poll, outputs) = stage.poll()
         #expect(outputs == [.closeWebSocket(.normal), answer(poll, "1::", "a")])
-        #expect(stage.handle(.webSocketClosed) == [], "the WebSocket given up is no news")
+        #expect(stage.handle(.webSocketClosed) == [], "closing the abandoned WebSocket has no effect")
     }
 
-    @Test("a client that was heard gets nothing twice when it changes its transport")
+    @Test("a client that changes its transport gets no message twice")
     func upgrading() {
         var stage = Stage(start)
         _ = stage.poll()
         _ = stage.poll()
         _ = stage.say("2::")
         let outputs = stage.handle(.webSocketOpened)
-        #expect(outputs.count == 1, "the waiting poll is relieved")
+        #expect(outputs.count == 1, "the waiting poll ends")
         #expect(stage.send("a") == [frame("a")])
     }
 
@@ -317,7 +317,7 @@ import Wire
         #expect(outputs == expected)
     }
 
-    @Test("a payload of several is taken in order")
+    @Test("packets of one payload are handled in order")
     func payload() {
         var stage = Stage(start)
         _ = stage.poll()
@@ -327,7 +327,7 @@ import Wire
         #expect(outputs == [.asked(.next), .asked(.disconnectPartners)])
     }
 
-    @Test("a flood is refused, and then cut off")
+    @Test("a flooding client is rejected and then disconnected")
     func flood() {
         var stage = Stage(start)
         _ = stage.handle(.webSocketOpened)
@@ -338,7 +338,7 @@ import Wire
         #expect(outputs.suffix(4) == [frame("0::"), .closeWebSocket(.normal), .gone, .over])
     }
 
-    @Test("whoever goes on sending nonsense is cut off")
+    @Test("a client that keeps sending malformed packets is disconnected")
     func nonsense() {
         var stage = Stage(start)
         _ = stage.handle(.webSocketOpened)

@@ -3,7 +3,7 @@ import Signaling
 import Testing
 import Wire
 
-@Suite("Calls in storage, whichever implementation")
+@Suite("Calls in storage, both implementations")
 struct StorageCallsTests: StorageFixtures {
     private func call(_ number: Int) -> CallID { CallID(high: 9, low: UInt64(number)) }
 
@@ -30,7 +30,7 @@ struct StorageCallsTests: StorageFixtures {
     }
 
     @Test(arguments: StorageKind.allCases)
-    func `calls that go on come back until they are over`(_ kind: StorageKind) async throws {
+    func `ongoing calls are returned until they end`(_ kind: StorageKind) async throws {
         try await kind.withStorage { storage in
             let (first, second) = (going(1, from: alice, to: bob), going(2, from: carol, to: alice))
             try await storage.commit([.callPlaced(second), .callPlaced(first)])
@@ -47,7 +47,7 @@ struct StorageCallsTests: StorageFixtures {
     @Test(arguments: StorageKind.allCases)
     func `a log is read page by page, newest first`(_ kind: StorageKind) async throws {
         try await kind.withStorage { storage in
-            // Several in the same millisecond, across a page's end.
+            // Several calls in the same millisecond, across a page boundary.
             let records = (0..<120).map { logged($0, with: bob, after: $0 / 7) }
             try await storage.commit(records.map { .callLogged($0, of: alice) })
             try await storage.commit([.callLogged(logged(500, with: alice), of: bob)])
@@ -59,7 +59,7 @@ struct StorageCallsTests: StorageFixtures {
                 read += page.calls
                 sizes.append(page.calls.count)
                 next = try page.next.map { try #require(CallLogCursor($0.text)) }
-                // What is new meanwhile moves nothing.
+                // New calls do not move the cursor.
                 try await storage.commit([.callLogged(logged(600 + sizes.count, with: bob), of: alice)])
             } while next != nil
             #expect(sizes == [50, 50, 20])
@@ -69,7 +69,7 @@ struct StorageCallsTests: StorageFixtures {
         }
     }
 
-    @Test func `what is no cursor is none`() {
+    @Test func `invalid cursors are rejected`() {
         let id = "\(call(1))"
         #expect(CallLogCursor("1f-" + id) == CallLogCursor(at: Timestamp(milliseconds: 31), call: call(1)))
         for text in ["", "-", "x-y", "1", "1-", "-1-" + id, "1-" + id + "-", "99999999999999999-" + id, "g-" + id] {
@@ -78,7 +78,7 @@ struct StorageCallsTests: StorageFixtures {
     }
 
     @Test(arguments: StorageKind.allCases)
-    func `a call is logged once for each of the two, as it was last said`(_ kind: StorageKind) async throws {
+    func `a call is logged once per person, with its latest data`(_ kind: StorageKind) async throws {
         try await kind.withStorage { storage in
             let missed = logged(1, with: bob, .missed, seen: false)
             try await storage.commit([.callLogged(logged(1, with: bob), of: alice), .callLogged(missed, of: alice)])
@@ -89,7 +89,7 @@ struct StorageCallsTests: StorageFixtures {
     }
 
     @Test(arguments: StorageKind.allCases)
-    func `endings nobody heard come back oldest first until they are seen`(_ kind: StorageKind) async throws {
+    func `unseen calls are returned oldest first until they are seen`(_ kind: StorageKind) async throws {
         try await kind.withStorage { storage in
             let missed = [3, 1, 2].map { logged($0, with: bob, .missed, seen: false) }
             try await storage.commit(missed.map { .callLogged($0, of: alice) })
@@ -105,7 +105,7 @@ struct StorageCallsTests: StorageFixtures {
     }
 
     @Test(arguments: StorageKind.allCases)
-    func `calls are forgotten one by one or all at once, by their owner`(_ kind: StorageKind) async throws {
+    func `an owner can delete one call or all of them`(_ kind: StorageKind) async throws {
         try await kind.withStorage { storage in
             try await storage.commit((1...3).map { .callLogged(logged($0, with: bob), of: alice) })
             try await storage.commit([.callLogged(logged(2, with: alice), of: bob)])
@@ -129,7 +129,7 @@ struct StorageCallsTests: StorageFixtures {
     }
 
     @Test(arguments: StorageKind.allCases)
-    func `old calls are deleted from every log`(_ kind: StorageKind) async throws {
+    func `old calls are deleted from all logs`(_ kind: StorageKind) async throws {
         try await kind.withStorage { storage in
             try await storage.commit([1, 2, 3].map { .callLogged(logged($0, with: bob), of: alice) })
             try await storage.commit([.callLogged(logged(2, with: alice), of: bob)])
@@ -139,7 +139,7 @@ struct StorageCallsTests: StorageFixtures {
         }
     }
 
-    // MARK: Everything, and nothing
+    // MARK: Export and deletion
 
     private func fill(_ storage: any Storage) async throws {
         let phone = LinkedDevice(identity: carol, label: "Phone", linkedAt: now)
@@ -158,9 +158,9 @@ struct StorageCallsTests: StorageFixtures {
     }
 
     @Test(arguments: StorageKind.allCases)
-    func `everything held of somebody is told`(_ kind: StorageKind) async throws {
+    func `the export has all data of a person`(_ kind: StorageKind) async throws {
         try await kind.withStorage { storage in
-            #expect(try await storage.everything(of: alice, at: now) == HeldData())
+            #expect(try await storage.everything(of: alice, at: now) == PersonData())
             try await fill(storage)
             let held = try await storage.everything(of: alice, at: now)
             #expect(held.profile?.name == "Alice")
@@ -175,7 +175,7 @@ struct StorageCallsTests: StorageFixtures {
     }
 
     @Test(arguments: StorageKind.allCases)
-    func `who is deleted is nowhere, and no device of theirs comes back`(_ kind: StorageKind) async throws {
+    func `a deleted person is removed everywhere, with all devices`(_ kind: StorageKind) async throws {
         try await kind.withStorage { storage in
             try await fill(storage)
             try await storage.commit([.deleted(alice)])
@@ -183,17 +183,17 @@ struct StorageCallsTests: StorageFixtures {
                 #expect(try await storage.resolve(id) == .retired)
                 #expect(try await storage.visitor(id, at: now) == nil)
                 var held = try await storage.everything(of: id, at: now)
-                // A complaint is kept for its month: it is about somebody else.
+                // The person's reports are kept until they expire, because they are about other people.
                 held.reports = []
-                #expect(held == HeldData())
+                #expect(held == PersonData())
             }
             #expect(try await storage.person(PersonID(high: 7, low: 1), at: now) == nil)
             #expect(try await storage.person(PersonID(high: 7, low: 3), at: now) == nil)
             #expect(try await storage.openCalls().map(\.id) == [call(2)])
             let bobs = try await storage.everything(of: bob, at: now)
             #expect(bobs.contacts == [])
-            #expect(bobs.blocks.map(\.person) == [alice], "others' blocks are theirs")
-            #expect(bobs.calls.map(\.otherName) == [""], "that there was a call is bob's, the name is not")
+            #expect(bobs.blocks.map(\.person) == [alice], "blocks of other people are kept")
+            #expect(bobs.calls.map(\.otherName) == [""], "other people keep the call without the name")
             #expect(try await storage.person(person(2), at: now).contacts == [])
         }
     }

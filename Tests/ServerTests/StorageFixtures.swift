@@ -4,7 +4,7 @@ import Signaling
 import Testing
 import Wire
 
-/// What the suites about storage share, as members so that other suites are free to use the names.
+/// Helpers for the storage suites. They are members of a protocol, so that other suites can use the same names.
 protocol StorageFixtures {}
 
 extension StorageFixtures {
@@ -25,7 +25,7 @@ extension StorageFixtures {
             lines: lines.map { ChatLine(from: bob, text: $0, at: (time ?? now) - .seconds(5)) }, createdAt: time ?? now)
     }
 
-    /// A trigger that makes the database refuse to have `id` blocked.
+    /// Returns a trigger that makes the database reject blocks of `id`.
     func refusing(_ id: IdentityID) -> String {
         """
         CREATE TRIGGER refuse BEFORE INSERT ON block WHEN NEW.blocked = X'\(id)'
@@ -54,11 +54,11 @@ extension StorageFixtures {
     }
 
     func until(_ what: String, _ condition: () async throws -> Bool) async throws {
-        try await eventually { try await condition() ? nil : "still not so: \(what)" }
+        try await eventually { try await condition() ? nil : "timed out: \(what)" }
     }
 }
 
-/// The implementations that must behave alike.
+/// The implementations, which must behave alike.
 enum StorageKind: StorageFixtures, CaseIterable {
     case memory, sqlite
 
@@ -77,7 +77,7 @@ enum StorageKind: StorageFixtures, CaseIterable {
     }
 }
 
-/// Records the sizes of transactions and holds them until it is opened.
+/// A gate that records the sizes of transactions and holds them until it is opened.
 actor StorageGate {
     private(set) var sizes: [Int] = []
     private var isOpen = false

@@ -3,7 +3,7 @@ import Signaling
 import Testing
 import Wire
 
-@Suite("People in storage, whichever implementation")
+@Suite("People in storage, both implementations")
 struct StoragePeopleTests: StorageFixtures {
     private var loud: Profile { Profile(name: "Alice", isVisible: false, doNotDisturb: true, ringable: .contacts) }
 
@@ -28,7 +28,7 @@ struct StoragePeopleTests: StorageFixtures {
     // MARK: Profiles
 
     @Test(arguments: StorageKind.allCases)
-    func `a profile is found by its person's id, as it was last set`(_ kind: StorageKind) async throws {
+    func `the latest profile is found by the person ID`(_ kind: StorageKind) async throws {
         try await kind.withStorage { storage in
             #expect(try await storage.person(known(1), at: now) == nil)
             try await storage.commit([profile(alice, known(1), Profile(name: "A")), block(alice, bob)])
@@ -42,7 +42,7 @@ struct StoragePeopleTests: StorageFixtures {
     }
 
     @Test(arguments: StorageKind.allCases)
-    func `a NUL in a name does not hide what follows it`(_ kind: StorageKind) async throws {
+    func `a NUL in a name does not hide the rest`(_ kind: StorageKind) async throws {
         try await kind.withStorage { storage in
             try await storage.commit([
                 profile(alice, known(1), Profile(name: "a\0b")), .linked(device(bob, "c\0d"), to: alice),
@@ -58,7 +58,7 @@ struct StoragePeopleTests: StorageFixtures {
     // MARK: Devices
 
     @Test(arguments: StorageKind.allCases)
-    func `a linked device is its person's until it is unlinked`(_ kind: StorageKind) async throws {
+    func `a linked device belongs to its person until it is unlinked`(_ kind: StorageKind) async throws {
         try await kind.withStorage { storage in
             #expect(try await storage.resolve(bob) == .itself)
             #expect(try await storage.visitor(bob, at: now) == FoundRecord(identity: bob, record: PersonRecord()))
@@ -71,7 +71,7 @@ struct StoragePeopleTests: StorageFixtures {
             let found = try #require(try await storage.visitor(bob, at: now))
             #expect(found.identity == alice)
             #expect(found.record == PersonRecord(profile: loud, devices: [tablet, phone]))
-            #expect(try await storage.person(known(2), at: now) == nil, "it is nobody of its own now")
+            #expect(try await storage.person(known(2), at: now) == nil, "it is no longer a person of its own")
             try await storage.commit([.unlinked(bob)])
             #expect(try await storage.resolve(bob) == .itself)
             #expect(try await storage.person(known(2), at: now)?.record.profile?.name == "Bob")
@@ -80,7 +80,7 @@ struct StoragePeopleTests: StorageFixtures {
     }
 
     @Test(arguments: StorageKind.allCases)
-    func `whom a device blocked its person blocks, after those blocked before`(_ kind: StorageKind) async throws {
+    func `the blocks of a linked device are appended to those of its person`(_ kind: StorageKind) async throws {
         try await kind.withStorage { storage in
             try await storage.commit([
                 block(alice, person(1)), block(bob, person(2)), block(bob, person(1)), block(bob, alice),
@@ -93,7 +93,7 @@ struct StoragePeopleTests: StorageFixtures {
     }
 
     @Test(arguments: StorageKind.allCases)
-    func `a retired secret proves nobody, while its person lives on other devices`(_ kind: StorageKind) async throws {
+    func `a retired secret is invalid, while the person keeps the other devices`(_ kind: StorageKind) async throws {
         try await kind.withStorage { storage in
             let phone = device(bob, "Phone")
             try await storage.commit([profile(alice, known(1), loud), .linked(phone, to: alice), .retired(alice)])
@@ -104,14 +104,14 @@ struct StoragePeopleTests: StorageFixtures {
             #expect(try await storage.visitor(bob, at: now)?.identity == alice)
             #expect(try await storage.person(known(1), at: now)?.record.devices == [phone])
             try await storage.commit([.unlinked(alice)])
-            #expect(try await storage.resolve(alice) == .retired, "there was no link to undo")
+            #expect(try await storage.resolve(alice) == .retired, "unlinking does not change a retired device")
         }
     }
 
     // MARK: Contacts
 
     @Test(arguments: StorageKind.allCases)
-    func `two who keep in touch have each other, by the name last heard`(_ kind: StorageKind) async throws {
+    func `contacts are mutual, with the latest names`(_ kind: StorageKind) async throws {
         try await kind.withStorage { storage in
             try await storage.commit([keep(alice, carol, ["Alice", "Carol"]), keep(alice, bob)])
             #expect(
@@ -130,7 +130,7 @@ struct StoragePeopleTests: StorageFixtures {
     }
 
     @Test(arguments: StorageKind.allCases)
-    func `a contact past the limit drops the oldest, on both sides`(_ kind: StorageKind) async throws {
+    func `a contact beyond the limit drops the oldest on both sides`(_ kind: StorageKind) async throws {
         try await kind.withStorage(StorageBounds(contacts: 2)) { storage in
             for number in 1...3 { try await storage.commit([keep(person(number), alice)]) }
             #expect(try await contacts(storage, alice).map(\.identity) == [person(2), person(3)])
@@ -139,19 +139,19 @@ struct StoragePeopleTests: StorageFixtures {
         }
     }
 
-    // MARK: Ways to wake a device
+    // MARK: Push endpoints
 
     private func browser(_ name: String, key: String = "k") -> PushRegistration {
         PushRegistration(kind: .web, endpoint: "https://push.example/\(name)", p256dh: key, auth: "a")
     }
 
     @Test(arguments: StorageKind.allCases)
-    func `ways to wake somebody come back whole, the renewed one last`(_ kind: StorageKind) async throws {
+    func `push endpoints are stored completely, with renewed ones last`(_ kind: StorageKind) async throws {
         try await kind.withStorage { storage in
             let app = PushRegistration(kind: .apns, endpoint: "00ff", sandbox: true)
             #expect(try await storage.person(alice, at: now).hasPush == false)
             try await storage.addPushEndpoint(app, of: alice, device: bob, at: now)
-            #expect(try await storage.pushEndpoints(of: alice) == [], "it is no device of that person")
+            #expect(try await storage.pushEndpoints(of: alice) == [], "it is not a device of that person")
             try await storage.commit([.linked(device(bob, "Phone"), to: alice)])
             try await storage.addPushEndpoint(browser("1"), of: alice, device: alice, at: now)
             try await storage.addPushEndpoint(app, of: alice, device: bob, at: now)
@@ -168,7 +168,7 @@ struct StoragePeopleTests: StorageFixtures {
     }
 
     @Test(arguments: StorageKind.allCases)
-    func `the 21st way to wake somebody drops the oldest`(_ kind: StorageKind) async throws {
+    func `the 21st push endpoint drops the oldest`(_ kind: StorageKind) async throws {
         try await kind.withStorage { storage in
             #expect(StorageLimits.pushEndpointsPerPerson == 20)
             for number in 0...20 {
@@ -179,7 +179,7 @@ struct StoragePeopleTests: StorageFixtures {
     }
 
     @Test(arguments: StorageKind.allCases)
-    func `a device's ways to be woken follow it to its person and go when it does`(_ kind: StorageKind) async throws {
+    func `push endpoints move with a device to its person and are removed with it`(_ kind: StorageKind) async throws {
         try await kind.withStorage { storage in
             try await storage.addPushEndpoint(browser("root"), of: alice, device: alice, at: now)
             try await storage.addPushEndpoint(browser("phone"), of: bob, device: bob, at: now)

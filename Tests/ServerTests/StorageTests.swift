@@ -3,10 +3,10 @@ import Signaling
 import Testing
 import Wire
 
-@Suite("Storage, whichever implementation")
+@Suite("Storage, both implementations")
 struct StorageTests: StorageFixtures {
     @Test(arguments: StorageKind.allCases)
-    func `somebody unknown has an empty record`(_ kind: StorageKind) async throws {
+    func `an unknown person has an empty record`(_ kind: StorageKind) async throws {
         try await kind.withStorage { storage in
             let record = try await storage.person(alice, at: now)
             #expect(record == PersonRecord())
@@ -14,7 +14,7 @@ struct StorageTests: StorageFixtures {
     }
 
     @Test(arguments: StorageKind.allCases)
-    func `blocks come back oldest first and belong to their owner`(_ kind: StorageKind) async throws {
+    func `blocks are returned oldest first and belong to their owner`(_ kind: StorageKind) async throws {
         try await kind.withStorage { storage in
             try await storage.commit([block(alice, carol), block(alice, bob), block(bob, alice)])
             #expect(try await storage.person(alice, at: now).blocked == [carol, bob])
@@ -24,7 +24,7 @@ struct StorageTests: StorageFixtures {
     }
 
     @Test(arguments: StorageKind.allCases)
-    func `the order of blocks does not follow a clock that was set back`(_ kind: StorageKind) async throws {
+    func `the order of blocks survives a clock that was set back`(_ kind: StorageKind) async throws {
         try await kind.withStorage(StorageBounds(blocks: 2)) { storage in
             try await storage.commit([block(alice, person(1)), block(alice, person(2))])
             try await storage.commit([block(alice, person(3), at: now - .seconds(3600))])
@@ -33,7 +33,7 @@ struct StorageTests: StorageFixtures {
     }
 
     @Test(arguments: StorageKind.allCases)
-    func `blocking twice keeps the first block's place`(_ kind: StorageKind) async throws {
+    func `blocking twice keeps the position of the first block`(_ kind: StorageKind) async throws {
         try await kind.withStorage { storage in
             try await storage.commit([block(alice, bob), block(alice, carol)])
             try await storage.commit([block(alice, bob, at: now + .seconds(9))])
@@ -42,7 +42,7 @@ struct StorageTests: StorageFixtures {
     }
 
     @Test(arguments: StorageKind.allCases)
-    func `unblocking removes the block, and nothing when there is none`(_ kind: StorageKind) async throws {
+    func `unblocking removes the block, or does nothing if there is none`(_ kind: StorageKind) async throws {
         try await kind.withStorage { storage in
             try await storage.commit([block(alice, bob), block(alice, carol)])
             try await storage.commit([.unblock(owner: alice, blocked: bob), .unblock(owner: carol, blocked: bob)])
@@ -53,7 +53,7 @@ struct StorageTests: StorageFixtures {
     }
 
     @Test(arguments: StorageKind.allCases)
-    func `the 1001st block drops the oldest, and only of its owner`(_ kind: StorageKind) async throws {
+    func `the 1001st block drops only its owner's oldest`(_ kind: StorageKind) async throws {
         try await kind.withStorage { storage in
             #expect(StorageLimits.blocksPerOwner == 1000)
             try await storage.commit([block(bob, carol)] + (0..<1000).map { block(alice, person($0)) })
@@ -70,7 +70,7 @@ struct StorageTests: StorageFixtures {
     }
 
     @Test(arguments: StorageKind.allCases)
-    func `a ban shows until the moment it expires`(_ kind: StorageKind) async throws {
+    func `a ban is active until it expires`(_ kind: StorageKind) async throws {
         try await kind.withStorage { storage in
             let end = now + .seconds(60)
             let short = Ban(subject: .identity(bob), reason: "spam", createdAt: now, expiresAt: end)
@@ -98,7 +98,7 @@ struct StorageTests: StorageFixtures {
     }
 
     @Test(arguments: StorageKind.allCases)
-    func `removing a ban says whether there was one`(_ kind: StorageKind) async throws {
+    func `removing a ban returns whether there was one`(_ kind: StorageKind) async throws {
         try await kind.withStorage { storage in
             try await storage.addBan(Ban(subject: .address("203.0.113.7"), reason: "", createdAt: now))
             #expect(try await storage.removeBan(.identity(bob)) == false)
@@ -109,7 +109,7 @@ struct StorageTests: StorageFixtures {
     }
 
     @Test(arguments: StorageKind.allCases)
-    func `adding a ban forgets those that ended before it`(_ kind: StorageKind) async throws {
+    func `adding a ban deletes expired ones`(_ kind: StorageKind) async throws {
         try await kind.withStorage { storage in
             let ended = BanSubject.identity(bob)
             try await storage.addBan(Ban(subject: ended, reason: "", createdAt: now, expiresAt: now + .seconds(1)))
@@ -119,7 +119,7 @@ struct StorageTests: StorageFixtures {
     }
 
     @Test(arguments: StorageKind.allCases)
-    func `a report comes back whole, with its lines in order`(_ kind: StorageKind) async throws {
+    func `a report is stored completely, with its lines in order`(_ kind: StorageKind) async throws {
         try await kind.withStorage { storage in
             let written = report(lines: ["z", "", "a 👋🏽 ' \"; --", "line\nbreak"])
             try await storage.commit([.report(written)])
@@ -131,7 +131,7 @@ struct StorageTests: StorageFixtures {
     }
 
     @Test(arguments: StorageKind.allCases)
-    func `a NUL in a chat line does not hide what follows it`(_ kind: StorageKind) async throws {
+    func `a NUL in a chat line does not hide the rest`(_ kind: StorageKind) async throws {
         try await kind.withStorage { storage in
             try await storage.commit([.report(report(lines: ["before\0after"]))])
             let stored = try #require(try await storage.reports(includingClosed: false, limit: 1).first)
@@ -140,7 +140,7 @@ struct StorageTests: StorageFixtures {
     }
 
     @Test(arguments: StorageKind.allCases)
-    func `reports are listed newest first up to the limit`(_ kind: StorageKind) async throws {
+    func `reports are listed newest first, up to the limit`(_ kind: StorageKind) async throws {
         try await kind.withStorage { storage in
             for second in [2, 3, 1, 3] { try await storage.commit([.report(report(at: now + .seconds(second)))]) }
             let all = try await storage.reports(includingClosed: false, limit: 10)
@@ -153,7 +153,7 @@ struct StorageTests: StorageFixtures {
     }
 
     @Test(arguments: StorageKind.allCases)
-    func `a report is closed once`(_ kind: StorageKind) async throws {
+    func `a report can be closed once`(_ kind: StorageKind) async throws {
         try await kind.withStorage { storage in
             try await storage.commit([.report(report(lines: ["hello"])), .report(report())])
             let ids = try await storage.reports(includingClosed: false, limit: 10).map(\.id)
@@ -167,7 +167,7 @@ struct StorageTests: StorageFixtures {
     }
 
     @Test(arguments: StorageKind.allCases)
-    func `old reports are deleted, and their numbers are not used again`(_ kind: StorageKind) async throws {
+    func `old reports are deleted, and their numbers are not reused`(_ kind: StorageKind) async throws {
         try await kind.withStorage { storage in
             let limit = now - ConfabConfiguration().retention.reports
             let old = report(lines: ["x"], at: limit - .seconds(1))
@@ -184,7 +184,7 @@ struct StorageTests: StorageFixtures {
     }
 
     @Test(arguments: StorageKind.allCases)
-    func `the change counter stands still while nobody changes a ban`(_ kind: StorageKind) async throws {
+    func `the change counter is stable while no ban changes`(_ kind: StorageKind) async throws {
         try await kind.withStorage { storage in
             let before = try await storage.changeCounter()
             try await storage.commit([block(alice, bob), .report(report())])
@@ -194,7 +194,7 @@ struct StorageTests: StorageFixtures {
     }
 
     @Test(arguments: StorageKind.allCases)
-    func `many commits at once are all kept`(_ kind: StorageKind) async throws {
+    func `many concurrent commits are all stored`(_ kind: StorageKind) async throws {
         try await kind.withStorage { storage in
             try await withThrowingTaskGroup(of: Void.self) { group in
                 for number in 0..<200 { group.addTask { try await storage.commit([block(alice, person(number))]) } }
@@ -205,7 +205,7 @@ struct StorageTests: StorageFixtures {
     }
 
     @Test(arguments: StorageKind.allCases)
-    func `closed storage says so, and may be closed again`(_ kind: StorageKind) async throws {
+    func `closed storage throws, and can be closed again`(_ kind: StorageKind) async throws {
         try await kind.withStorage { storage in
             try await storage.close()
             await expect(.closed) { try await storage.commit([block(alice, bob)]) }

@@ -9,7 +9,7 @@ import Wire
 import FoundationNetworking
 #endif
 
-/// A client of WHIP and WHEP beside a server, with a routed session of its own.
+/// A WHIP and WHEP client with a routed session.
 struct WHIPPlace: Sendable {
     struct Answer: Sendable {
         var status: Int
@@ -20,7 +20,7 @@ struct WHIPPlace: Sendable {
             headers.first { $0.key.lowercased() == name.lowercased() }?.value
         }
 
-        /// Of the project's errors.
+        /// The error code of the project.
         var code: String? {
             guard self["Content-Type"] == "application/json",
                 let error = try? JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any]
@@ -89,7 +89,7 @@ struct WHIPPlace: Sendable {
 enum SampleOffer {
     static let fingerprint = (0..<32).map { _ in "AB" }.joined(separator: ":")
 
-    /// As OBS with libdatachannel offers: no extensions, H.264 alone, SSRCs in the description.
+    /// The offer of OBS with libdatachannel: no extensions, only H.264, and SSRCs in the description.
     static let obs = """
         v=0
         o=rtc 2767321458 0 IN IP4 127.0.0.1
@@ -131,7 +131,7 @@ enum SampleOffer {
 
         """.replacingOccurrences(of: "\n", with: "\r\n")
 
-    /// What a player offers.
+    /// The offer of a player.
     static let player = obs.replacingOccurrences(of: "sendonly", with: "recvonly")
         .components(separatedBy: "\r\n").filter { !$0.hasPrefix("a=ssrc") && !$0.hasPrefix("a=msid") }
         .joined(separator: "\r\n")

@@ -7,7 +7,7 @@ import Wire
 
 @Suite("WHIP and WHEP over real sockets", .ownThreads, .timeLimit(.minutes(2)))
 struct WHIPTests {
-    @Test("what OBS offers is answered with everything that RFC 9725 asks for, and ends with DELETE")
+    @Test("an offer from OBS is answered as RFC 9725 requires, and DELETE ends it")
     func publishing() async throws {
         try await TestServer.run {
             $0.ice.stunServers = ["stun:stun.example.org"]
@@ -39,7 +39,7 @@ struct WHIPTests {
         }
     }
 
-    @Test("everybody in the session hears of what WHIP publishes, and WHEP watches it")
+    @Test("a WHIP stream is announced to the session, and WHEP can watch it")
     func watching() async throws {
         try await TestServer.run { server in
             let place = try WHIPPlace(server)
@@ -67,7 +67,7 @@ struct WHIPTests {
         }
     }
 
-    @Test("candidates are taken under the right ETag, and a restart makes another")
+    @Test("candidates need the current ETag, and an ICE restart changes it")
     func patching() async throws {
         try await TestServer.run { server in
             let place = try WHIPPlace(server)
@@ -93,7 +93,7 @@ struct WHIPTests {
             #expect(restarted.text.hasPrefix("a=ice-lite\r\n") && restarted.text.contains("a=mid:0\r\n"))
             #expect(try await place.patch(location, match: tag, SampleOffer.candidate).status == 412)
             let late = try await place.patch(location, match: next, SampleOffer.candidate)
-            #expect(late.status == 200, "the former credentials are a restart again")
+            #expect(late.status == 200, "the old credentials cause another restart")
         }
     }
 
@@ -102,7 +102,7 @@ struct WHIPTests {
         var status: Int
         var code: String?
         var method = "POST"
-        /// Of the place, its resource and a token.
+        /// Returns the path, given the place and the resource's path.
         var path: @Sendable (WHIPPlace, String) -> String = { place, _ in place.whip }
         var token: @Sendable (WHIPPlace) -> String? = { $0.token() }
         var headers = ["Content-Type": "application/sdp"]
@@ -127,8 +127,8 @@ struct WHIPTests {
         Wrong(what: "JSON", status: 400, code: "malformed", body: "{\"sdp\": \"v=0\"}"),
         Wrong(what: "no origin", status: 400, code: "malformed", body: without("o=")),
         Wrong(what: "NUL in a line", status: 400, code: "malformed", body: with("s=-", "s=\u{0}")),
-        Wrong(what: "a mid twice", status: 400, code: "malformed", body: with("a=mid:1", "a=mid:0")),
-        Wrong(what: "a port that is none", status: 400, code: "malformed", body: with("m=audio 53742", "m=audio x")),
+        Wrong(what: "a duplicate mid", status: 400, code: "malformed", body: with("a=mid:1", "a=mid:0")),
+        Wrong(what: "an invalid port", status: 400, code: "malformed", body: with("m=audio 53742", "m=audio x")),
         Wrong(what: "a short password", status: 400, code: "malformed", body: with("Ti8Fm1Wvss8lg2uAWzxYyB", "x")),
         Wrong(
             what: "too many sections", status: 400, code: "malformed",
@@ -147,13 +147,13 @@ struct WHIPTests {
             what: "an ICE-lite client", status: 422, code: "description_invalid",
             body: with("t=0 0", "t=0 0\r\na=ice-lite")),
         Wrong(
-            what: "no codec of ours", status: 422, code: "description_invalid",
+            what: "no supported codec", status: 422, code: "description_invalid",
             body: with("opus", "speex").replacingOccurrences(of: "H264", with: "H261")),
         Wrong(what: "plain RTP", status: 422, code: "description_invalid", body: with("UDP/TLS/RTP/SAVPF", "RTP/AVP")),
         Wrong(
             what: "too large", status: 413, code: "message_too_large",
             body: SampleOffer.obs + String(repeating: "a=x\r\n", count: 60_000)),
-        // Heads.
+        // Requests.
         Wrong(what: "another type", status: 415, code: "content_type", headers: ["Content-Type": "text/plain"]),
         Wrong(
             what: "a coding", status: 415, code: "content_type",
@@ -170,14 +170,14 @@ struct WHIPTests {
             path: { place, _ in place.whep }, body: ""),
         // Tokens.
         Wrong(what: "no token", status: 401, code: "token_malformed", token: { _ in nil }),
-        Wrong(what: "a token that is none", status: 401, code: "token_malformed", token: { _ in "abc" }),
+        Wrong(what: "a malformed token", status: 401, code: "token_malformed", token: { _ in "abc" }),
         Wrong(what: "a forged token", status: 401, code: "token_signature", token: { $0.token() + "A" }),
         Wrong(
             what: "an expired token", status: 401, code: "token_expired",
             token: { $0.token(lifetime: .seconds(-60)) }),
         Wrong(what: "a subscriber at WHIP", status: 403, code: "not_permitted", token: { $0.token(.subscriber) }),
         Wrong(
-            what: "a publisher alone at WHEP", status: 403, code: "not_permitted",
+            what: "a publisheronly token at WHEP", status: 403, code: "not_permitted",
             path: { place, _ in place.whep }, token: { $0.token(.publisherOnly) }, body: SampleOffer.player),
         Wrong(
             what: "no token at a resource", status: 401, code: "token_malformed", method: "DELETE", path: { $1 },
@@ -185,45 +185,45 @@ struct WHIPTests {
         Wrong(
             what: "a subscriber at WHIP's resource", status: 403, code: "not_permitted", method: "DELETE",
             path: { $1 }, token: { $0.token(.subscriber) }, body: ""),
-        // Places.
-        Wrong(what: "no session of ours", status: 404, code: "session_invalid", path: { _, _ in "/whip/1_abc" }),
+        // Sessions and streams.
+        Wrong(what: "an invalid session", status: 404, code: "session_invalid", path: { _, _ in "/whip/1_abc" }),
         Wrong(what: "no session", status: 404, code: "not_found", path: { _, _ in "/whip" }),
         Wrong(what: "too deep", status: 404, code: "not_found", path: { place, _ in place.whip + "/x/y" }),
-        Wrong(what: "a stream that is none", status: 404, code: "not_found", path: { place, _ in place.whep + "/x" }),
+        Wrong(what: "a malformed stream ID", status: 404, code: "not_found", path: { place, _ in place.whep + "/x" }),
         Wrong(
-            what: "a stream that is not there", status: 404, code: "not_found",
+            what: "an unknown stream", status: 404, code: "not_found",
             path: { place, _ in place.whep + "/" + String(repeating: "0", count: 32) }, body: SampleOffer.player),
         Wrong(
-            what: "no such resource", status: 404, code: "not_found", method: "DELETE",
+            what: "an unknown resource", status: 404, code: "not_found", method: "DELETE",
             path: { _, _ in "/whip/resources/" + String(repeating: "0", count: 32) }, body: ""),
         // Fragments.
         Wrong(
             what: "an empty fragment", status: 400, code: "malformed", method: "PATCH", path: { $1 },
             headers: fragment, body: ""),
         Wrong(
-            what: "a fragment that is none", status: 400, code: "malformed", method: "PATCH", path: { $1 },
+            what: "a malformed fragment", status: 400, code: "malformed", method: "PATCH", path: { $1 },
             headers: fragment, body: "hello"),
         Wrong(
             what: "a fragment without ICE", status: 400, code: "malformed", method: "PATCH", path: { $1 },
             headers: fragment, body: "a=mid:0\r\n"),
         Wrong(
-            what: "half of the credentials", status: 400, code: "malformed", method: "PATCH", path: { $1 },
+            what: "incomplete credentials", status: 400, code: "malformed", method: "PATCH", path: { $1 },
             headers: fragment, body: "a=ice-ufrag:abcd\r\n"),
         Wrong(
             what: "two ICE sessions in one", status: 400, code: "malformed", method: "PATCH", path: { $1 },
             headers: fragment, body: SampleOffer.candidate + SampleOffer.restart()),
         Wrong(
-            what: "half of a restart", status: 422, code: "description_invalid", method: "PATCH", path: { $1 },
+            what: "an incomplete restart", status: 422, code: "description_invalid", method: "PATCH", path: { $1 },
             headers: fragment, body: SampleOffer.restart("TvQu")),
         Wrong(
             what: "a fragment of another type", status: 415, code: "content_type", method: "PATCH", path: { $1 },
             body: SampleOffer.candidate),
         Wrong(
-            what: "a fragment too large", status: 413, code: "message_too_large", method: "PATCH", path: { $1 },
+            what: "a fragment that is too large", status: 413, code: "message_too_large", method: "PATCH", path: { $1 },
             headers: fragment, body: String(repeating: "a=x\r\n", count: 20_000)),
     ]
 
-    @Test("every malformed body and wrong state has its status, and the resource beside it stays")
+    @Test("malformed bodies and wrong states have their status, and other resources are not affected")
     func wrongs() async throws {
         try await TestServer.run { server in
             let place = try WHIPPlace(server)
@@ -242,7 +242,7 @@ struct WHIPTests {
         }
     }
 
-    @Test("a relayed session, and a server without media, have no resources")
+    @Test("relayed sessions and servers without media reject resources")
     func noMedia() async throws {
         try await TestServer.run { server in
             let place = try WHIPPlace(server, .relayed)
@@ -259,7 +259,7 @@ struct WHIPTests {
         }
     }
 
-    @Test("pages of other origins may use it, where the operator does not narrow that")
+    @Test("other origins are allowed unless the operator restricts them")
     func origins() async throws {
         try await TestServer.run { server in
             let place = try WHIPPlace(server)
@@ -282,11 +282,11 @@ struct WHIPTests {
             let other = try await place.ask(
                 "POST", place.whip, token: place.token(), headers("https://b.example"), SampleOffer.obs)
             #expect((other.status, other.code, other["Access-Control-Allow-Origin"]) == (403, "forbidden_origin", nil))
-            #expect(try await place.post(place.whip).status == 201, "an encoder names no origin")
+            #expect(try await place.post(place.whip).status == 201, "an encoder sends no origin")
         }
     }
 
-    @Test("nobody holds more than their share, and what never connects is gone")
+    @Test("resources are limited, and those that never connect are removed")
     func limits() async throws {
         try await TestServer.run {
             $0.rules.resourcesPerAddress = 2
@@ -301,10 +301,10 @@ struct WHIPTests {
                 location = answer["Location"] ?? location
                 if answer.status == 429 { #expect(answer["Retry-After"] != nil) }
             }
-            // A slow machine may have lost the first by then.
+            // On a slow machine, the first may already have been removed.
             #expect(statuses.prefix(2) == [201, 201] && [201, 429].contains(statuses[2]))
             var status = 0
-            // Until the server has noticed that nobody came.
+            // Wait until the server has removed it.
             while status != 404 {
                 status = try await place.patch(location, match: "*", SampleOffer.candidate).status
                 #expect([204, 404, 429].contains(status))

@@ -4,8 +4,8 @@ import TestSupport
 import Testing
 import Wire
 
-/// What one event costs in memory: the hub on its own, with the shell's part done outside of the counting.
-@Suite("Memory on the way of an event")
+/// Counts the allocations of one event in the hub. The shell's work is done outside of the measurement.
+@Suite("Allocations of an event")
 struct AllocationTests {
     private static let events: UInt64 = 1000
 
@@ -23,7 +23,7 @@ struct AllocationTests {
             var generator = SeededGenerator(seed: 1)
             let project = Stage.project
             session = project.makeSessionID(mediaMode: .relayed, now: now, using: &generator)
-            hub = Hub(surroundings: Surroundings(rules: rules, project: project), generator: generator)
+            hub = Hub(hubSettings: HubSettings(rules: rules, project: project), generator: generator)
             (received, sent) = (Array(repeating: 0, count: members), Array(repeating: 0, count: members))
             for member in 0..<members {
                 let identity = Identity(id: .random(using: &generator))
@@ -51,7 +51,7 @@ struct AllocationTests {
             }
         }
 
-        /// Everybody says how far it has heard, or the hub would keep everything.
+        /// Acknowledges everything on every connection. Otherwise the hub would keep all messages.
         mutating func acknowledge() {
             for member in received.indices {
                 take(hub.handle(.message(socket(member), Envelope(ack: received[member], message: .ack)), now: now))
@@ -59,7 +59,7 @@ struct AllocationTests {
         }
     }
 
-    /// - Returns: how often one event allocated, on average.
+    /// - Returns: the average number of allocations per event.
     private func count(members: Int, _ message: (SessionID) -> ClientMessage) -> Double {
         var room = Room(members: members)
         var total: UInt64 = 0
@@ -69,7 +69,7 @@ struct AllocationTests {
             confab_allocations_begin()
             let effects = room.hub.handle(input, now: room.now)
             let allocations = confab_allocations_end()
-            // Tables and buffers reach their size first.
+            // Let tables and buffers grow to their final size first.
             if event >= 100 { total += allocations }
             room.take(effects)
             room.acknowledge()
@@ -78,7 +78,7 @@ struct AllocationTests {
     }
 
     @Test(
-        "a signal allocates some five times for each connection that hears it, and a dozen times besides",
+        "a signal allocates about five times per receiving connection, plus a dozen times",
         .enabled(if: confab_counts_allocations() != 0, "a sanitizer, or another C library, has its own allocator"),
         arguments: [(2, 24.0), (10, 72.0)]
     )
@@ -94,7 +94,7 @@ struct AllocationTests {
     }
 
     @Test(
-        "starting and stopping a search allocates some twenty times",
+        "starting and stopping a search allocates about twenty times",
         .enabled(if: confab_counts_allocations() != 0, "a sanitizer, or another C library, has its own allocator")
     )
     func search() {

@@ -4,7 +4,7 @@ import Testing
 import Wire
 
 @Suite struct Base64URLTests {
-    @Test func anyBytesComeBackAndAreSpelledAsFoundationSpellsThem() {
+    @Test func anyBytesRoundTripAndMatchFoundationsEncoding() {
         var generator = SeededGenerator(seed: 7)
         for count in 0..<70 {
             let bytes = (0..<count).map { _ in UInt8.random(in: .min ... .max, using: &generator) }
@@ -17,13 +17,13 @@ import Wire
         }
     }
 
-    @Test func eachValueHasOneSpelling() {
+    @Test func eachValueHasOneEncoding() {
         for text in ["A", "AAAAA", "AB", "AAB", "A=", "AA==", "A A", "A+", "A/", "é"] {
             #expect(Base64URL.decode(text.utf8) == nil, "\(text)")
         }
     }
 
-    @Test func paddingIsAllOrNothing() {
+    @Test func paddingIsCompleteOrAbsent() {
         for text in ["A", "AB", "AAB", "A+", "AA=", "AAAA=", "AA===", "=", "AA==AA", "A A", "AB==", "===="] {
             #expect(Base64URL.decode(orPadded: text.utf8) == nil, "\(text)")
         }

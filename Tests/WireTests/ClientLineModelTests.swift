@@ -2,9 +2,9 @@ import Foundation
 import Testing
 import Wire
 
-/// A line over a transport that is cut at any moment.
+/// A `ClientLine` over a transport that can be cut at any moment.
 ///
-/// `CONFAB_LINE_SEED` repeats a run; `CONFAB_LINE_SEEDS` sets how many each test tries.
+/// `CONFAB_LINE_SEED` reproduces a run, and `CONFAB_LINE_SEEDS` sets the number of seeds per test.
 @Suite struct ClientLineModelTests {
     private static func setting(_ name: String) -> UInt64? {
         ProcessInfo.processInfo.environment[name].flatMap { UInt64($0) }
@@ -44,7 +44,7 @@ import Wire
         #expect(restarts > 0)
     }
 
-    @Test func aLineThatIsLeftAtAnyMomentHasOneOutcomeForEveryRequest() {
+    @Test func leavingAtAnyMomentGivesEveryRequestOneOutcome() {
         for seed in seeds(60) {
             let model = ModelLine(seed: seed)
             model.run(for: .milliseconds(Int64(seed % 40_000)))

@@ -2,11 +2,12 @@ import TestSupport
 import Testing
 import Wire
 
-/// What a line does when its socket ends: backoff, resume, restart, and codes after which it does not come back.
+/// What a client does when its socket closes: backoff, resume, restart, and close codes after which it does not
+/// reconnect.
 @Suite struct ClientLineResumeTests {
     // MARK: Resuming
 
-    @Test func aResumeSendsAgainWhatTheServerLacks() {
+    @Test func aResumeSendsUnreceivedMessagesAgain() {
         var script = LineScript()
         script.connect()
         let (first, second) = (script.ask(), script.ask())
@@ -59,7 +60,7 @@ import Wire
 
     // MARK: Restarting
 
-    @Test func aFailedResumeFailsWhatHasNoAnswerAndHandsOutTheState() throws {
+    @Test func aFailedResumeFailsOpenRequestsAndReturnsTheState() throws {
         var script = LineScript()
         script.connect()
         script.hearNext(someEvent)
@@ -96,12 +97,12 @@ import Wire
         #expect(effects.failures.count == 1)
     }
 
-    @Test func aPlaceThatTheServerNoLongerKeepsIsGivenUp() {
+    @Test func anExpiredConnectionIsGivenUp() {
         var script = LineScript()
         script.connect()
         let id = script.ask()
         script.close()
-        // The grace, after three pings without an answer.
+        // The grace period, after three pings without an answer.
         var effects = script.wait(.milliseconds(59_999))
         #expect(!effects.contains(.expired))
         effects = script.wait(.milliseconds(1))
@@ -116,7 +117,7 @@ import Wire
         #expect(script.hear(ok(1), seq: 1) == [.answered(later, ok(1))])
     }
 
-    @Test func timesOfNothingInAWelcomeCauseNoTimeoutAtOnce() throws {
+    @Test func zeroIntervalsInAWelcomeCauseNoImmediateTimeout() throws {
         var script = LineScript()
         script.connect { ($0.ping, $0.resume.grace) = (.zero, .zero) }
         #expect(try #require(script.line.nextTimeout) - script.now == .seconds(1))
@@ -124,7 +125,7 @@ import Wire
         #expect(try #require(script.line.nextTimeout) > script.now)
     }
 
-    @Test func aMiscountedConnectionBeginsAnew() {
+    @Test func aMiscountedConnectionStartsOver() {
         var script = LineScript()
         script.connect()
         let id = script.ask()
@@ -136,7 +137,7 @@ import Wire
         #expect(script.open()?.resume == nil)
     }
 
-    @Test func aWelcomeThatDoesNotFitIsLeft() {
+    @Test func anUnexpectedWelcomeClosesTheSocket() {
         let wrong: [(inout Welcome) -> Void] = [
             { ($0.resumed, $0.connection) = (true, ConnectionID(high: 0, low: 2)) },
             { ($0.resumed, $0.received) = (true, 9) },
@@ -158,7 +159,7 @@ import Wire
 
     // MARK: Backoff and close codes
 
-    @Test func attemptsAreFurtherAndFurtherApartWithJitter() {
+    @Test func attemptsBackOffWithJitter() {
         var delays: [[Int64]] = []
         for seed in UInt64(1)...50 {
             var script = LineScript(seed: seed) { $0.connectTimeout = nil }
@@ -174,7 +175,7 @@ import Wire
         for (index, ceiling) in [250, 500, 1000, 2000, 3000, 3000].enumerated() {
             let all = delays.map { $0[index] }
             #expect(all.allSatisfy { (Int64(ceiling) / 2...Int64(ceiling)).contains($0) })
-            #expect(Set(all).count > 20, "they do not all come at the same moment")
+            #expect(Set(all).count > 20, "they are spread over time")
         }
     }
 
@@ -188,7 +189,7 @@ import Wire
         script.open()
         script.hear(.welcome(LineScript.welcome()))
         script.close()
-        #expect(try #require(script.line.nextTimeout) - script.now >= .milliseconds(1500), "it lasted no time")
+        #expect(try #require(script.line.nextTimeout) - script.now >= .milliseconds(1500), "its duration is zero")
         script.wait(LineScript.longestBackoff)
         script.open()
         script.hear(LineScript.resumed(received: 0))
@@ -240,7 +241,7 @@ import Wire
         #expect(script.wait(.milliseconds(7000)).ending?.error?.code == .connectFailed, "20 seconds are over")
     }
 
-    @Test func theFirstConnectionMustComeInTime() {
+    @Test func theFirstConnectionHasATimeout() {
         var script = LineScript()
         script.handle(.connect)
         let id = script.ask()

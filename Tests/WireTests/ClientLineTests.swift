@@ -2,11 +2,11 @@ import TestSupport
 import Testing
 import Wire
 
-/// Greeting, numbering, acknowledgements, requests and liveness, while the socket holds.
+/// Hello, numbering, acknowledgments, requests and liveness on an open socket.
 @Suite struct ClientLineTests {
-    // MARK: Greeting
+    // MARK: Hello and welcome
 
-    @Test func theHelloSaysWhoTheClientIsAndTheWelcomeConnects() throws {
+    @Test func theHelloIdentifiesTheClientAndTheWelcomeConnects() throws {
         var hello = Hello()
         (hello.identity, hello.name, hello.client) = ("a_secret", "Ada", "tests 1")
         hello.resume = Hello.Resume(secret: "somebody else's", received: 7)
@@ -27,7 +27,7 @@ import Wire
         #expect(script.handle(.connect) == [])
     }
 
-    @Test func aRefusedGreetingEndsTheLineWithTheServersError() {
+    @Test func aRefusedHelloEndsTheConnectionWithTheServersError() {
         var script = LineScript()
         script.handle(.connect)
         script.open()
@@ -73,7 +73,7 @@ import Wire
         let refusal = ServerMessage.error(ServerMessage.Failure(WireError(.notMatched, "No."), re: 1))
         #expect(script.hearNext(refusal) == [.answered(first, refusal)])
         #expect(script.line.unansweredCount == 0)
-        #expect(script.hearNext(ok(2)) == [.event(ok(2))], "no request waits for it")
+        #expect(script.hearNext(ok(2)) == [.event(ok(2))], "no request is open")
         #expect(script.hearNext(someEvent) == [.event(someEvent)])
     }
 
@@ -89,7 +89,7 @@ import Wire
         #expect(effects.start == .first)
     }
 
-    @Test func whatCannotBeSentFailsAtOnce() {
+    @Test func unsendableRequestsFailImmediately() {
         var script = LineScript { $0.maxRequests = 3 }
         let (early, notYet) = script.request(.roulette(.count))
         #expect(notYet.failures == [early: .notConnected])
@@ -100,7 +100,7 @@ import Wire
         let long = String(repeating: "x", count: 1000)
         #expect(script.request(.roulette(.start(.init(name: long)))).effects.failures.values.first == .messageTooLarge)
         let offer = script.request(.media(.offer(.init(side: .send, sdp: long))))
-        #expect(offer.effects.numbers == [1], "what fails takes no number, and descriptions have a limit of their own")
+        #expect(offer.effects.numbers == [1], "a failed request uses no number, and descriptions have their own limit")
         script.ask()
         script.ask()
         #expect(script.request(.roulette(.count)).effects.failures.values.first == .tooManyRequests)
@@ -108,7 +108,7 @@ import Wire
         #expect(script.request(.roulette(.count)).effects.numbers == [4])
     }
 
-    @Test func whatWaitsForAConnectionIsBounded() {
+    @Test func requestsWaitingForAConnectionAreLimited() {
         var script = LineScript { $0.replay = Link.Bounds(messages: 2, bytes: 1000) }
         script.connect()
         script.close()
@@ -127,7 +127,7 @@ import Wire
         #expect(script.hear(someEvent, seq: 1) == [])
     }
 
-    @Test func whatIsUnreadableCountsAndFailsTheRequestItAnswers() throws {
+    @Test func anUnreadableAnswerFailsItsRequest() throws {
         var script = LineScript()
         script.connect()
         let id = script.ask()
@@ -135,11 +135,11 @@ import Wire
         #expect(effects.failures == [id: .unknownType])
         #expect(effects.count == 2)
         #expect(script.hear(Array("nonsense".utf8)).count == 1)
-        #expect(script.hear(Array(#"{"type":"ok"}"#.utf8)).count == 1, "an answer has a number")
+        #expect(script.hear(Array(#"{"type":"ok"}"#.utf8)).count == 1, "an answer without re")
         #expect(script.hear(someEvent, seq: 2) == [.event(someEvent)])
     }
 
-    @Test func acknowledgementsGoAloneAfter32Messages() {
+    @Test func acknowledgmentsAreSentAfter32Messages() {
         var script = LineScript()
         script.connect()
         for _ in 1...31 { #expect(script.hearNext(someEvent).said == []) }
@@ -147,7 +147,7 @@ import Wire
         #expect(script.wait(.seconds(5)) == [])
     }
 
-    @Test func acknowledgementsGoAloneAfterTwoSeconds() {
+    @Test func acknowledgmentsAreSentAfterTwoSeconds() {
         var script = LineScript()
         script.connect()
         script.hearNext(someEvent)
@@ -156,7 +156,7 @@ import Wire
         #expect(script.wait(.milliseconds(1)).said == [Envelope(ack: 2, message: .ack)])
     }
 
-    @Test func aRequestAcknowledgesAsWell() {
+    @Test func aRequestAlsoAcknowledges() {
         var script = LineScript()
         script.connect()
         script.hearNext(someEvent)
@@ -167,7 +167,7 @@ import Wire
 
     // MARK: Liveness
 
-    @Test func aPingFollowsASilenceAndAnotherSilenceIsADrop() {
+    @Test func aPingFollowsASilenceAndThenADrop() {
         var script = LineScript()
         script.connect { $0.ping = .seconds(4) }
         #expect(script.wait(.milliseconds(3999)) == [])
@@ -178,7 +178,7 @@ import Wire
         #expect(effects.contains(.reconnecting))
     }
 
-    @Test func whateverArrivesEndsTheSilence() throws {
+    @Test func anyFrameEndsTheSilence() throws {
         var script = LineScript()
         script.connect()
         script.wait(.seconds(15))
@@ -196,7 +196,7 @@ import Wire
         #expect(script.line.handleTimeout(now: script.now).said == [Envelope(message: .ping)])
     }
 
-    @Test func aNetworkThatChangedIsTriedAtOnce() {
+    @Test func aNetworkChangeReconnectsImmediately() {
         var script = LineScript()
         script.connect()
         #expect(script.handle(.networkChanged).said == [Envelope(message: .ping)])
@@ -210,7 +210,7 @@ import Wire
 
     // MARK: The end
 
-    @Test func leavingSaysByeClosesAndFailsWhatHasNoAnswer() {
+    @Test func leavingSendsByeClosesAndFailsOpenRequests() {
         var script = LineScript()
         script.connect()
         let id = script.ask()
@@ -224,7 +224,7 @@ import Wire
         #expect(script.handle(.connect) == [])
     }
 
-    @Test func theLastRequestIsAnsweredByTheErrorThatEndsTheLine() {
+    @Test func aClosingErrorAnswersTheLastRequest() {
         var script = LineScript()
         script.connect()
         let (first, second) = (script.ask(), script.ask())
@@ -233,7 +233,7 @@ import Wire
         #expect(script.close(.forbidden).failures == [first: .rateLimited])
     }
 
-    @Test func aLineThatDoesNotReconnectEndsWithItsSocket() {
+    @Test func withoutReconnectingTheConnectionEndsWithItsSocket() {
         var script = LineScript { $0.reconnects = false }
         script.connect()
         let id = script.ask()
@@ -247,7 +247,7 @@ import Wire
         #expect(silent.ending?.error?.code == .connectionLost)
     }
 
-    @Test func reportsOfOlderSocketsAreIgnored() throws {
+    @Test func eventsOfOlderSocketsAreIgnored() throws {
         var script = LineScript()
         script.connect()
         let old = try #require(script.socket)

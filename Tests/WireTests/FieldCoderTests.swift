@@ -1,7 +1,7 @@
 import Testing
 import Wire
 
-/// A sentence that names the member is what somebody who writes a client of his own has to go by.
+/// Error messages must name the member, because they are what developers of other clients work with.
 @Suite struct FieldCoderTests {
     private static let stream = "5a6b7c8d9e0f41a2b3c4d5e6f7081929"
 
@@ -69,24 +69,24 @@ import Wire
         #expect(!refusal.error.retryable)
     }
 
-    @Test func theNumberOfAWrongMessageIsKeptSoThatItCanBeAnswered() {
+    @Test func theNumberOfAMalformedMessageIsKept() {
         let refusal = self.refusal(#"{"type":"session.signal","seq":12,"ack":4,"data":5,"sessionId":"1_a"}"#)
         #expect(refusal?.seq == 12)
         #expect(refusal?.ack == 4)
     }
 
-    @Test func aVerbNobodyKnowsIsNotCalledMalformed() {
+    @Test func unknownVerbsAreNotMalformed() {
         #expect(refusal(#"{"type":"session.levitate","seq":3}"#)?.error.code == .unknownType)
         let long = String(repeating: "x", count: 200)
         #expect((refusal("{\"type\":\"\(long)\",\"seq\":3}")?.error.message.utf8.count ?? 999) < 150)
     }
 
-    @Test func aSessionIDThatCannotBeOneHasACodeOfItsOwn() {
+    @Test func anInvalidSessionIDHasItsOwnCode() {
         #expect(refusal(#"{"type":"session.leave","seq":1,"sessionId":"../etc"}"#)?.error.code == .sessionInvalid)
         #expect(refusal(#"{"type":"session.leave","seq":1,"sessionId":""}"#)?.error.code == .sessionInvalid)
     }
 
-    @Test func membersNobodyKnowsAreIgnoredSoThatEitherEndMayBeOlder() throws {
+    @Test func unknownMembersAreIgnored() throws {
         let text = #"{"type":"roulette.start","seq":1,"mood":{"deep":[1,2]},"mode":"text"}"#
         #expect(try Envelope<ClientMessage>.decode(text.utf8).message == .roulette(.start(.init(mode: .text))))
     }
@@ -110,13 +110,13 @@ import Wire
         #expect(refusal(both)?.error.code == .malformed)
     }
 
-    @Test func textsAreMeasuredInBytes() throws {
+    @Test func textsAreLimitedInBytes() throws {
         func start(_ name: String) -> String { "{\"type\":\"roulette.start\",\"seq\":1,\"name\":\"\(name)\"}" }
         #expect(refusal(start(String(repeating: "é", count: Limits.name / 2))) == nil)
         #expect(refusal(start(String(repeating: "é", count: Limits.name / 2) + "x"))?.error.code == .malformed)
     }
 
-    @Test func listsFromClientsAreBounded() {
+    @Test func listsFromClientsAreLimited() {
         func mute(_ count: Int) -> String {
             let ids = (0..<count).map { _ in "\"\(Self.stream)\"" }.joined(separator: ",")
             return
@@ -132,7 +132,7 @@ import Wire
         #expect(refusal(text)?.seq == nil)
     }
 
-    @Test func anErrorSaysWhereTheJSONEnds() {
+    @Test func anErrorHasThePositionInTheJSON() {
         #expect(refusal("{\"type\":\"ping\"")?.error.message.contains("byte 14") == true)
     }
 

@@ -2,7 +2,7 @@ import Testing
 
 import Wire
 
-/// What a client may put on a WebSocket (RFC 6455 §5 and §7). To add a case, add a line.
+/// What a client may send on a WebSocket (RFC 6455 §5 and §7). To add a case, add a row.
 @Suite("WebSocket frames")
 struct FrameReaderTests {
     struct Case: Sendable, CustomTestStringConvertible {
@@ -42,27 +42,31 @@ struct FrameReaderTests {
         Case(
             testDescription: "a code of an application", frames: [frame(.close, [0x0F, 0xA0, 0x62])], last: .close(4000)
         ),
-        violation("unmasked", 1002, [frame(.text, [1], masked: false)], "client frames are masked"),
+        violation("unmasked", 1002, [frame(.text, [1], masked: false)], "client frames must be masked"),
         violation(
             "reserved bits", 1002, [frame(.text, [1], reserved: true)],
-            "no extension was agreed that uses reserved bits"),
+            "reserved bits must be 0 without an extension"),
         violation("a reserved opcode", 1002, [frame(.reserved)], "reserved opcode"),
-        violation("binary", 1003, [frame(.binary, [1])], "messages are text"),
-        violation("a continuation of nothing", 1002, [frame(.continuation, [1])], "nothing to continue"),
+        violation("binary", 1003, [frame(.binary, [1])], "only text messages are supported"),
+        violation(
+            "a continuation of nothing", 1002, [frame(.continuation, [1])],
+            "continuation frame without a message"),
         violation(
             "a text inside a text", 1002, [frame(.text, [1], final: false), frame(.text, [2])],
-            "a message began inside another"),
-        violation("a ping in fragments", 1002, [frame(.ping, final: false)], "control frames are short and whole"),
+            "a new message began before the last one ended"),
+        violation(
+            "a ping in fragments", 1002, [frame(.ping, final: false)],
+            "control frames must be whole and at most 125 bytes"),
         violation(
             "a ping of 126 bytes", 1002, [frame(.ping, [UInt8](repeating: 0, count: 126))],
-            "control frames are short and whole"),
-        violation("a close code of one byte", 1002, [frame(.close, [3])], "a close code has two bytes"),
-        violation("a close code that is only reported", 1002, [frame(.close, [0x03, 0xED])], "not a close code"),
-        violation("a close code below 1000", 1002, [frame(.close, [0x00, 0x01])], "not a close code"),
-        violation("a close code of nobody", 1002, [frame(.close, [0x07, 0xD0])], "not a close code"),
+            "control frames must be whole and at most 125 bytes"),
+        violation("a close code of one byte", 1002, [frame(.close, [3])], "a close code must have two bytes"),
+        violation("a close code that is only reported", 1002, [frame(.close, [0x03, 0xED])], "invalid close code"),
+        violation("a close code below 1000", 1002, [frame(.close, [0x00, 0x01])], "invalid close code"),
+        violation("a close code of nobody", 1002, [frame(.close, [0x07, 0xD0])], "invalid close code"),
         violation(
             "a close reason that is not UTF-8", 1007, [frame(.close, [0x03, 0xE8, 0xC0])],
-            "the close reason is not UTF-8"),
+            "the close reason must be UTF-8"),
         violation("a message over the limit", 1009, [frame(.text, long + long)], "the message is too large"),
         violation(
             "a message over the limit in fragments", 1009,
@@ -75,7 +79,7 @@ struct FrameReaderTests {
         Case(testDescription: description, frames: frames, last: .violation(code, reason))
     }
 
-    @Test("each case gets its answer", arguments: cases)
+    @Test("each case gets the expected answer", arguments: cases)
     func reading(testCase: Case) {
         var reader = FrameReader(limit: 64)
         var output = FrameReader.Output.nothing

@@ -2,9 +2,9 @@ import Foundation
 import Testing
 import Wire
 
-/// `protocol/examples/` is read by the JavaScript tests too, so neither side can drift from the other.
+/// The JavaScript tests read `protocol/examples/` too, so the two implementations cannot diverge.
 @Suite struct GoldenMessagesTests {
-    @Test(arguments: GoldenMessage.all) func everyExampleIsReadAndWrittenWithoutLoss(_ golden: GoldenMessage) throws {
+    @Test(arguments: GoldenMessage.all) func everyExampleRoundTrips(_ golden: GoldenMessage) throws {
         let rewritten: [UInt8]
         let type: String
         if golden.isFromClient {
@@ -15,7 +15,7 @@ import Wire
             let envelope = try Envelope<ServerMessage>.decode(golden.bytes)
             (rewritten, type) = (envelope.encode(), envelope.message.type)
         }
-        #expect(type == golden.type, "the file's name says what it holds")
+        #expect(type == golden.type, "the file name does not match its content")
         #expect(try JSONReader.parse(rewritten).unordered == JSONReader.parse(golden.bytes).unordered)
     }
 
@@ -29,7 +29,7 @@ import Wire
         #expect(golden.bytes.last == UInt8(ascii: "\n"))
     }
 
-    /// `re` in an answer is what its file says, whatever area the message belongs to.
+    /// `re` in an answer is the value in its file, for messages of all areas.
     @Test func everyAnswerNamesItsRequest() throws {
         var answers: Set<String> = []
         for golden in GoldenMessage.all where !golden.isFromClient {
@@ -50,7 +50,7 @@ import Wire
         #expect(server == MessageTypes.server)
     }
 
-    /// A member that no example carries is one that the two ends could disagree about.
+    /// Every member needs an example. Otherwise the two implementations could differ about it.
     @Test func everyReasonAndRouletteStateHasAnExample() throws {
         var seen: Set<String> = []
         for golden in GoldenMessage.all where !golden.isFromClient {
@@ -110,7 +110,7 @@ extension MeetingReference {
 }
 
 extension ClientMessage {
-    /// The values of the enumerations in a message about people.
+    /// The enumeration values in a message about people.
     fileprivate var choices: [String] {
         switch self {
         case .presence(.appear(let appearance)), .presence(.set(let appearance)):
@@ -139,14 +139,14 @@ extension ServerMessage {
     }
 }
 
-/// One file of `protocol/examples/`.
+/// A file of `protocol/examples/`.
 struct GoldenMessage: Sendable, CustomTestStringConvertible {
     let file: String
     let bytes: [UInt8]
 
     var isFromClient: Bool { file.hasPrefix("client-") }
 
-    /// From the name, `<client|server>-<type>[-variant].json`.
+    /// From the file name, `<client|server>-<type>[-variant].json`.
     var type: String {
         file.dropFirst(7).dropLast(".json".count).split(separator: "-").first.map(String.init) ?? ""
     }
@@ -165,7 +165,7 @@ struct GoldenMessage: Sendable, CustomTestStringConvertible {
     }()
 }
 
-/// The tables of `protocol/README.md`, on purpose not taken from the code.
+/// The tables of `protocol/README.md`, deliberately not derived from the code.
 enum MessageTypes {
     static let client: Set = [
         "hello", "ack", "ping", "bye", "session.join", "session.leave", "session.publish", "session.unpublish",
@@ -193,7 +193,7 @@ enum MessageTypes {
         "call.ringing", "call.incoming", "call.accepted", "call.changed", "call.partner", "call.ended", "call.log",
         "contact.asked", "contact.added", "contact.list", "contact.changed", "contact.removed",
     ]
-    /// Messages of the server that answer a request: always, or sometimes.
+    /// Server messages that answer a request, always or sometimes.
     static let answers: Set = [
         "ok", "error", "session.joined", "session.published", "roulette.waiting", "roulette.count", "ice.servers",
         "media.answer", "presence.self", "presence.person", "presence.linkCode", "presence.linked",
@@ -202,7 +202,7 @@ enum MessageTypes {
     ]
 }
 
-/// A JSON value whose members have no order.
+/// A JSON value whose members are unordered.
 indirect enum UnorderedJSON: Equatable {
     case scalar(JSONValue)
     case array([UnorderedJSON])

@@ -2,10 +2,10 @@ import TestSupport
 import Testing
 import Wire
 
-/// What a stranger may send: anything. The readers answer with an error, whatever it is.
+/// Arbitrary input. The readers must return an error and never crash.
 @Suite struct HostileInputTests {
-    /// Whole objects have no valid proper prefix, so every cut must be refused, and none may trap.
-    @Test(arguments: GoldenMessage.all) func aMessageCutAtAnyByteIsRefused(_ golden: GoldenMessage) {
+    /// No proper prefix of a JSON object is valid, so every truncation must be refused without a crash.
+    @Test(arguments: GoldenMessage.all) func truncatedMessagesAreRefused(_ golden: GoldenMessage) {
         let bytes = golden.bytes.dropLast()
         let readable = (0..<bytes.count).filter { length in
             golden.isFromClient
@@ -15,8 +15,8 @@ import Wire
         #expect(readable == [])
     }
 
-    /// Whatever is read can be written, and reads the same again: a fault here would show one peer what the other never said.
-    @Test func mutatedMessagesNeverTrapAndWhatIsReadIsWrittenTheSame() throws {
+    /// What is read can be written and read back unchanged. Otherwise one peer would receive what the other never sent.
+    @Test func mutatedMessagesNeverCrashAndRoundTripIfValid() throws {
         let seed = UInt64.random(in: 0 ... .max)
         print("mutated messages: seed \(seed)")
         var generator = SeededGenerator(seed: seed)
@@ -42,11 +42,11 @@ import Wire
         #expect(changed == [], "seed \(seed)")
     }
 
-    @Test func bytesWithoutAnyMeaningNeverTrap() {
+    @Test func randomBytesNeverCrash() {
         let seed = UInt64.random(in: 0 ... .max)
         print("meaningless bytes: seed \(seed)")
         var generator = SeededGenerator(seed: seed)
-        // Mostly JSON's own characters: pure noise would be refused at its first byte.
+        // Mostly JSON's own characters, because random bytes would be refused at the first byte.
         let alphabet = Array(#"{}[]":,\u0123456789abcdefntrE+-. "#.utf8) + [0x00, 0x80, 0xC3, 0xED, 0xF0, 0xFF]
         for _ in 0..<20_000 {
             let count = Int.random(in: 0...48, using: &generator)
@@ -74,7 +74,7 @@ import Wire
             let from = Int.random(in: other.indices, using: &generator)
             bytes.replaceSubrange(at..., with: other[from...])
         default:
-            // Numbers are where arithmetic overflows.
+            // Numbers test arithmetic overflow.
             let numbers = [
                 "9223372036854775807", "-9223372036854775808", "9007199254740993", "1e308", "-1", "0.1", "null",
             ]

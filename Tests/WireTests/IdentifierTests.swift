@@ -12,7 +12,7 @@ import Wire
         #expect(ConnectionID(high: .max, low: .max).description == String(repeating: "f", count: 32))
     }
 
-    @Test func textAndBytesComeBackAsTheSameIdentifier() {
+    @Test func textAndBytesRoundTrip() {
         var generator = SeededGenerator(seed: 1)
         for _ in 0..<200 {
             let id = StreamID.random(using: &generator)
@@ -33,12 +33,12 @@ import Wire
         #expect(ConnectionID(text) == nil)
     }
 
-    @Test func tooFewBytesAreRefusedAndTooManyAreCut() {
+    @Test func tooFewBytesAreRefusedAndTooManyAreTruncated() {
         #expect(MatchID(bytes: [UInt8](repeating: 1, count: 15)) == nil)
         #expect(MatchID(bytes: [UInt8](repeating: 1, count: 17)) == MatchID(bytes: [UInt8](repeating: 1, count: 16)))
     }
 
-    /// Who is polite in a negotiation is decided by comparing the texts, in the browser; here the values are compared.
+    /// Browsers compare the texts to decide which peer is polite, and the server compares the values.
     @Test func theOrderOfIdentifiersIsTheOrderOfTheirTexts() {
         var generator = SeededGenerator(seed: 2)
         let ids = (0..<200).map { _ in ConnectionID.random(using: &generator) }

@@ -9,7 +9,7 @@ import Wire
         return String(decoding: writer.bytes, as: UTF8.self)
     }
 
-    @Test func commasStandBetweenElementsAndMembersOnly() {
+    @Test func commasSeparateElementsAndMembers() {
         var writer = JSONWriter()
         writer.beginObject()
         writer.name("a")
@@ -29,12 +29,12 @@ import Wire
         #expect(String(decoding: writer.bytes, as: UTF8.self) == #"{"a":[1,{},[],null],"b":true,"c":""}"#)
     }
 
-    @Test func stringsAreEscapedWhereJSONAsksForIt() {
+    @Test func stringsAreEscapedAsJSONRequires() {
         #expect(text(.string("plain é €")) == "\"plain é €\"")
         #expect(text(.string("\"\\\n\r\t\u{0}\u{1F}/")) == #""\"\\\n\r\t\u0000\u001f/""#)
     }
 
-    @Test func numbersAreJSONWhateverTheirSize() throws {
+    @Test func numbersOfAnySizeAreValidJSON() throws {
         #expect(text(.integer(.min)) == "-9223372036854775808")
         for number in [0.1, -0.0, 5, 1e20, 1e-7, .greatestFiniteMagnitude, .leastNonzeroMagnitude] {
             let read = try JSONReader.parse(text(.number(number)).utf8)
@@ -44,7 +44,7 @@ import Wire
         #expect(text(.number(.nan)) == "null")
     }
 
-    @Test func whatIsWrittenIsReadAsTheSameValue() throws {
+    @Test func writtenValuesAreReadBackUnchanged() throws {
         let seed = UInt64.random(in: 0 ... .max)
         print("written values: seed \(seed)")
         var generator = SeededGenerator(seed: seed)
@@ -83,7 +83,7 @@ import Wire
 
     private func randomString(using generator: inout SeededGenerator) -> String {
         let scalars = (0..<Int.random(in: 0...12, using: &generator)).compactMap { _ in
-            // Half of them where the escapes are.
+            // Half of them are ASCII, where the escapes are.
             Unicode.Scalar(UInt32.random(in: 0...(Bool.random(using: &generator) ? 0x7F : 0x10FFFF), using: &generator))
         }
         var text = String.UnicodeScalarView()

@@ -9,9 +9,9 @@ struct LineScript {
 
     var line: ClientLine
     var now = Timestamp(milliseconds: 1_000_000)
-    /// The socket that the line asked for last.
+    /// The last socket that the line requested.
     private(set) var socket: ClientLine.Socket?
-    /// The last number that the server used.
+    /// The server's last sequence number.
     private(set) var seq: UInt64 = 0
     private var requestCount: UInt64 = 0
 
@@ -30,7 +30,7 @@ struct LineScript {
         note(line.handle(event, now: now))
     }
 
-    /// Lets time pass, with every timeout at its moment.
+    /// Passes time and handles each timeout at its own time.
     @discardableResult mutating func wait(_ duration: Duration) -> [Effect] {
         let end = now + duration
         var effects: [Effect] = []
@@ -54,7 +54,7 @@ struct LineScript {
         return handle(.received(bytes, on: socket))
     }
 
-    /// A message with the next number.
+    /// Receives a message with the next number.
     @discardableResult mutating func hearNext(_ message: ServerMessage, ack: UInt64? = nil) -> [Effect] {
         seq += 1
         return hear(message, seq: seq, ack: ack)
@@ -65,21 +65,21 @@ struct LineScript {
         return handle(.closed(socket, code))
     }
 
-    /// Opens the socket that was asked for.
-    /// - Returns: the hello that the line said on it.
+    /// Opens the requested socket.
+    /// - Returns: the hello that the line sent on it.
     @discardableResult mutating func open() -> Hello? {
         guard let socket, case .hello(let hello)? = handle(.opened(socket)).said.first?.message else { return nil }
         return hello
     }
 
-    /// From the beginning to the welcome.
+    /// Runs everything up to the welcome.
     @discardableResult mutating func connect(_ change: (inout Welcome) -> Void = { _ in }) -> [Effect] {
         handle(.connect)
         open()
         return hear(.welcome(Self.welcome(change)))
     }
 
-    /// Loses the socket and waits until there is another.
+    /// Closes the socket and waits until another one is open.
     /// - Returns: the hello on it.
     @discardableResult mutating func reconnect() -> Hello? {
         close()
@@ -87,7 +87,7 @@ struct LineScript {
         return open()
     }
 
-    /// Counts from 1 again.
+    /// Restarts the server's numbering at 1.
     mutating func restartNumbers() { seq = 0 }
 
     static let longestBackoff = Duration.seconds(3)
@@ -100,7 +100,7 @@ struct LineScript {
         return welcome
     }
 
-    /// The same connection, resumed.
+    /// A welcome that resumes the same connection.
     static func resumed(received: UInt64, secret: String = "second") -> ServerMessage {
         .welcome(
             welcome {
@@ -111,7 +111,7 @@ struct LineScript {
 
     // MARK: Requests
 
-    /// - Returns: its id and what the line did.
+    /// - Returns: the request's id and the line's effects.
     mutating func request(_ message: ClientMessage) -> (id: RequestID, effects: [Effect]) {
         requestCount += 1
         let id = RequestID(rawValue: requestCount)
@@ -122,7 +122,7 @@ struct LineScript {
 }
 
 extension [ClientLine.Effect] {
-    /// What was sent, decoded.
+    /// The messages that were sent, decoded.
     var said: [Envelope<ClientMessage>] {
         compactMap { if case .send(let bytes, _) = $0 { try? .decode(bytes) } else { nil } }
     }
@@ -153,7 +153,7 @@ extension [ClientLine.Effect] {
     }
 }
 
-/// A message that answers nothing.
+/// A message that is not an answer.
 let someEvent = ServerMessage.presence(.unlinked)
 
 func ok(_ re: UInt64) -> ServerMessage { .ok(ServerMessage.OK(re: re)) }

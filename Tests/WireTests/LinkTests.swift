@@ -3,7 +3,7 @@ import Testing
 import Wire
 
 @Suite struct LinkTests {
-    /// Sends a message of so many bytes, of which the first is its number.
+    /// Sends a message with this many bytes. Its first byte is its number.
     @discardableResult
     private func send(_ link: inout Link, size: Int = 1) -> [UInt8] {
         link.send { seq, _ in [UInt8(truncatingIfNeeded: seq)] + [UInt8](repeating: 0, count: size - 1) }
@@ -11,7 +11,7 @@ import Wire
 
     private func numbers(_ messages: [[UInt8]]?) -> [UInt8]? { messages?.map { $0[0] } }
 
-    @Test func messagesAreNumberedFromOneAndCarryWhatWasReceived() {
+    @Test func messagesAreNumberedFromOneAndAcknowledge() {
         var link = Link()
         var seen: [[UInt64]] = []
         _ = link.receive(seq: 1)
@@ -30,7 +30,7 @@ import Wire
         #expect(link.receive(seq: 1) == .deliver)
         #expect(link.receive(seq: 1) == .duplicate)
         #expect(link.receive(seq: 3) == .gap)
-        #expect(link.received == 1, "a gap moves nothing")
+        #expect(link.received == 1, "a gap changes nothing")
         #expect(link.receive(seq: 2) == .deliver)
         #expect(link.receive(seq: 1) == .duplicate)
         #expect(link.receive(seq: .max) == .gap)
@@ -38,17 +38,17 @@ import Wire
         #expect(link.received == 2)
     }
 
-    @Test func replayGivesWhatTheOtherEndLacksInOrder() {
+    @Test func replayReturnsUnreceivedMessagesInOrder() {
         var link = Link()
         for _ in 0..<5 { send(&link) }
         #expect(numbers(link.replay(after: 2)) == [3, 4, 5])
-        #expect(numbers(link.replay(after: 2)) == [3, 4, 5], "a replay can be lost as well")
+        #expect(numbers(link.replay(after: 2)) == [3, 4, 5], "a replay can be lost too")
         #expect(numbers(link.replay(after: 5)) == [])
-        #expect(link.replay(after: 6) == nil, "nobody can have what was never sent")
-        #expect(link.replay(after: 4) == nil, "whoever has five cannot lack them again")
+        #expect(link.replay(after: 6) == nil, "unsent messages cannot be acknowledged")
+        #expect(link.replay(after: 4) == nil, "acknowledged messages are not replayed")
     }
 
-    @Test func whatIsAcknowledgedIsForgotten() {
+    @Test func acknowledgedMessagesAreForgotten() {
         var link = Link()
         for _ in 0..<5 { send(&link) }
         link.acknowledged(upTo: 3)
@@ -56,7 +56,7 @@ import Wire
         #expect(numbers(link.replay(after: 3)) == [4, 5])
     }
 
-    @Test func anAcknowledgementOfWhatWasNeverSentIsIgnored() {
+    @Test func acknowledgingUnsentMessagesIsIgnored() {
         var link = Link()
         send(&link)
         link.acknowledged(upTo: 2)
@@ -67,16 +67,16 @@ import Wire
         #expect(link.replay(after: 0) == nil)
     }
 
-    @Test func atMostSoManyMessagesAreKept() {
+    @Test func keptMessagesAreLimited() {
         var link = Link(bounds: .init(messages: 4, bytes: 1000))
         for _ in 0..<4 { send(&link) }
         #expect(numbers(link.replay(after: 0)) == [1, 2, 3, 4])
         send(&link)
-        #expect(link.replay(after: 0) == nil, "the first is gone, and that is said")
+        #expect(link.replay(after: 0) == nil, "the first is lost, which is reported")
         #expect(numbers(link.replay(after: 1)) == [2, 3, 4, 5])
     }
 
-    @Test func atMostSoManyBytesAreKeptButAlwaysTheNewest() {
+    @Test func keptBytesAreLimitedExceptForTheNewestMessage() {
         var link = Link(bounds: .init(messages: 100, bytes: 10))
         send(&link, size: 5)
         send(&link, size: 5)
@@ -89,11 +89,11 @@ import Wire
         #expect(link.replay(after: 2) == nil)
     }
 
-    @Test func receiptsAreCountedUntilSomethingSaysHowFarThisEndGot() {
+    @Test func receiptsAreCountedUntilTheyAreAcknowledged() {
         var link = Link()
         for seq in 1...3 { _ = link.receive(seq: UInt64(seq)) }
         _ = link.receive(seq: 2)
-        #expect(link.unacknowledgedReceipts == 3, "a duplicate is no receipt")
+        #expect(link.unacknowledgedReceipts == 3, "a duplicate is not counted")
         #expect(link.acknowledge() == 3)
         #expect(link.unacknowledgedReceipts == 0)
         _ = link.receive(seq: 4)
@@ -101,8 +101,8 @@ import Wire
         #expect(link.unacknowledgedReceipts == 0, "every numbered message says it")
     }
 
-    /// Against a plain list: the link keeps its messages in an array that it seldom moves, which is where it could go wrong.
-    @Test func aLinkGivesBackExactlyWhatAPlainListWould() {
+    /// Compares the link with a plain list. The link rarely compacts its array, which is where a bug is most likely.
+    @Test func aLinkBehavesLikeAPlainList() {
         let seed = UInt64.random(in: 0 ... .max)
         print("link: seed \(seed)")
         var generator = SeededGenerator(seed: seed)

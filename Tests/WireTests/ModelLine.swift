@@ -1,11 +1,11 @@
 import TestSupport
 import Wire
 
-/// A `ClientLine` against a server made of `Link`, over a transport that cuts sockets at any moment, in simulated time and
-/// from one seed.
+/// A `ClientLine` and a server made of `Link`, over a transport that can be cut at any moment, in simulated time and
+/// determined by one seed.
 ///
-/// Every request carries a number of its own and is answered with it, so that an answer in the wrong place is seen. Events
-/// carry the connection and a count.
+/// Every request has a unique number and its answer contains it, so that misplaced answers are detected. Events contain
+/// the connection and a counter.
 final class ModelLine {
     enum Happening {
         case toServer(Int, [UInt8])
@@ -34,9 +34,9 @@ final class ModelLine {
     private var random: SeededGenerator
     private var agenda: [(at: Timestamp, happening: Happening)] = []
     private var sockets: [Socket] = []
-    /// Where and how often this client was told of something, in its present connection.
+    /// The last counter received in the current connection.
     private var heard: (connection: ConnectionID, count: Int)?
-    /// Of a thousand frames, at so many the socket breaks, and so many arrive twice.
+    /// Rates per thousand frames: broken sockets and duplicates.
     var breaks = 20
     var duplicates = 20
     var isTalkative = true
@@ -46,7 +46,7 @@ final class ModelLine {
         server = ModelServer(seed: random.next())
         var options = ClientLine.Options()
         options.connectTimeout = nil
-        // Now and then so few that a resume is impossible.
+        // Sometimes so few that a resume is impossible.
         if Int.random(in: 0..<4, using: &random) == 0 { options.replay.messages = 8 }
         line = ClientLine(hello: Hello(), options: options, random: SeededGenerator(seed: random.next()))
         if Int.random(in: 0..<4, using: &random) == 0 { server.bounds.messages = 8 }
@@ -68,7 +68,7 @@ final class ModelLine {
     }
 
     private func plan(_ happening: Happening, at time: Timestamp) {
-        // Of two at one time, the one that was planned first comes first.
+        // Of two events at the same time, the one scheduled first comes first.
         let place = agenda.lastIndex { $0.at <= time }.map { $0 + 1 } ?? 0
         agenda.insert((time, happening), at: place)
     }
@@ -200,7 +200,7 @@ final class ModelLine {
         if isOneOf(breaks) { cut(socket) }
     }
 
-    /// What is under way is lost; the client learns of it later, or by its own silence.
+    /// Data in flight is lost. The client notices it later, or by a timeout.
     private func cut(_ socket: Int) {
         guard !sockets[socket].isBroken else { return }
         sockets[socket].isBroken = true
@@ -219,6 +219,6 @@ final class ModelLine {
 
     // MARK: At the end
 
-    /// Whether everything that the server told this connection has arrived.
+    /// Whether everything sent to this connection has arrived.
     var isUpToDate: Bool { heard.map { server.told($0.connection) == $0.count } ?? false }
 }

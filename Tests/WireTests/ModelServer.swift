@@ -1,7 +1,7 @@
 import TestSupport
 import Wire
 
-/// The server's side of the protocol's numbering and resume, as short as it can be said: `Link`, a secret, a grace.
+/// A minimal server for numbering and resuming: `Link`, a secret and a grace period.
 final class ModelServer {
     final class Client {
         let id: ConnectionID
@@ -10,7 +10,7 @@ final class ModelServer {
         var previousSecret: String?
         var socket: Int
         var told = 0
-        /// When it was heard last.
+        /// When the last frame was received.
         var heardAt: Timestamp
 
         init(id: ConnectionID, link: Link, secret: String, socket: Int, now: Timestamp) {
@@ -21,7 +21,7 @@ final class ModelServer {
     private static let grace = Duration.seconds(30)
 
     var bounds = Link.Bounds()
-    /// How often each request was performed.
+    /// How often each request was executed.
     private(set) var performed: [String: Int] = [:]
     private var clients: [Client] = []
     private var requests: [(Client, UInt64, String)] = []
@@ -36,7 +36,7 @@ final class ModelServer {
         return requests
     }
 
-    /// - Returns: what the client did wrong.
+    /// - Returns: the client's fault, if any.
     func receive(
         _ envelope: Envelope<ClientMessage>, on socket: Int, now: Timestamp, send: ([UInt8]) -> Void
     ) -> String? {
@@ -97,7 +97,7 @@ final class ModelServer {
         deliver(.presence(.own(own)), to: client, send)
     }
 
-    /// Tells every client something.
+    /// Sends an event to every client.
     func pushAll(_ send: (Int, [UInt8]) -> Void) {
         for client in clients where client.socket >= 0 {
             client.told += 1

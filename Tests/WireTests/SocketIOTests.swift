@@ -1,7 +1,7 @@
 import Testing
 import Wire
 
-/// Socket.IO 0.9's packets and payloads, as its clients write them and as they must be read. To add a case, add a line.
+/// Socket.IO 0.9's packets and payloads, as its clients write them. To add a case, add a row.
 @Suite("Socket.IO 0.9 on the wire") struct SocketIOTests {
     struct Case: Sendable, CustomTestStringConvertible {
         var text: String
@@ -26,14 +26,14 @@ import Wire
         Case("8::", SocketIOPacket(.noop)),
     ]
 
-    @Test("packets are read, and written as they were", arguments: written)
+    @Test("packets are read and written back unchanged", arguments: written)
     func packets(_ sample: Case) throws {
         #expect(try SocketIOPacket(parsing: sample.text.utf8) == sample.packet)
         #expect(String(decoding: sample.packet.encode(), as: UTF8.self) == sample.text)
     }
 
     @Test(
-        "what clients leave out or add is understood",
+        "omitted and additional parts are accepted",
         arguments: [
             Case("2", SocketIOPacket(.heartbeat)), Case("2:::", SocketIOPacket(.heartbeat)),
             Case("1::/x:", SocketIOPacket(.connect, endpoint: "/x")), Case("0:::", SocketIOPacket(.disconnect)),
@@ -43,7 +43,7 @@ import Wire
     }
 
     @Test(
-        "what is no packet is malformed",
+        "invalid packets are malformed",
         arguments: [
             "", ":", "9::", "5", "5:", "55::", "a::", "5:x::{}", "5:-1::{}", "5:99999999999999999999::{}", "5:++::{}",
             "5:+::{}", "5::\u{7}:{}", "5::\u{e9}:{}", "5::\(String(repeating: "x", count: 300)):{}",
@@ -52,7 +52,7 @@ import Wire
         #expect(throws: WireError.self) { try SocketIOPacket(parsing: text.utf8) }
     }
 
-    @Test("a payload of several is split by JavaScript's counting and by Python's")
+    @Test("a payload of several packets is split by UTF-16 length and by code points")
     func payloads() throws {
         let face = "3:::\u{1F600}"
         for length in [face.utf16.count, face.unicodeScalars.count] {
@@ -65,7 +65,7 @@ import Wire
         #expect(try SocketIOPayload.decode(Array("2::".utf8)) == [Array("2::".utf8)])
     }
 
-    @Test("a payload is written as the only packet, or framed")
+    @Test("a payload is written as a single packet or with framing")
     func writingPayloads() {
         #expect(SocketIOPayload.encode([Array("8::".utf8)]) == Array("8::".utf8))
         let two = SocketIOPayload.encode([Array("1::".utf8), Array("5:::{\"name\":\"empty\"}".utf8)])
@@ -74,12 +74,12 @@ import Wire
     }
 
     @Test(
-        "a payload that lies about itself is malformed",
+        "a payload with wrong lengths is malformed",
         arguments: [
             "", "\u{FFFD}", "\u{FFFD}\u{FFFD}2::", "\u{FFFD}4\u{FFFD}2::", "\u{FFFD}2\u{FFFD}2::",
             "\u{FFFD}3\u{FFFD}2::x",
             "\u{FFFD}99999999999999999999\u{FFFD}2::", "\u{FFFD}-3\u{FFFD}2::", "\u{FFFD}3\u{FFFD}2::\u{FFFD}",
-            String(repeating: "\u{FFFD}3\u{FFFD}2::", count: SocketIOPayload.mostPackets + 1),
+            String(repeating: "\u{FFFD}3\u{FFFD}2::", count: SocketIOPayload.maxPackets + 1),
         ])
     func malformedPayloads(_ text: String) {
         #expect(throws: WireError.self) { try SocketIOPayload.decode(Array(text.utf8)) }
@@ -111,7 +111,7 @@ import Wire
     }
 
     @Test(
-        "RouletteTok's requests are understood, whatever their arguments",
+        "RouletteTok's requests are accepted with any arguments",
         arguments: [
             (#"{"name":"next","args":[{"sessionId":"s-42"}]}"#, RouletteTokRequest.next),
             (#"{"name":"next","args":[{}]}"#, .next), (#"{"name":"next","args":[]}"#, .next),
@@ -124,7 +124,7 @@ import Wire
     }
 
     @Test(
-        "other events have a code each",
+        "other events are rejected with their own codes",
         arguments: [
             ("", WireError.Code.malformed), ("[]", .malformed), ("{}", .malformed), (#"{"name":7}"#, .malformed),
             (#"{"name":"next","args":7}"#, .malformed), (#"{"name":"initial"}"#, .unknownType),
@@ -133,8 +133,8 @@ import Wire
         #expect { try RouletteTokRequest(event: Array(event.utf8)) } throws: { ($0 as? WireError)?.code == code }
     }
 
-    /// The iOS client splits at three colons and takes `args[0]` unseen.
-    @Test("events fit the client of 2012")
+    /// The iOS client splits at three colons and uses `args[0]` without a check.
+    @Test("events have the format of the client of 2012")
     func events() throws {
         let session = try #require(SessionID("1_abc"))
         let texts = [.empty, .disconnectPartner, .initial(Admission(session: session, token: "t.t.t"))]

@@ -14,7 +14,7 @@ import Wire
         #expect(latest + .seconds(-1) == Timestamp(milliseconds: .max - 1000))
     }
 
-    @Test func aDifferenceSaturatesToo() {
+    @Test func differencesSaturateToo() {
         #expect(latest - earliest == .milliseconds(Int64.max))
         #expect(earliest - latest == .milliseconds(Int64.min))
         #expect(Timestamp(milliseconds: 1500) - Timestamp(milliseconds: 500) == .seconds(1))

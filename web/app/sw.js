@@ -1,25 +1,25 @@
-// The service worker: wakes for a push, shows that somebody calls, and opens the page that rings. A push names nobody and
-// says nothing else; who it is, the page learns from the server. Served at /sw.js, so that it may open every page. A plain
-// script and no module: not every browser has service workers of modules.
+// The service worker: receives a push, shows a notification for the call, and opens the page. A push names no caller; the page
+// gets the name from the server. Served at /sw.js, so that its scope covers all pages. A classic script, because not every
+// browser supports modules in service workers.
 'use strict';
 
 (() => {
   const worker = /** @type {any} */ (self);
 
-  /** So long an open page has to answer (milliseconds). */
-  const patience = 1000;
+  /** How long an open page has to answer (milliseconds). */
+  const answerTimeout = 1000;
 
-  /** Its own words: the pages' catalogues are modules. */
+  /** The worker's own texts: the pages' catalogs are modules, which it cannot load. */
   const en = {
     title: 'Confab',
-    incoming: 'Somebody is calling you. Open to answer.',
+    incoming: 'Incoming call. Open to answer.',
     missed: 'You missed a call.',
-    ended: 'Somebody called you.',
+    ended: 'You received a call.',
   };
   /** @type {Record<string, typeof en>} */
-  const catalogues = { en };
-  const language = worker.navigator.languages?.map((/** @type {string} */ tag) => tag.split('-')[0]).find((/** @type {string} */ tag) => tag in catalogues);
-  const words = catalogues[language ?? 'en'];
+  const catalogs = { en };
+  const language = worker.navigator.languages?.map((/** @type {string} */ tag) => tag.split('-')[0]).find((/** @type {string} */ tag) => tag in catalogs);
+  const words = catalogs[language ?? 'en'];
 
   worker.addEventListener('install', () => worker.skipWaiting());
   worker.addEventListener('activate', (/** @type {any} */ event) => event.waitUntil(worker.clients.claim()));
@@ -30,11 +30,11 @@
     event.waitUntil(open(event.notification.data ?? {}));
   });
 
-  /** @param {any} data @returns {{callId?: string, kind: 'incoming' | 'missed' | 'ended'}} whatever came, something is shown: browsers insist */
+  /** @param {any} data @returns {{callId?: string, kind: 'incoming' | 'missed' | 'ended'}} browsers require a notification for every push, even an unreadable one */
   function read(data) {
     try {
       const { callId, kind } = data.json();
-      // A call that is over was answered elsewhere, or taken back: something must be shown all the same.
+      // A call that is over was answered elsewhere or canceled. A notification is still required.
       const known = { incoming: 'incoming', missed: 'missed', over: 'ended' };
       return {
         callId: typeof callId === 'string' ? callId : undefined,
@@ -47,11 +47,11 @@
 
   /** @param {{callId?: string, kind: 'incoming' | 'missed' | 'ended'}} push */
   async function pushed({ callId, kind }) {
-    // It rings no more, whoever shows what became of it.
+    // Remove the old notification: this call no longer rings.
     if (callId && kind !== 'incoming') {
       for (const old of await worker.registration.getNotifications({ tag: callId })) old.close();
     }
-    // A page that somebody looks at rings by itself, if one is there for others on it.
+    // Do not notify if a visible page is online: it rings.
     const looked = (await nearbyPages()).filter((/** @type {any} */ { visibilityState }) => visibilityState === 'visible');
     if ((await Promise.all(looked.map(isPresent))).includes(true)) return;
     const rings = kind === 'incoming';
@@ -61,11 +61,11 @@
     });
   }
 
-  /** @param {{callId?: string, guest?: boolean}} about a guest's page shows its own notifications through this worker */
+  /** @param {{callId?: string, guest?: boolean}} about a guest's page shows its notifications through this worker too */
   async function open({ callId, guest = false }) {
     const [page] = await nearbyPages(guest);
     if (page) {
-      // Who had gone offline there is present again for the call.
+      // A page that went offline goes online again for the call.
       page.postMessage({ type: 'call', callId });
       await page.focus();
     } else {
@@ -74,7 +74,7 @@
   }
 
   /**
-   * Asks the page; one that does not answer is taken to be deaf.
+   * Asks a page whether it rings for calls. A page that does not answer counts as no.
    * @param {any} page @returns {Promise<boolean>}
    */
   function isPresent(page) {
@@ -85,14 +85,14 @@
         port1.close();
         resolve(is);
       };
-      const timer = setTimeout(() => answered(false), patience);
+      const timer = setTimeout(() => answered(false), answerTimeout);
       port1.onmessage = ({ data }) => answered(data === true);
       page.postMessage({ type: 'rings' }, [port2]);
     });
   }
 
   /**
-   * Those of the person who is woken: a guest is somebody else.
+   * Returns the open pages that belong to this person. A guest's page belongs to a different person.
    * @param {boolean} [guest] @returns {Promise<any[]>}
    */
   async function nearbyPages(guest = false) {

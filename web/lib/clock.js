@@ -1,8 +1,8 @@
-// Time, as the SDK sees it: one small object, so that tests can turn the hands themselves.
+// The clock of the SDK: a small object, so that tests can control the time.
 
 /**
  * @typedef {object} Clock
- * @property {() => number} now milliseconds on a clock that never goes back
+ * @property {() => number} now milliseconds of a monotonic clock
  * @property {(run: () => void, ms: number) => unknown} setTimeout
  * @property {(handle: unknown) => void} clearTimeout
  */
@@ -14,7 +14,7 @@ export const systemClock = {
   clearTimeout: (handle) => clearTimeout(/** @type {any} */ (handle)),
 };
 
-/** Timers by name: setting one again replaces it, and all of them go together with their owner. */
+/** Named timers: setting one again replaces it, and all of them are cleared with their owner. */
 export class Timers {
   #clock;
   /** @type {Map<string, unknown>} */

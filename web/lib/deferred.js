@@ -1,4 +1,4 @@
-// A promise, and the means to settle it from elsewhere.
+// A promise, with the functions to settle it.
 
 /** @returns {{promise: Promise<any>, resolve: (value?: any) => void, reject: (error: unknown) => void}} */
 export function deferred() {

@@ -1,19 +1,19 @@
-// One error class for everything that can go wrong, and OpenTok's names for it.
+// One error class for all failures, and OpenTok's names for them.
 
 /**
  * @typedef {object} ErrorMembers
  * @property {string} [name]
- * @property {string | number} code the wire's stable string, or OpenTok's number
- * @property {string} message a sentence that says what to do next
+ * @property {string | number} code the stable code of the protocol, or OpenTok's number
+ * @property {string} message what is wrong and what to do next
  * @property {boolean} [retryable] whether the same request can succeed later
  * @property {number} [retryAfterMs]
- * @property {string} [reason] the wire's code behind an OT_ error
+ * @property {string} [reason] the protocol's code behind an `OT_` error
  * @property {unknown} [cause]
  */
 
 /**
- * `name` is `ConfabError`, with the wire's code, when it comes from a `Client` or a `Roulette`, and one of OpenTok's `OT_…`
- * names, with OpenTok's number as `code` and the wire's code as `reason`, when it comes from `OT`.
+ * `name` is `ConfabError`, with the protocol's code, for errors of a `Client` or a `Roulette`. For errors of `OT`, `name` is
+ * one of OpenTok's `OT_…` names, `code` is OpenTok's number and `reason` the protocol's code.
  */
 export class ConfabError extends Error {
   /** @param {ErrorMembers} members */
@@ -26,7 +26,7 @@ export class ConfabError extends Error {
     this.reason = reason ?? (typeof code === 'string' ? code : undefined);
   }
 
-  /** @param {any} message an `error` message off the wire */
+  /** @param {any} message an `error` message of the server */
   static fromWire({ code, message, retryable, retryAfterMs }) {
     return new ConfabError({ code, message, retryable, retryAfterMs });
   }
@@ -34,7 +34,7 @@ export class ConfabError extends Error {
 
 /**
  * @param {unknown} error
- * @returns {boolean} whether the line began anew before the answer came; nobody knows whether the server heard the question
+ * @returns {boolean} true if a new connection was started before the answer; the server may have received the request
  */
 export function isRestart(error) {
   return error instanceof ConfabError && error.code === 'connection_restarted';
@@ -45,23 +45,23 @@ export function otFailure(name, code, message, cause) {
   return new ConfabError({ name, code, message, cause });
 }
 
-/** @param {number} code @returns {ConfabError} for a close without a word before it */
+/** @param {number} code @returns {ConfabError} the error for a close without an error message */
 export function closedBy(code) {
   return new ConfabError({ code: `closed_${code}`, message: `The server closed the connection (${code}). Reload the page.` });
 }
 
 /**
  * @param {unknown} cause
- * @returns {ConfabError} for an address or a browser that no WebSocket can be made with
+ * @returns {ConfabError} the error for a URL or browser that cannot open a WebSocket
  */
 export function unusable(cause) {
-  return new ConfabError({ code: 'connect_failed', message: `No connection can be made: ${cause}. Check the url.`, cause });
+  return new ConfabError({ code: 'connect_failed', message: `The connection could not be opened: ${cause}. Check the url.`, cause });
 }
 
 /** @typedef {'connect' | 'publish' | 'subscribe' | 'signal' | 'forceDisconnect' | 'forceUnpublish' | 'forceMute'} Call */
 
 /**
- * What a wire code means whatever was asked.
+ * The meaning of a protocol code for any request.
  * @type {Record<string, [string, number]>}
  */
 const always = {
@@ -107,7 +107,7 @@ const otherwise = {
 };
 
 /**
- * The error as OpenTok's callers know it; one that already has an `OT_` name stays as it is.
+ * Returns the error as OpenTok's users know it; an error that already has an `OT_` name stays as it is.
  * @param {unknown} error
  * @param {Call} call
  * @returns {ConfabError}

@@ -1,5 +1,5 @@
-// OpenTok's event system: `on`, `once` and `off` in all their forms, chainable; events that a handler can prevent, with
-// default actions that run after the handlers.
+// OpenTok's event system: `on`, `once` and `off` in all their forms, chainable. Events can be preventable, with default actions
+// that run after the handlers.
 
 /** @typedef {(event: any) => void} Handler */
 /** @typedef {{handler: Handler, context: unknown, once: boolean}} Registration */
@@ -9,7 +9,7 @@ export class OTEvent {
 
   /**
    * @param {string} type
-   * @param {Record<string, unknown>} [members] what else the event carries
+   * @param {Record<string, unknown>} [members] further members of the event
    * @param {boolean} [cancelable]
    */
   constructor(type, members = {}, cancelable = false) {
@@ -30,7 +30,7 @@ export class OTEvent {
 }
 
 /**
- * A handler's own fault must neither keep the others from hearing nor break the SDK.
+ * An exception in a handler must not stop other handlers or break the SDK.
  * @param {unknown} error
  */
 function report(error) {
@@ -43,7 +43,7 @@ export class Emitter {
   #registrations = new Map();
 
   /**
-   * `on(name, handler, context?)` or `on({name: handler, …}, context?)`; several names may stand in one string.
+   * Adds handlers: `on(name, handler, context?)` or `on({name: handler, …}, context?)`. A string may hold several names.
    * @param {string | Record<string, Handler>} names
    * @param {Handler | object} [handler]
    * @param {unknown} [context]
@@ -54,7 +54,7 @@ export class Emitter {
   }
 
   /**
-   * As `on`, for the next event only.
+   * Like `on`, but only for the next event.
    * @param {string | Record<string, Handler>} names
    * @param {Handler | object} [handler]
    * @param {unknown} [context]
@@ -65,7 +65,7 @@ export class Emitter {
   }
 
   /**
-   * `off()` removes everything, `off(name)` that event's handlers, `off(name, handler)` one of them.
+   * Removes handlers: `off()` all, `off(name)` that event's, `off(name, handler)` one.
    * @param {string | Record<string, Handler>} [names]
    * @param {Handler | object} [handler]
    * @param {unknown} [context]
@@ -114,7 +114,7 @@ export class Emitter {
   }
 
   /**
-   * Calls the handlers with a plain value: the events of `Client` and `Roulette`, which have nothing to prevent.
+   * Calls the handlers with a plain value. Used for events of `Client` and `Roulette`, which cannot be prevented.
    * @param {string} name
    * @param {object} [payload]
    */
@@ -130,7 +130,7 @@ export class Emitter {
   }
 
   /**
-   * Calls the handlers of the event's type (or of `as`), then the default action unless one of them prevented it.
+   * Calls the handlers of the event's type (or of `as`), then the default action unless a handler prevented it.
    * @param {OTEvent} event
    * @param {() => void} [defaultAction]
    * @param {string} [as]
@@ -143,7 +143,7 @@ export class Emitter {
   }
 
   /**
-   * Called when handlers came or went, for whoever measures only while somebody listens.
+   * Called when handlers were added or removed. Override it to measure only while a handler listens.
    * @param {string} _name
    */
   _handlersChanged(_name) {}
@@ -151,7 +151,7 @@ export class Emitter {
   /** @param {string | Record<string, Handler>} names @param {any} handler @param {unknown} context @param {boolean} once */
   #register(names, handler, context, once) {
     for (const [name, given, itsContext] of pairs(names, handler, context)) {
-      if (typeof given !== 'function') throw new TypeError(`Give on('${name}', …) a function to call.`);
+      if (typeof given !== 'function') throw new TypeError(`Pass a function as the handler of on('${name}', …).`);
       const registrations = this.#registrations.get(name) ?? [];
       this.#registrations.set(name, [...registrations, { handler: given, context: itsContext, once }]);
       this._handlersChanged(name);
@@ -170,7 +170,7 @@ export class Emitter {
 
 /**
  * @param {string | Record<string, Handler>} names
- * @param {any} handler with an object of handlers, the context
+ * @param {any} handler the context, if the first argument is an object of handlers
  * @param {unknown} context
  * @returns {[string, any, unknown][]}
  */

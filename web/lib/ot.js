@@ -1,4 +1,4 @@
-// `OT`, with OpenTok's names. What is not here is not there: a program that asks for more fails at once and can tell.
+// `OT`, with OpenTok's names. Unsupported functions do not exist, so that a program that uses one fails at once.
 
 import { sdkVersion } from './line/client.js';
 import { getDevices, getUserMedia } from './media/devices.js';
@@ -9,7 +9,7 @@ import { exceptions, publishers, subscribers } from './session/registry.js';
 import { sinkOf } from './session/subscriber.js';
 
 const logLevels = { NONE: 0, ERROR: 1, WARN: 2, INFO: 3, LOG: 4, DEBUG: 5 };
-/** Up to which level a developer sees on the console what the SDK has to say. */
+/** The level of messages that the SDK writes to the console. */
 let logLevel = logLevels.ERROR;
 
 /** @param {'error' | 'warn' | 'info' | 'log' | 'debug'} method @param {any[]} words */
@@ -26,7 +26,7 @@ function codecs(ask, side) {
 
 export const OT = {
   /**
-   * `url` may be set to the socket of another server before `initSession`.
+   * Set `url` to another server's socket before `initSession` to use that server.
    * @type {{version: string, url: string | undefined}}
    */
   properties: { version: sdkVersion, url: undefined },
@@ -67,7 +67,7 @@ export const OT = {
     return new Publisher(target, properties, callback);
   },
 
-  /** 1 when this browser, on this page, can do everything; 0 otherwise. */
+  /** Returns 1 if this browser supports everything on this page, otherwise 0. */
   checkSystemRequirements() {
     const has = [globalThis.RTCPeerConnection, globalThis.WebSocket, globalThis.navigator?.mediaDevices];
     return has.every(Boolean) ? 1 : 0;
@@ -79,7 +79,7 @@ export const OT = {
   /** @param {(support: {supported: boolean, supportedSources: Record<string, boolean>}) => void} callback */
   checkScreenSharingCapability(callback) {
     const supported = typeof globalThis.navigator?.mediaDevices?.getDisplayMedia === 'function';
-    // The browser's own dialog offers all three, whichever was asked for.
+    // The browser's own dialog offers all three, whichever was requested.
     callback({ supported, supportedSources: { screen: supported, window: supported, application: supported } });
   },
 
@@ -94,7 +94,7 @@ export const OT = {
   hasMediaProcessorSupport: () => false,
   hasEndToEndEncryptionSupport: () => false,
 
-  /** Call it in a click's handler: subscribers whose sound the browser held back may play it then. */
+  /** Call this in a click handler: starts the sound of subscribers that the browser blocked. */
   async unblockAudio() {
     subscribers.forEach((subscriber) => sinkOf(subscriber).unblock());
   },

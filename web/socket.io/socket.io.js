@@ -1,12 +1,12 @@
-// The browser's side of Socket.IO 0.9, for pages written for it: `io.connect()` and what it returns. One connection to
-// a server, by WebSocket or, where that does not get through, by polling. Confab has no namespaces; they are refused.
-// A classic script: it leaves `io` behind and nothing else, and may be loaded twice.
+// The browser client of Socket.IO 0.9, for pages written for it: `io.connect()` and the object it returns. One connection to a
+// server, by WebSocket or, if that fails, by polling. Confab has no namespaces; they are rejected. A classic script: it defines
+// only `io`, and may be loaded twice.
 //
-// Its one invariant: what belongs to a connection that was given up is never heard again, however late it arrives.
+// Invariant: data of an abandoned connection is ignored, however late it arrives.
 
 (function install(/** @type {any} */ page) {
   'use strict';
-  // A second copy would forget the connections of the first.
+  // A second copy would lose the connections of the first.
   if (page.io && page.io.protocol === 1) return;
 
   /** @typedef {(...given: any[]) => void} Listener */
@@ -18,23 +18,23 @@
     resource: 'socket.io',
     'connect timeout': 10000, // milliseconds, for a handshake or one transport
     reconnect: true,
-    'reconnection delay': 500, // milliseconds before the first attempt, twice as many before each further one
+    'reconnection delay': 500, // milliseconds before the first attempt, doubled for each further one
     'max reconnection attempts': 10,
   };
-  /** Packets kept while there is no connection: more than any page says before it notices. */
+  /** Packets kept while disconnected: more than any page sends before it notices. */
   const keptPackets = 1000;
   const boundary = '\ufffd';
   const unreachable = 'The server cannot be reached.';
   const faults = ['transport not supported', 'client not handshaken', 'unauthorized'];
 
-  /** Packets are `type:id+:endpoint:data`; of several in one payload each stands after its length in UTF-16 units. */
+  /** Packets are `type:id+:endpoint:data`. In a payload of several, each is preceded by its length in UTF-16 units. */
   function parse(/** @type {string} */ text) {
     const [, type, id = '', plus = '', endpoint = '', data = ''] =
       /^([0-8])(?::(\d*)(\+?))?(?::([^:]*))?(?::([^]*))?$/.exec(text) || [];
     return { type: Number(type), id, asks: plus === '+', endpoint, data };
   }
 
-  /** @param {string} text @returns {any} undefined if it is none */
+  /** @param {string} text @returns {any} undefined if it is not JSON */
   function fromJSON(text) {
     try {
       return JSON.parse(text);
@@ -60,7 +60,7 @@
   }
 
   function stamped(/** @type {string} */ url, more = '') {
-    // No cache on the way may answer instead of the server.
+    // Avoid answers from a cache.
     return `${url}${url.includes('?') ? '&' : '?'}t=${Date.now()}${more}`;
   }
 
@@ -80,7 +80,7 @@
   /** @param {string} url @param {string} payload @param {Hear} done @param {Hear} failed */
   function sendForm(url, payload, done, failed) {
     const body = new URLSearchParams({ d: JSON.stringify(payload) });
-    // A form needs nobody's leave to go to another origin, and its answer is not for the page.
+    // A form may be sent to another origin without permission, and the page does not need its answer.
     fetch(stamped(url), { method: 'POST', mode: 'no-cors', body }).then(() => done(''), () => failed(unreachable));
   }
 
@@ -94,18 +94,18 @@
       script.remove();
       if (isNews) then(text);
     };
-    // The place is never another's: an answer may come late, after all was given up.
+    // Never reuse an index: an answer may arrive after the request was abandoned.
     const place = page.io.j.push(end(done)) - 1;
     script.onload = script.onerror = end(() => failed(unreachable));
     script.src = stamped(url, `&${key}=${place}`);
-    // A script that waits for news must not keep the page loading.
+    // A pending script must not keep the page loading.
     const add = () => isOver || document.head.appendChild(script);
     if (document.readyState === 'complete') add();
     else page.addEventListener('load', () => setTimeout(add, 0));
     return () => end(() => {})('');
   }
 
-  /** A transport: `write`, `close`, and `leave` for when the page is going. */
+  /** A transport: `write`, `close`, and `leave` for when the page unloads. */
   function overWebSocket(/** @type {string} */ url, /** @type {Hooks} */ hooks) {
     const socket = new WebSocket(url.replace(/^http/, 'ws'));
     socket.onmessage = (event) => hooks.received(String(event.data));
@@ -117,9 +117,9 @@
   }
 
   /**
-   * The others: one request that waits for packets, and at most one that brings some, so that these stay in order.
+   * The polling transports: one request that waits for packets, and at most one that sends some, so that these stay in order.
    *
-   * @param {(url: string, done: Hear, failed: Hear) => (() => void)} get returns how to give up
+   * @param {(url: string, done: Hear, failed: Hear) => (() => void)} get returns a function that cancels it
    * @param {(url: string, payload: string, done: Hear, failed: Hear) => void} post
    */
   const polling = (get, post) => (/** @type {string} */ url, /** @type {Hooks} */ hooks) => {
@@ -137,9 +137,9 @@
     poll();
     return {
       write,
-      // What was written is still sent: it may end with the farewell.
+      // Pending packets are still sent: the last one may be the disconnect.
       close() { isOver = true; giveUp(); },
-      // The browser still sends such a request when the page is gone.
+      // The browser still sends such a request after the page has unloaded.
       leave() { fetch(stamped(url, '&disconnect=1'), { keepalive: true, mode: 'no-cors' }).catch(() => {}); },
     };
   };
@@ -185,7 +185,7 @@
         try {
           listener.apply(this, given);
         } catch (error) {
-          // What the page does wrong is reported as its own, and costs nobody else the event.
+          // An exception in a handler of the page is reported as the page's own, and the other handlers still run.
           setTimeout(() => { throw error; }, 0);
         }
       }
@@ -194,7 +194,7 @@
 
   const made = /** @type {Socket[]} */ ([]);
 
-  /** What a page holds, and the one connection to a server beneath it, with its beginnings and ends. */
+  /** The object that a page uses, and its one connection to a server with all reconnects. */
   class Socket extends Emitter {
     /** @param {string} base the address up to the protocol's number @param {string} query @param {object} options */
     constructor(base, query, options) {
@@ -204,17 +204,17 @@
       this.options = /** @type {any} */ (Object.assign({}, defaults, options));
       this.connected = this.connecting = this.reconnecting = false;
       this.sessionid = '';
-      this.socket = this; // Once these were two, and pages ask this one for what is the connection's.
+      this.socket = this; // In Socket.IO 0.9 these were two objects, and pages use members of both.
       this.json = { send: (/** @type {any} */ data, /** @type {any} */ f) => this.pack(4, JSON.stringify(data), f) };
       this.transport = /** @type {any} */ (null);
       this.unsent = /** @type {string[]} */ ([]);
-      this.answers = new Emitter(); // Acknowledgements, by number.
-      this.timer = /** @type {any} */ (undefined); // Of an attempt, of the server's silence, or until the next attempt.
+      this.answers = new Emitter(); // Acknowledgement callbacks, by number.
+      this.timer = /** @type {any} */ (undefined); // For a connection attempt, the server's silence, or the pause before the next attempt.
       this.asked = this.silence = this.attempts = this.turn = 0;
       made.push(this);
     }
 
-    /** @param {string} name @param {any[]} args the last may be a function that hears the acknowledgement */
+    /** @param {string} name @param {any[]} args the last may be a callback for the acknowledgement */
     emit(name, ...args) {
       const done = typeof args[args.length - 1] === 'function' ? args.pop() : undefined;
       return this.pack(5, JSON.stringify(args.length > 0 ? { name, args } : { name }), done, '+');
@@ -227,7 +227,7 @@
     of(name = '') {
       if (!name) return this;
       const refused = new Socket(this.base, this.query, this.options);
-      setTimeout(() => refused.failed('This server has no namespaces. Connect without one.'), 0);
+      setTimeout(() => refused.failed('This server does not support namespaces. Connect without one.'), 0);
       return refused;
     }
 
@@ -244,21 +244,21 @@
       return this;
     }
 
-    /** `plus` asks for data in the answer. */
+    /** `plus` requests data in the acknowledgement. */
     pack(/** @type {number} */ type, /** @type {string} */ data, /** @type {Listener=} */ done, plus = '') {
       if (done) this.answers.once(String(this.asked += 1), done);
       this.push(`${type}:${done ? this.asked + plus : ''}::${data}`);
       return this;
     }
 
-    /** Sends it now, or once there is a connection. */
+    /** Sends the packet now, or once connected. */
     push(/** @type {string} */ packet) {
       if (this.connected) this.transport.write([packet]);
       else if (this.unsent.length < keptPackets) this.unsent.push(packet);
-      else this.$emit('error', 'Too much was said while there was no connection. The last of it is lost.');
+      else this.$emit('error', 'Too many messages were sent while disconnected. The last ones are lost.');
     }
 
-    /** A handshake for the first of these transports; the others are for when it does not get through. */
+    /** Does the handshake for the first of these transports; the others are fallbacks. */
     attempt(/** @type {string[]} */ names) {
       this.drop();
       this.connecting = true;
@@ -272,11 +272,11 @@
     shaken(/** @type {string} */ answer, /** @type {string[]} */ names) {
       const [id, heartbeat, close, offered] = answer.split(':');
       const [name, ...others] = names.filter((each) => transports[each] && String(offered).split(',').includes(each));
-      if (!name) return this.failed(offered ? 'The server has none of the transports that this page uses.' : answer);
+      if (!name) return this.failed(offered ? 'The server supports none of the transports that this page uses.' : answer);
       const fallBack = this.current((why) => (others[0] ? this.attempt(others) : this.failed(why)));
       const open = this.current(() => this.open(name, id, fallBack));
       this.sessionid = id;
-      // Polling hears nothing between two answers.
+      // Polling receives nothing between two answers.
       this.silence = heartbeat ? 1000 * (Number(heartbeat) + (name === 'websocket' ? 0 : Number(close))) : Infinity;
       this.later(this.options['connect timeout'], fallBack);
       this.$emit('connecting', name);
@@ -327,7 +327,7 @@
       const text = faults[Number(reason)] || reason;
       if (!this.connected) return this.failed(text);
       this.$emit('error', text);
-      // The only advice there is, is to connect again.
+      // The only advice in the protocol is to reconnect.
       if (advice) this.ended('error');
     }
 
@@ -369,7 +369,7 @@
       this.transport = null;
     }
 
-    /** Hears what begins now until that is given up, which `turn` counts. */
+    /** Handles events of the current attempt until it is abandoned, which increments `turn`. */
     current(/** @type {Hear} */ hear) {
       const { turn } = this;
       return (/** @type {string} */ text) => (turn === this.turn ? hear(text) : undefined);
@@ -384,7 +384,7 @@
   /** @param {string} [url] @param {any} [given] */
   function connect(url = '', given = {}) {
     const base = `${given.secure ? 'https:' : location.protocol}//${location.host}`;
-    // Pages also name a host without a scheme, and with or without slashes.
+    // Pages also pass a host without a scheme, with or without slashes.
     const { origin, search, pathname } = new URL(/^(\w+:\/)?\/|^$/.test(url) ? url : `//${url}`, base);
     const resource = String(given.resource || defaults.resource).replace(/^\/|\/$/g, '');
     const sockets = given['force new connection'] ? {} : page.io.sockets;
@@ -393,7 +393,7 @@
     return socket.of(pathname.slice(1));
   }
 
-  // When a tab closes, Firefox often stops the first script that runs then. Let it be one that does nothing.
+  // When a tab closes, Firefox often stops the first script that runs then. This one does nothing.
   page.addEventListener('pagehide', () => {});
   page.addEventListener('pagehide', () => made.forEach((socket) => socket.hide()));
   page.io = { version: '0.9', protocol: 1, transports: Object.keys(transports), sockets: {}, j: [], connect, Socket };

@@ -1,13 +1,13 @@
 import NIOCore
 import Wire
 
-/// How much processor a ring takes, and how long it is on its way, over real sockets.
+/// Measures the CPU time and the delay of a ring, over real sockets.
 ///
-/// People in pairs: one calls, the other's client hears it and declines, and when the caller hears that, it calls again. So a
-/// ring is everything from `call.start` to `call.ended`: two answers, three events, and what the server stores of it, which it
-/// has on disk before it lets it ring.
+/// People are in pairs. One calls, the other's client declines, and the caller calls again when it is notified. So a
+/// ring is everything from `call.start` to `call.ended`: two responses, three events, and the storage of the call,
+/// which is committed before the callee's devices ring.
 ///
-/// Unchecked: its state is touched on the loop alone.
+/// Unchecked: its state is used only on the loop.
 final class CallBenchmark: @unchecked Sendable {
     private let crowd: Crowd
     private var people: [PersonID] = []
@@ -18,7 +18,7 @@ final class CallBenchmark: @unchecked Sendable {
 
     init(crowd: Crowd) { self.crowd = crowd }
 
-    /// Lets so many pairs in, each of whom appears.
+    /// Connects this many pairs, each of whom goes online.
     func open(pairs: Int) throws {
         try crowd.open(2 * pairs)
         people = Array(repeating: PersonID(high: 0, low: 0), count: crowd.clients.count)
@@ -37,9 +37,9 @@ final class CallBenchmark: @unchecked Sendable {
         }
     }
 
-    /// Rings so often, with so many pairs at it at a time.
+    /// Rings `count` times, with `pairs` pairs at the same time.
     ///
-    /// - Returns: the seconds from `call.start` to `call.incoming` of each.
+    /// - Returns: the seconds from `call.start` to `call.incoming` of each ring.
     func ring(_ count: Int, pairs: Int) throws -> [Double] {
         samples = []
         left = count
@@ -50,7 +50,7 @@ final class CallBenchmark: @unchecked Sendable {
         return samples
     }
 
-    /// The same, as rings for each second of the server's processor.
+    /// Returns the number of rings per second of the server's CPU time.
     func rate(_ count: Int, pairs: Int) throws -> Double {
         let before = crowd.server.processorSeconds()
         _ = try ring(count, pairs: pairs)
@@ -73,7 +73,7 @@ final class CallBenchmark: @unchecked Sendable {
         case .call(.ended) where client.tag.isMultiple(of: 2):
             ringing -= 1
             if left == 0, ringing == 0 { return done.succeed() }
-            // After what the server still has to say to the other: each ring begins from rest.
+            // The loop runs this after the remaining messages, so each ring starts on an idle server.
             crowd.loop.execute { self.place(by: client) }
         case .error(let refusal): done.fail(LoadClient.Failure(refusal.error))
         default: break

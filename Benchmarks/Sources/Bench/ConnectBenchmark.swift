@@ -1,22 +1,22 @@
 import NIOCore
 
-/// What it costs a server to let somebody in by one transport, and what it holds for him while nothing happens.
+/// Measures the cost of a new connection over one transport, and the memory of an idle one.
 struct ConnectBenchmark {
     struct Figures {
         var connectsPerSecond: Double
         var bytesPerIdle: Double
     }
 
-    /// Connecting at the same time: servers take people in as fast as their queue of new connections allows.
+    /// Connections opened at the same time, limited by the server's accept queue.
     private static let opening = 50
 
     let server: ServerProcess
     let transport: ConnectClient.Transport
     let loop: any EventLoop
 
-    /// - Parameter settle: waits until what is only needed for connecting was given back.
+    /// - Parameter settle: waits until memory needed only for connecting has been freed.
     func run(_ count: Int, settle: () -> Void) throws -> Figures {
-        // What is compiled or allocated at first use is not what a connection costs.
+        // Warm up, so that code and memory of the first use are not counted.
         var clients = try open(count / 10, from: 0)
         settle()
         let (seconds, bytes) = (server.processorSeconds(), server.residentBytes())

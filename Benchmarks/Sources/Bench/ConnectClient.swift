@@ -2,10 +2,10 @@ import NIOCore
 import NIOPosix
 import Wire
 
-/// Somebody who connects by one transport, up to where there is nothing more to say: welcomed, or told his session.
-/// Then he stays, as idle as the transport lets him be: a polling client waits in a poll.
+/// A client that connects over one transport until it is welcomed, or until it receives its session. Then it stays
+/// idle. A polling client waits in a poll.
 ///
-/// Unchecked: used on its event loop alone.
+/// Unchecked: used only on its event loop.
 final class ConnectClient: ChannelInboundHandler, @unchecked Sendable {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
@@ -17,7 +17,7 @@ final class ConnectClient: ChannelInboundHandler, @unchecked Sendable {
         case jsonpPolling = "jsonp-polling"
     }
 
-    /// What is awaited next.
+    /// The next expected event.
     private enum Step {
         case handshake, upgrade, greeting, poll, done
     }
@@ -30,7 +30,7 @@ final class ConnectClient: ChannelInboundHandler, @unchecked Sendable {
     private var id = ""
     private var context: ChannelHandlerContext?
     private var unread: [UInt8] = []
-    /// Of the native transport.
+    /// For the native transport.
     private var line = ClientLine(hello: Hello(), random: SystemRandomNumberGenerator())
     private var socket: ClientLine.Socket?
 
@@ -42,7 +42,7 @@ final class ConnectClient: ChannelInboundHandler, @unchecked Sendable {
         step = transport == .native ? .upgrade : .handshake
     }
 
-    /// Clients come from addresses of their own, as people do.
+    /// Connects from its own source address, because servers limit connections per address.
     static func connect(
         port: Int, transport: Transport, number: Int, on loop: any EventLoop
     ) -> EventLoopFuture<ConnectClient> {
@@ -100,7 +100,7 @@ final class ConnectClient: ChannelInboundHandler, @unchecked Sendable {
     func channelInactive(context: ChannelHandlerContext) {
         self.context = nil
         guard step != .done, step != .upgrade else { return }
-        connected.fail(LoadClient.Failure(description: "the server closed the line while it was to \(step)"))
+        connected.fail(LoadClient.Failure(description: "the server closed the connection during \(step)"))
     }
 
     private func get(_ path: String, _ headers: String = "") {
@@ -114,14 +114,14 @@ final class ConnectClient: ChannelInboundHandler, @unchecked Sendable {
 
     // MARK: Steps
 
-    /// Whether something was complete.
+    /// Returns whether a complete message was available.
     private func read() -> Bool {
         switch step {
         case .handshake:
             guard let answer = readAnswer() else { return false }
             id = String(decoding: answer.prefix { $0 != UInt8(ascii: ":") }, as: UTF8.self)
             if transport == .webSocket {
-                // Only a connection's first request can be upgraded.
+                // Only the first request of a connection can be upgraded.
                 step = .upgrade
                 let loop = context?.eventLoop
                 context?.close(promise: nil)
@@ -154,7 +154,7 @@ final class ConnectClient: ChannelInboundHandler, @unchecked Sendable {
         return true
     }
 
-    /// From the hello to the welcome, so its timeouts are of no use.
+    /// Covers only hello to welcome, so timeouts are ignored.
     private func update(_ body: (inout ClientLine, Timestamp) -> [ClientLine.Effect]) {
         for effect in body(&line, Timestamp(milliseconds: 0)) {
             switch effect {
@@ -177,7 +177,7 @@ final class ConnectClient: ChannelInboundHandler, @unchecked Sendable {
 
     // MARK: Bytes
 
-    /// The body of one answer, if all of it is here.
+    /// Returns the body of one response if it is complete.
     private func readAnswer() -> [UInt8]? {
         guard let end = unread.firstRange(of: Array("\r\n\r\n".utf8)) else { return nil }
         let head = String(decoding: unread[..<end.lowerBound], as: UTF8.self).lowercased()
@@ -193,7 +193,7 @@ final class ConnectClient: ChannelInboundHandler, @unchecked Sendable {
         return Array(unread[end.upperBound..<end.upperBound + length])
     }
 
-    /// The text of one frame, if all of it is here; servers do not mask.
+    /// Returns the text of one frame if it is complete. Servers do not mask.
     private func readText() -> [UInt8]? {
         guard unread.count >= 2 else { return nil }
         let isLong = unread[1] == 126
@@ -205,7 +205,7 @@ final class ConnectClient: ChannelInboundHandler, @unchecked Sendable {
         return Array(unread[start..<start + length])
     }
 
-    /// Masked with zeros, for texts below 126 bytes.
+    /// Sends a text of less than 126 bytes, masked with zeros.
     private func sendText(_ text: [UInt8]) {
         write([0x81, 0x80 | UInt8(text.count), 0, 0, 0, 0] + text)
     }

@@ -2,14 +2,14 @@ import NIOCore
 import NIOPosix
 import Wire
 
-/// Many clients of one server, on one event loop.
+/// Many clients of one server on one event loop.
 ///
-/// Unchecked: touched on the loop alone, but for `clients`, which is complete before anything else begins.
+/// Unchecked: used only on the loop, except for `clients`, which is complete before anything else starts.
 final class Crowd: @unchecked Sendable {
-    /// Opened at once: a server takes them in as fast as its queue of new connections allows.
+    /// Connections opened at the same time, limited by the server's accept queue.
     private static let opening = 50
-    /// Nothing that is waited for takes this long but when something is broken.
-    private static let patience = TimeAmount.seconds(180)
+    /// Long enough that only a failure exceeds it.
+    private static let connectTimeout = TimeAmount.seconds(180)
 
     let server: ServerProcess
     let loop: any EventLoop
@@ -20,7 +20,7 @@ final class Crowd: @unchecked Sendable {
         self.loop = loop
     }
 
-    /// Lets `count` more in; each has its welcome when this returns.
+    /// Connects `count` more clients and waits for their welcomes.
     func open(_ count: Int) throws {
         var left = count
         while left > 0 {
@@ -38,7 +38,7 @@ final class Crowd: @unchecked Sendable {
         try loop.submit { for client in self.clients { client.end() } }.wait()
     }
 
-    /// Has each of them say something and waits until each has heard this type of message.
+    /// Sends a message from each client and waits until each has received a message of this type.
     func ask(_ some: [LoadClient], for type: String, _ say: @escaping @Sendable (LoadClient) -> Void) throws {
         try run { done in
             var missing = some.count
@@ -55,11 +55,11 @@ final class Crowd: @unchecked Sendable {
         }
     }
 
-    /// Runs `begin` on the loop and waits until it has kept its promise.
+    /// Runs `begin` on the loop and waits until it fulfills its promise.
     func run(_ begin: @escaping @Sendable (EventLoopPromise<Void>) -> Void) throws {
         try loop.flatSubmit { [self] in
             let done = loop.makePromise(of: Void.self)
-            let guardian = loop.scheduleTask(in: Self.patience) {
+            let guardian = loop.scheduleTask(in: Self.connectTimeout) {
                 done.fail(LoadClient.Failure(description: "\(self.server.name) did not answer in time"))
             }
             for client in clients { client.onEnd = { done.fail(LoadClient.Failure(description: $0)) } }

@@ -2,11 +2,11 @@ import NIOCore
 import NIOPosix
 import Wire
 
-/// One client of `confab.v1`: a `ClientLine` on a WebSocket that costs the machine little, for the servers are what is
-/// measured, and the load runs on the same cores. So it frames by itself, and masks with zeros, which is legal and the
-/// same work for the server.
+/// A `confab.v1` client: a `ClientLine` on a WebSocket. It uses little CPU time, because the load runs on the same
+/// cores as the measured server. So it encodes frames itself, and masks with zeros, which is legal and the same work
+/// for the server.
 ///
-/// Unchecked: used on its event loop alone.
+/// Unchecked: used only on its event loop.
 final class LoadClient: ChannelInboundHandler, @unchecked Sendable {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
@@ -31,11 +31,11 @@ final class LoadClient: ChannelInboundHandler, @unchecked Sendable {
     private var socket: ClientLine.Socket?
     private var requestCount: UInt64 = 0
     private var timeout: (at: Timestamp, task: Scheduled<Void>)?
-    /// Called with the welcome, each answer and each event; for the benchmark that runs at present.
+    /// Called with the welcome, each response and each event. Set by the running benchmark.
     var onMessage: ((LoadClient, ServerMessage) -> Void)?
-    /// Called when the line ends before the benchmark ended it.
+    /// Called when the connection ends unexpectedly.
     var onEnd: ((String) -> Void)?
-    /// Which of a crowd this is.
+    /// Its index in the crowd.
     private(set) var tag = 0
 
     init(port: Int, opened: EventLoopPromise<Void>) {
@@ -46,8 +46,8 @@ final class LoadClient: ChannelInboundHandler, @unchecked Sendable {
         line = ClientLine(hello: Hello(), options: options, random: SystemRandomNumberGenerator())
     }
 
-    /// Opens a socket; says nothing yet. Clients come from addresses of their own, as people do: all of 127.0.0.0/8
-    /// is this machine, and a server counts what comes from one address.
+    /// Opens a socket without sending anything. Clients use different source addresses, because a server limits
+    /// connections per address, and all of 127.0.0.0/8 is this machine.
     static func connect(port: Int, number: Int, on loop: any EventLoop) -> EventLoopFuture<LoadClient> {
         let opened = loop.makePromise(of: Void.self)
         let client = LoadClient(port: port, opened: opened)
@@ -77,16 +77,16 @@ final class LoadClient: ChannelInboundHandler, @unchecked Sendable {
             .map { _ in }
     }
 
-    // MARK: The line
+    // MARK: ClientLine
 
-    /// Says hello; `onMessage` gets the welcome.
+    /// Sends `hello`; `onMessage` receives the welcome.
     func greet() {
         update { $0.handle(.connect, now: $1) }
         guard let socket else { return }
         update { $0.handle(.opened(socket), now: $1) }
     }
 
-    /// Asks the server; `onMessage` gets the answer.
+    /// Sends a request; `onMessage` receives the response.
     func ask(_ message: ClientMessage) {
         requestCount += 1
         let id = ClientLine.RequestID(rawValue: requestCount)
@@ -114,7 +114,7 @@ final class LoadClient: ChannelInboundHandler, @unchecked Sendable {
         Timestamp(milliseconds: Int64(NIODeadline.now().uptimeNanoseconds / 1_000_000))
     }
 
-    /// Has one task for the earliest timeout. A task that is too early starts another.
+    /// Keeps one scheduled task for the earliest timeout. A task that fires too early schedules the next one.
     private func schedule() {
         guard state == .open, let next = line.nextTimeout, let loop = context?.eventLoop else {
             timeout?.task.cancel()
@@ -152,7 +152,7 @@ final class LoadClient: ChannelInboundHandler, @unchecked Sendable {
         context.writeAndFlush(wrapOutboundOut(frame), promise: nil)
     }
 
-    // MARK: The channel
+    // MARK: ChannelInboundHandler
 
     func channelActive(context: ChannelHandlerContext) {
         self.context = context
@@ -178,7 +178,7 @@ final class LoadClient: ChannelInboundHandler, @unchecked Sendable {
         unread.discardReadBytes()
     }
 
-    func channelInactive(context: ChannelHandlerContext) { ended("the server closed the line") }
+    func channelInactive(context: ChannelHandlerContext) { ended("the server closed the connection") }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) { ended("\(error)") }
 
@@ -189,7 +189,7 @@ final class LoadClient: ChannelInboundHandler, @unchecked Sendable {
         context = nil
     }
 
-    /// Whether the server's answer is here and was the one wanted.
+    /// Returns whether the server's response is complete and accepts the upgrade.
     private func readUpgrade() -> Bool {
         let bytes = unread.readableBytesView
         guard let end = bytes.indices.first(where: { bytes[$0...].starts(with: "\r\n\r\n".utf8) }) else { return false }
@@ -203,7 +203,7 @@ final class LoadClient: ChannelInboundHandler, @unchecked Sendable {
         return true
     }
 
-    /// Reads one frame if all of it is here.
+    /// Reads one frame if it is complete.
     private func readFrame() -> Bool {
         let start = unread.readerIndex
         guard let opcode = unread.readInteger(as: UInt8.self), let short = unread.readInteger(as: UInt8.self),

@@ -5,7 +5,7 @@ import Signaling
 import Glibc
 #endif
 
-/// `run` calls this once for each measurement and puts the rows it prints into one table.
+/// The entry point. `run` calls it once per measurement and collects the printed rows in one table.
 @main
 enum Main {
     static func main() {
@@ -57,14 +57,14 @@ enum Main {
             let figures = benchmark.run(pages: 2000, moves: 50_000)
             let what = "\(people) people, \(crowd.rawValue)"
             row("a page of 50, \(what)", "\((figures.perPage / 1000).text(1)) µs", "under 1000 µs")
-            row("the dearest of 50 batches of them", "\((figures.dearestPage / 1000).text(1)) µs", "")
+            row("the slowest of 50 batches", "\((figures.slowestPage / 1000).text(1)) µs", "")
             row("a move, \(what)", "\((figures.perMove / 1000).text(2)) µs", "the same for all numbers")
             guard let bytes = figures.bytesPerPerson, crowd == .globe else { continue }
             row("memory of each of \(people) listed", "\(bytes.text(0)) bytes", "")
         }
     }
 
-    /// The same project as the servers'; see `run`.
+    /// The project of the servers under test; see `run`.
     private static func project() throws -> Project {
         guard let key = getenv("CONFAB_API_KEY"), let secret = getenv("CONFAB_API_SECRET"),
             let project = Project(apiKey: String(cString: key), secret: String(cString: secret))
@@ -91,10 +91,10 @@ enum Main {
         }
         for benchmark in benchmarks {
             try benchmark.join(project: project)
-            // What is compiled or allocated at first use is not what a relay costs.
+            // Warm up, so that code and memory of the first use are not counted.
             try benchmark.relay(relays / 2)
         }
-        // In turns, so that whatever else the machine does meets both alike.
+        // Alternate, so that other work on the machine affects both servers alike.
         for _ in 0..<rounds { for benchmark in benchmarks { try benchmark.round(relays) } }
         let figures = benchmarks.map { $0.figures.relaysPerSecond.median }
         for (benchmark, figure) in zip(benchmarks, figures) {
@@ -108,10 +108,10 @@ enum Main {
     }
 
     private static func connect(_ name: String, _ numbers: [Int]) throws {
-        // The peer speaks our own protocol alone.
+        // The peer supports only `confab.v1`.
         let isPeer = name == "node-ws"
         guard let transport = isPeer ? .native : ConnectClient.Transport(rawValue: name) else {
-            throw LoadClient.Failure(description: "there is no transport \(name)")
+            throw LoadClient.Failure(description: "unknown transport \(name)")
         }
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         let server = ServerProcess(name: name, port: numbers[0], id: numbers[1])
@@ -131,7 +131,7 @@ enum Main {
         let (pairs, rings) = (numbers[2], numbers[3])
         let benchmark = CallBenchmark(crowd: crowd)
         try benchmark.open(pairs: pairs)
-        // What is compiled or allocated at first use is not what a ring costs.
+        // Warm up, so that code and memory of the first use are not counted.
         _ = try benchmark.ring(rings / 10, pairs: pairs)
         let rates = try (0..<5).map { _ in try benchmark.rate(rings, pairs: pairs) }
         let each = "\((1e6 / rates.median).text(0)) µs each"

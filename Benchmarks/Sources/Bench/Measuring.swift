@@ -6,15 +6,15 @@ import Musl
 import Darwin
 #endif
 
-/// Seconds of processor this process has used, all its threads together. It does not count what others do on the same
-/// cores, so a busy machine changes the figures less than it changes wall time.
+/// Returns the CPU seconds of all threads of this process. Other work on the same cores is not counted, so a busy
+/// machine affects CPU time less than wall time.
 func processorSeconds() -> Double {
     var time = timespec()
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time)
     return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
 }
 
-/// SplitMix64 (Steele, Lea and Flood 2014): the same run from the same seed, and cheap enough not to be measured.
+/// SplitMix64 (Steele, Lea and Flood 2014): reproducible from its seed, and cheap enough not to affect measurements.
 struct SplitMix64: RandomNumberGenerator {
     var state: UInt64
     mutating func next() -> UInt64 {
@@ -29,7 +29,7 @@ struct SplitMix64: RandomNumberGenerator {
 extension [Double] {
     var median: Double { quantile(0.5) }
 
-    /// The value below which this share of them lies.
+    /// Returns the value that this fraction of the values does not exceed.
     func quantile(_ share: Double) -> Double {
         guard !isEmpty else { return .nan }
         return sorted()[Swift.min(count - 1, Int(Double(count) * share))]

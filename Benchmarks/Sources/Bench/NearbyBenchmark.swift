@@ -5,29 +5,29 @@ import Wire
 import Glibc
 #endif
 
-/// What a page of people nearby costs the directory, and what one person's move, however many there are and wherever.
+/// Measures the cost of one page of people nearby and of one move, for several numbers and distributions of people.
 struct NearbyBenchmark {
-    /// Where everybody is, but for whoever looks, in the middle.
+    /// Where the people are. The viewer is always in the middle.
     enum Crowd: String, CaseIterable {
-        /// As many on each square mile of the globe. The first, as memory is measured with it: later ones get what it left.
+        /// Evenly over the globe. It runs first, because memory is measured with it and later runs reuse what it freed.
         case globe = "over the globe"
-        /// In one cell, that of the one who looks.
+        /// All in the viewer's cell.
         case oneCell = "all in one cell"
-        /// As many on each square mile, out to 200 miles.
+        /// Evenly over 200 miles.
         case region = "over 200 miles"
-        /// Thirty within reach, and all others far away.
+        /// Thirty within reach, all others far away.
         case few = "30 within reach"
-        /// Thirty around, and all others in a city where the last buckets meet.
+        /// Thirty nearby, all others in a city at the boundary of the last buckets.
         case cityAtTheEdge = "a city at the edge"
     }
 
     struct Figures {
-        /// Medians of the batches' means, in nanoseconds of processor time.
+        /// Median over batches of the mean CPU time, in nanoseconds.
         var perPage: Double
         var perMove: Double
-        /// The dearest batch.
-        var dearestPage: Double
-        /// Of the resident set, per person; `nil` where too few are listed to tell.
+        /// The slowest batch.
+        var slowestPage: Double
+        /// Growth of the resident set per person; nil if too few are listed to measure it.
         var bytesPerPerson: Double?
     }
 
@@ -47,7 +47,7 @@ struct NearbyBenchmark {
     init(count: Int, crowd: Crowd, project: Project) {
         (self.count, self.crowd) = (count, crowd)
         directory = Directory(rules: Rules(), project: project)
-        turn = Turn(Surroundings(rules: Rules(), project: project), generator: generator)
+        turn = Turn(HubSettings(rules: Rules(), project: project), generator: generator)
         turn.now = Self.now
     }
 
@@ -57,12 +57,12 @@ struct NearbyBenchmark {
         for index in 0..<count { listings.append(person(index)) }
         let before = this.residentBytes()
         for listing in listings { directory.handle(.show(listing), &turn) }
-        precondition(turn.letters.isEmpty && directory.listedCount == count, "not everybody is listed")
+        precondition(turn.letters.isEmpty && directory.listedCount == count, "some people are not listed")
         let after = this.residentBytes()
         let moving = measure(batches: 50, of: moves / 50) { $0.move() }
         let looking = measure(batches: 50, of: max(1, pages / 50)) { $0.look() }
         return Figures(
-            perPage: looking.median, perMove: moving.median, dearestPage: looking.max() ?? 0,
+            perPage: looking.median, perMove: moving.median, slowestPage: looking.max() ?? 0,
             bytesPerPerson: count < 10_000 ? nil : (after - before) / Double(count)
         )
     }
@@ -106,7 +106,7 @@ struct NearbyBenchmark {
     }
 
     private mutating func onTheGlobe() -> (Double, Double) {
-        // Equal areas by throwing away what falls where the globe is narrower.
+        // Rejection sampling for equal areas: discard points where the globe is narrower.
         while true {
             let latitude = Double.random(in: -90...90, using: &generator)
             if Double.random(in: 0..<1, using: &generator) < roughCosine(latitude) {
@@ -125,7 +125,7 @@ struct NearbyBenchmark {
         }
     }
 
-    /// Bhaskara's of the seventh century, good to a few thousandths.
+    /// Bhaskara's approximation of the cosine, accurate to a few thousandths.
     private func roughCosine(_ degrees: Double) -> Double {
         let square = degrees * degrees
         return (32_400 - 4 * square) / (32_400 + square)
@@ -139,7 +139,7 @@ struct NearbyBenchmark {
         directory.handle(.show(listings[index]), &turn)
     }
 
-    /// One page, the first or one that follows another.
+    /// Requests one page, the first or a following one.
     private mutating func look() {
         guard let cell = Cell(latitude: Self.middle.latitude, longitude: Self.middle.longitude) else { return }
         let client = ConnectionID(high: 0, low: 1)
@@ -148,7 +148,7 @@ struct NearbyBenchmark {
         directory.handle(
             .watch(client, re: 1, viewer: IdentityID(high: 0, low: 0), blocked: [], at: cell, watch), &turn)
         guard case .client(_, .deliver(.nearby(.list(let list))))? = turn.nextLetter() else {
-            preconditionFailure("no page came")
+            preconditionFailure("the directory returned no page")
         }
         while turn.nextLetter() != nil {}
         if let next = list.next, cursors.count < 100 { cursors.append(next) }

@@ -5,17 +5,17 @@ import Wire
 import Glibc
 #endif
 
-/// What one pairing costs the pool, from the newcomer's `enter` to the letter that begins the match, however many wait.
+/// Measures the cost of one pairing in the pool, from the newcomer's `enter` to the letter that starts the match.
 ///
-/// Everybody waiting has an interest nobody else has and is within the exclusive wait, which is the hardest queue there
-/// is: no two of them may meet, and of all of them the newcomer may meet one. Each pairing takes a waiting person at
-/// random, so that at a million nothing about him is in the processor's cache.
+/// Each waiting person has a unique interest and is within the exclusive wait. This is the hardest queue: no two of
+/// them may be matched, and the newcomer may be matched with exactly one. Each pairing takes a random waiting person,
+/// so that with a million waiting, its data is not in the CPU cache.
 struct PairingBenchmark {
     struct Figures {
         var waiting: Int
-        /// Medians over the batches' means, in nanoseconds of processor time.
+        /// Median over batches of the mean CPU time, in nanoseconds.
         var perPairing: Double
-        /// Of the resident set, per waiting person; nil where too few wait to tell.
+        /// Growth of the resident set per waiting person; nil if too few wait to measure it.
         var bytesPerEntry: Double?
     }
 
@@ -27,21 +27,21 @@ struct PairingBenchmark {
     private var pool: Pool
     private var generator = SplitMix64(state: 42)
     private var turn: Turn
-    /// Numbers of those who wait; whoever has the number n has the n-th interest.
+    /// Indices of the waiting people. Person n has the n-th interest.
     private var people: [Int] = []
     private var lastPerson = 0
 
     init(waiting: Int, pairings: Int) {
         self.waiting = waiting
-        // A batch long enough for the clock, and short beside the queue it shrinks.
+        // Large enough for the clock, and small compared with the queue that it shrinks.
         batch = min(1000, max(20, waiting / 10))
         batches = max(1, pairings / batch)
         pool = Pool(rules: Rules())
-        // The pool signs nothing; a turn has a project all the same.
+        // The pool signs nothing, but a turn needs a project.
         guard let project = Project(apiKey: "1", secret: String(repeating: "0", count: Project.shortestSecret)) else {
-            preconditionFailure("this is a project")
+            preconditionFailure("invalid project")
         }
-        turn = Turn(Surroundings(rules: Rules(), project: project), generator: generator)
+        turn = Turn(HubSettings(rules: Rules(), project: project), generator: generator)
         turn.now = Self.now
     }
 
@@ -54,15 +54,15 @@ struct PairingBenchmark {
         var samples: [Double] = []
         samples.reserveCapacity(batches)
         for _ in 0..<batches {
-            // The queue is filled up above the number under test and falls to it while the batch is measured.
+            // Fill the queue above the number under test. It falls to that number during the batch.
             fill(upTo: waiting + batch)
             let newcomers = (0..<batch).map { _ in newcomer() }
             let start = processorSeconds()
             for newcomer in newcomers { pair(newcomer) }
             samples.append((processorSeconds() - start) * 1e9 / Double(batch))
         }
-        precondition(pool.waitingCount == waiting, "somebody was not paired")
-        // People's own table is the benchmark's, not the pool's.
+        precondition(pool.waitingCount == waiting, "some people were not paired")
+        // This array belongs to the benchmark, not to the pool.
         let bytes = (after - before) - Double(people.capacity * MemoryLayout<Int>.stride)
         return Figures(
             waiting: waiting, perPairing: samples.median,
@@ -76,10 +76,10 @@ struct PairingBenchmark {
             people.append(lastPerson)
             enter(entry(interest: lastPerson))
         }
-        precondition(turn.letters.isEmpty, "two who share nothing were paired")
+        precondition(turn.letters.isEmpty, "two people without a common interest were paired")
     }
 
-    /// Somebody who shares the interest of one who waits, chosen at random and then no longer waiting.
+    /// Returns a newcomer who shares an interest with a random waiting person, and removes that person from `people`.
     private mutating func newcomer() -> PoolEntry {
         let index = Int.random(in: people.indices, using: &generator)
         let partner = people[index]
@@ -101,15 +101,15 @@ struct PairingBenchmark {
         pool.handle(.enter(entry), &turn)
     }
 
-    /// Enter, two letters asking, two answers, one letter to the match.
+    /// Delivers `enter`, the two requests, the two answers and the letter to the match.
     private mutating func pair(_ newcomer: PoolEntry) {
         enter(newcomer)
         guard case .person(let first, .reserve(let match, let second))? = turn.nextLetter(), turn.letters.count == 2
-        else { preconditionFailure("the newcomer met nobody") }
+        else { preconditionFailure("the newcomer was not paired") }
         forgetLetters()
         pool.handle(.reserved(match, first), &turn)
         pool.handle(.reserved(match, second), &turn)
-        precondition(turn.letters.count == 1, "no match began")
+        precondition(turn.letters.count == 1, "no match started")
         forgetLetters()
     }
 

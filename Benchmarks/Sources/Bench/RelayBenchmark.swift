@@ -2,29 +2,29 @@ import NIOCore
 import Signaling
 import Wire
 
-/// What it costs a server to relay a signal, with thousands of connections open.
+/// Measures the cost of relaying a signal while thousands of connections are open.
 ///
-/// The connections are in sessions of two. A relay is one `session.signal` with 200 bytes of data: the server reads it
-/// and sends three messages, the signal to both members and `ok` to the sender. The pairs take turns in a random order,
-/// so that no server finds its next pair in the cache, and the members of a pair take turns, so that acknowledgements
-/// travel with the signals.
+/// The connections are in sessions of two. A relay is one `session.signal` with 200 bytes of data. The server reads it
+/// and sends three messages: the signal to both members, and `ok` to the sender. The pairs take turns in random order,
+/// so that the next pair is never in the cache. The members of a pair take turns, so that acknowledgments travel with
+/// the signals.
 ///
-/// Unchecked: its state is touched on the loop alone.
+/// Unchecked: its state is used only on the loop.
 final class RelayBenchmark: @unchecked Sendable {
     struct Figures {
         var bytesPerIdle = 0.0
-        /// One for each round.
+        /// One value per round.
         var relaysPerSecond: [Double] = []
     }
 
-    /// Signals under way at once.
+    /// Signals in flight.
     private static let window = 64
     private static let data = String(repeating: "0123456789", count: 20)
 
     let crowd: Crowd
     private(set) var figures = Figures()
     private var sessions: [SessionID] = []
-    /// Of the three messages a relay ends with, how many each pair still waits for.
+    /// Number of messages each pair still waits for, of the three that end a relay.
     private var missing: [Int] = []
     private var turn: [Int] = []
     private var order: [Int] = []
@@ -34,7 +34,7 @@ final class RelayBenchmark: @unchecked Sendable {
 
     init(crowd: Crowd) { self.crowd = crowd }
 
-    /// Opens the connections and measures what they hold while nothing happens.
+    /// Opens the connections and measures their memory while they are idle.
     func open(connections: Int, settle: () -> Void) throws {
         let before = crowd.server.residentBytes()
         try crowd.open(connections)
@@ -42,7 +42,7 @@ final class RelayBenchmark: @unchecked Sendable {
         figures.bytesPerIdle = (crowd.server.residentBytes() - before) / Double(connections)
     }
 
-    /// Puts each two connections into a session of their own.
+    /// Joins each pair of connections to its own session.
     func join(project: Project) throws {
         var generator = SplitMix64(state: 7)
         let now = Timestamp(milliseconds: now())
@@ -66,7 +66,7 @@ final class RelayBenchmark: @unchecked Sendable {
         }
     }
 
-    /// Relays so many signals; returns the server's processor time.
+    /// Relays this many signals and returns the server's CPU time.
     @discardableResult
     func relay(_ count: Int) throws -> Double {
         let before = crowd.server.processorSeconds()
@@ -84,7 +84,7 @@ final class RelayBenchmark: @unchecked Sendable {
     private func sendNext() {
         guard toSend > 0 else { return }
         toSend -= 1
-        // A pair that still waits for its last relay is passed over.
+        // Skip pairs that still wait for their last relay.
         repeat { position = (position + 1) % order.count } while missing[order[position]] > 0
         let pair = order[position]
         missing[pair] = 3
@@ -95,7 +95,7 @@ final class RelayBenchmark: @unchecked Sendable {
 
     private func heard(_ message: ServerMessage, by client: LoadClient, _ done: EventLoopPromise<Void>) {
         switch message {
-        // The last to join may hear of each other only now.
+        // The last members to join may only now be announced to each other.
         case .session(.connectionCreated): return
         case .session(.signal), .ok: break
         default: return done.fail(LoadClient.Failure(description: "\(crowd.server.name) said \(message)"))

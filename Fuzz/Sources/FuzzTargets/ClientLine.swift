@@ -1,28 +1,28 @@
 import Wire
 
 extension FuzzTarget {
-    /// A client line whose server, network, clock and owner are in the hands of the input. What must hold after each event
-    /// is in `Owner`.
+    /// A `ClientLine` whose server, network, clock and owner are controlled by the input. `Owner` checks the invariants
+    /// after each event.
     static let clientLine = FuzzTarget("client-line", dictionary: "messages") { input throws(BrokenProperty) in
         var input = InputReader(input)
         var owner = Owner(options: input.byte())
         while !input.isEmpty { try owner.event(from: &input) }
         try owner.handle(.leave)
-        try require(owner.unsettled.isEmpty, "at the end \(owner.unsettled) have no outcome")
+        try require(owner.unsettled.isEmpty, "at the end, \(owner.unsettled) have no outcome")
     }
 
-    /// The owner of a line: it carries effects out on nothing, and knows which of them must not be.
+    /// The owner of a line: it receives the effects and checks that they are allowed.
     private struct Owner {
         private static let maxRequests = 4
 
         private var line: ClientLine
         private var now = Timestamp(milliseconds: 0)
-        /// The last few that the line asked for, and the one that it uses.
+        /// The last sockets that the line requested, and the current one.
         private var sockets: [ClientLine.Socket] = []
         private var current: ClientLine.Socket?
         private(set) var unsettled: Set<ClientLine.RequestID> = []
         private var requestCount: UInt64 = 0
-        /// Numbered messages that were delivered in this connection.
+        /// The number of numbered messages delivered in this connection.
         private var delivered: UInt64 = 0
         private var isConnected = false
         private var hasEnded = false
@@ -86,14 +86,14 @@ extension FuzzTarget {
         private mutating func wait(_ duration: Duration) throws(BrokenProperty) {
             now = now + duration
             try carryOut(line.handleTimeout(now: now))
-            if let next = line.nextTimeout { try require(next > now, "the timeout at \(now) is not over") }
+            if let next = line.nextTimeout { try require(next > now, "the timeout at \(now) is not cleared") }
         }
 
         mutating func handle(_ event: ClientLine.Event) throws(BrokenProperty) {
             try carryOut(line.handle(event, now: now))
         }
 
-        // MARK: What the server says
+        // MARK: Server messages
 
         private func message(from input: inout InputReader) -> ServerMessage {
             let re = UInt64(input.byte() % 8)
@@ -127,15 +127,16 @@ extension FuzzTarget {
             input.pick([.abnormal, .normal, .malformed, .token, .timeout, .replaced, .tooMany]) ?? .abnormal
         }
 
-        // MARK: What must hold
+        // MARK: Invariants
 
         private mutating func carryOut(_ effects: [ClientLine.Effect]) throws(BrokenProperty) {
             for effect in effects { try carryOut(effect) }
-            try require(line.unansweredCount == unsettled.count, "\(unsettled) are not \(line.unansweredCount)")
+            try require(
+                line.unansweredCount == unsettled.count, "\(unsettled) are open, but it counts \(line.unansweredCount)")
             try require(unsettled.count <= Self.maxRequests, "\(unsettled.count) requests are kept")
-            try require(line.isConnected == isConnected, "it is connected, or not, and did not say so")
-            try require((line.ending != nil) == hasEnded, "it ended, or not, and did not say so")
-            try require(!hasEnded || line.nextTimeout == nil, "it goes on after its end")
+            try require(line.isConnected == isConnected, "isConnected does not match the effects")
+            try require((line.ending != nil) == hasEnded, "ending does not match the effects")
+            try require(!hasEnded || line.nextTimeout == nil, "it has a timeout after its end")
         }
 
         private mutating func carryOut(_ effect: ClientLine.Effect) throws(BrokenProperty) {
@@ -146,20 +147,20 @@ extension FuzzTarget {
             }
             switch effect {
             case .open(let socket):
-                try require(!isConnected, "it opens another socket beside the one it has")
+                try require(!isConnected, "it opens a second socket while connected")
                 sockets = sockets.suffix(3) + [socket]
                 current = socket
-            case .send(_, let socket): try require(socket == current, "it sends on a socket of before")
+            case .send(_, let socket): try require(socket == current, "it sends on an old socket")
             case .close(let socket, _):
-                try require(socket == current, "it closes a socket of before")
+                try require(socket == current, "it closes an old socket")
                 (current, isConnected) = (nil, false)
             case .connected(_, let start):
                 if start != .resumed { delivered = 0 }
                 isConnected = true
             case .answered(let id, let message):
                 try require(unsettled.remove(id) != nil, "\(id) is answered after its outcome")
-                try require(message.re != nil, "\(message) is no answer")
-            case .event: try require(isConnected, "an event comes while there is no connection")
+                try require(message.re != nil, "\(message) is not an answer")
+            case .event: try require(isConnected, "an event arrives without a connection")
             case .reconnecting, .ended: isConnected = false
             case .expired, .unreadable, .failed: break
             }

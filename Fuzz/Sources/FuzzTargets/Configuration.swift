@@ -1,7 +1,7 @@
 @testable import Server
 
 extension FuzzTarget {
-    /// A file, and among its lines variables (`CONFAB_PORT=1`) and flags (`--port=1`).
+    /// A configuration file. Some of its lines are environment variables (`CONFAB_PORT=1`) or flags (`--port=1`).
     static let configuration = FuzzTarget("configuration", dictionary: "configuration") {
         input throws(BrokenProperty) in
         let given = Given(input)
@@ -10,7 +10,7 @@ extension FuzzTarget {
             configuration = try .load(
                 overrides: given.flags, environment: given.variables, yaml: given.yaml, named: "confab.yaml")
         } catch {
-            return try require(!error.problems.isEmpty && !error.description.isEmpty, "it was refused without a reason")
+            return try require(!error.problems.isEmpty && !error.description.isEmpty, "it is refused without a reason")
         }
         try checkWrittenForm(configuration)
         try checkSecrecy(configuration)
@@ -35,7 +35,7 @@ extension FuzzTarget {
         }
     }
 
-    /// Every value, written as the help and the log write it, is read as the same value.
+    /// Every value can be parsed again from its form in the help and the log.
     private static func checkWrittenForm(_ configuration: ConfabConfiguration) throws(BrokenProperty) {
         var texts: [String: String] = [:]
         for setting in Setting.all { texts[setting.key.name] = setting.text(configuration) }
@@ -43,21 +43,21 @@ extension FuzzTarget {
         do throws(ConfigurationError) {
             again = try .load(overrides: texts, environment: [:], yaml: nil, named: "")
         } catch {
-            throw BrokenProperty(description: "what was accepted is refused once written: \(error)")
+            throw BrokenProperty(description: "an accepted configuration is refused when encoded: \(error)")
         }
         for setting in Setting.all {
             let (first, second) = (setting.text(configuration), setting.text(again))
             try require(first == second, "\(setting.key.name) is \"\(first)\" and was read as \"\(second)\"")
         }
-        try require(again == configuration, "a configuration is another once written")
+        try require(again == configuration, "a configuration is read back differently")
     }
 
-    /// A log that shows the configuration looks the same whatever the secrets are.
+    /// The logged configuration does not depend on the secrets.
     private static func checkSecrecy(_ configuration: ConfabConfiguration) throws(BrokenProperty) {
         var other = configuration
         if other.apiSecret != nil { other.apiSecret = SecretText("another") }
         if other.ice.turnSecret != nil { other.ice.turnSecret = SecretText("another") }
         if other.ice.turnPassword != nil { other.ice.turnPassword = SecretText("another") }
-        try require("\(configuration)" == "\(other)", "a secret shows")
+        try require("\(configuration)" == "\(other)", "a secret is visible")
     }
 }

@@ -1,16 +1,16 @@
 import Signaling
 import Wire
 
-/// Eight seats, each with a socket or none, before one hub. It plays the shell's part as the server does: sockets are
-/// numbered, a close ends in `closed`, timers ring when they are due.
+/// Eight seats in front of one hub, each with or without a socket. It plays the server's shell: it numbers sockets,
+/// answers a close with `closed` and fires timers when they are due.
 ///
-/// What must hold: what the hub transmits can be read by the other end and is numbered without gaps,
-/// nobody waits who is not there, timers come to an end, and when everybody has gone nothing is left.
+/// Invariants: the hub's messages can be parsed by clients and are numbered without gaps, no disconnected person is in
+/// the queue, timers come to an end, and nothing is left when everyone has disconnected.
 struct Crowd {
     struct Seat {
         var socket: SocketID?
-        /// Speaks RouletteTok's wire; what it was told and has asked for since then.
-        var isOriginal = false
+        /// Whether it is a legacy client, and that client's state.
+        var isLegacy = false
         var isPaired = false
         var hasAsked = false
         var sent: UInt64 = 0
@@ -18,18 +18,18 @@ struct Crowd {
         var secret = ""
     }
 
-    /// More wake-ups for one stretch of time than any rule asks for.
-    private static let mostWakeUps = 5000
+    /// More timer events than any rule needs in that time.
+    private static let maxWakeUps = 5000
 
     private var hub: Hub
     private(set) var now = FuzzProject.now
     var seats = [Seat](repeating: Seat(), count: 8)
     private var lastSocket: UInt64 = 0
-    var heard = Hearsay()
+    var heard = KnownIDs()
 
     init() {
         var rules = Rules()
-        // Small, so that a short input meets every bound.
+        // Small, so that short inputs reach every limit.
         rules.replay = Link.Bounds(messages: 8, bytes: 4096)
         rules.sessionsPerClient = 3
         rules.connectionsPerSession = 4
@@ -44,7 +44,7 @@ struct Crowd {
             stunServers: ["stun:stun.example.org"], turnServers: ["turn:turn.example.org"],
             credentials: .timeLimited(secret: "turn", lifetime: .seconds(300)))
         hub = Hub(
-            surroundings: Surroundings(rules: rules, project: FuzzProject.project, ice: ice, version: "fuzz"),
+            hubSettings: HubSettings(rules: rules, project: FuzzProject.project, ice: ice, version: "fuzz"),
             generator: CountingGenerator())
     }
 
@@ -58,11 +58,11 @@ struct Crowd {
         case 1: try resume(seat, from: &input)
         case 2:
             try leave(seat, leaving: true)
-            seats[seat] = Seat(isOriginal: true)
-            let arrival = OriginalArrival(socket: connect(seat), address: Hearsay.address(from: &input))
-            try handle(.originalArrived(arrival))
+            seats[seat] = Seat(isLegacy: true)
+            let arrival = LegacyArrival(socket: connect(seat), address: KnownIDs.address(from: &input))
+            try handle(.legacyArrived(arrival))
         case 3: try leave(seat, leaving: input.byte() & 1 == 0)
-        case 4: try pass(Hearsay.duration(from: &input))
+        case 4: try pass(KnownIDs.duration(from: &input))
         case 5: try operate(seat, from: &input)
         case 6: try sayText(seat, input.bytes(Int(input.byte())))
         default: try say(seat, from: &input)
@@ -81,17 +81,17 @@ struct Crowd {
         seats[seat] = Seat()
         let who = input.byte()
         var record = PersonRecord()
-        if who & 0x40 != 0 { record.blocked = [Hearsay.identity(input.byte())] }
-        if who & 0x80 != 0 { record.ban = Hearsay.ban(.identity(Hearsay.identity(who)), at: now, from: &input) }
-        let identity = Identity(id: Hearsay.identity(who), name: who & 0x20 != 0 ? "Vouched" : nil)
+        if who & 0x40 != 0 { record.blocked = [KnownIDs.identity(input.byte())] }
+        if who & 0x80 != 0 { record.ban = KnownIDs.ban(.identity(KnownIDs.identity(who)), at: now, from: &input) }
+        let identity = Identity(id: KnownIDs.identity(who), name: who & 0x20 != 0 ? "Vouched" : nil)
         let arrival = Arrival(
             socket: connect(seat), identity: identity, newIdentitySecret: who & 0x10 != 0 ? "a_secret" : nil,
             record: record,
-            address: Hearsay.address(from: &input), name: heard.name(from: &input))
+            address: KnownIDs.address(from: &input), name: heard.name(from: &input))
         try handle(.arrived(arrival))
     }
 
-    /// Comes back as this seat or as another, having heard everything or not.
+    /// Resumes this seat or another one, with or without lost messages.
     private mutating func resume(_ seat: Int, from input: inout InputReader) throws(BrokenProperty) {
         let (claimed, missed) = (input.index(below: seats.count), UInt64(input.byte() % 12))
         let other = seats[claimed]
@@ -100,8 +100,8 @@ struct Crowd {
         if input.byte() & 1 == 0 { try leave(claimed, leaving: false) }
         seats[seat] = Seat(sent: other.sent, received: received, secret: other.secret)
         let arrival = Arrival(
-            socket: connect(seat), identity: Identity(id: Hearsay.identity(input.byte())),
-            resume: Hello.Resume(secret: other.secret, received: received), address: Hearsay.address(from: &input))
+            socket: connect(seat), identity: Identity(id: KnownIDs.identity(input.byte())),
+            resume: Hello.Resume(secret: other.secret, received: received), address: KnownIDs.address(from: &input))
         try handle(.arrived(arrival))
     }
 
@@ -112,31 +112,31 @@ struct Crowd {
     }
 
     private mutating func operate(_ seat: Int, from input: inout InputReader) throws(BrokenProperty) {
-        let identity = Hearsay.identity(input.byte())
+        let identity = KnownIDs.identity(input.byte())
         switch input.byte() % 4 {
-        case 0: try handle(.banned(Hearsay.ban(.identity(identity), at: now, from: &input)))
-        case 1: try handle(.banned(Hearsay.ban(.address("203.0.113.1"), at: now, from: &input)))
+        case 0: try handle(.banned(KnownIDs.ban(.identity(identity), at: now, from: &input)))
+        case 1: try handle(.banned(KnownIDs.ban(.address("203.0.113.1"), at: now, from: &input)))
         case 2: try handle(.unbanned(identity))
         default:
             guard let socket = seats[seat].socket else { return }
-            try handle(.expel(socket, WireError(.banned, "You were banned from this server."), .forbidden))
+            try handle(.expel(socket, WireError(.banned, "You are banned from this server."), .forbidden))
         }
     }
 
     private mutating func say(_ seat: Int, from input: inout InputReader) throws(BrokenProperty) {
         guard let socket = seats[seat].socket else { return }
-        if seats[seat].isOriginal {
+        if seats[seat].isLegacy {
             let request: RouletteTokRequest = input.byte() & 1 == 0 ? .next : .disconnectPartners
             if request == .next { seats[seat].hasAsked = true }
             return try handle(.asked(socket, request))
         }
         let message = heard.message(from: &input)
         let seq = message.isUnnumbered ? nil : seats[seat].sent + 1
-        // Through the wire, or it could be longer than anything that comes over it.
+        // Encoded like a message from the network, so that it cannot be longer than one.
         try sayText(seat, Envelope(seq: seq, ack: seats[seat].received, message: message).encode())
     }
 
-    /// Whatever a client can put on the wire, numbers included.
+    /// Sends arbitrary text, including the number.
     private mutating func sayText(_ seat: Int, _ text: [UInt8]) throws(BrokenProperty) {
         guard let socket = seats[seat].socket else { return }
         let input: Input
@@ -151,7 +151,7 @@ struct Crowd {
         try handle(input)
     }
 
-    // MARK: What the hub says
+    // MARK: The hub's messages
 
     private mutating func handle(_ input: Input) throws(BrokenProperty) {
         try carryOut(hub.handle(input, now: now))
@@ -171,7 +171,7 @@ struct Crowd {
             now = max(now, next)
             try carryOut(hub.handleTimeout(now: now))
             wakeUps += 1
-            try require(wakeUps < Self.mostWakeUps, "\(wakeUps) wake-ups until \(end)")
+            try require(wakeUps < Self.maxWakeUps, "\(wakeUps) wake-ups until \(end)")
         }
     }
 
@@ -179,7 +179,7 @@ struct Crowd {
         try require(hub.waitingCount <= hub.personCount, "\(hub.waitingCount) of \(hub.personCount) people wait")
         try require(2 * hub.matchCount <= hub.personCount, "\(hub.matchCount) matches of \(hub.personCount) people")
         let here = seats.count { $0.socket != nil }
-        try require(hub.clientCount >= here, "\(here) sockets are open, and \(hub.clientCount) clients are there")
+        try require(hub.clientCount >= here, "\(here) sockets are open, but there are \(hub.clientCount) clients")
     }
 
     private mutating func carryOut(_ effects: [Effect]) throws(BrokenProperty) {
@@ -203,11 +203,11 @@ struct Crowd {
         for question in questions { try carryOut(hub.handle(.answered(question, finding(for: question)), now: now)) }
     }
 
-    /// A storage that knows everybody who may come, and nothing of them.
+    /// A storage that knows every identity but has no data about them.
     private func finding(for question: Question) -> Finding {
         switch question.inquiry {
         case .person(let person, _):
-            let known = (0..<6).map { Hearsay.identity($0) }.first { FuzzProject.project.personID(of: $0) == person }
+            let known = (0..<6).map { KnownIDs.identity($0) }.first { FuzzProject.project.personID(of: $0) == person }
             return .person(known.map { FoundRecord(identity: $0, record: PersonRecord(profile: Profile())) })
         case .callLog: return .callLog([], next: nil)
         case .register: return .push(isReachable: true)
@@ -216,9 +216,9 @@ struct Crowd {
     }
 
     private mutating func hear(_ bytes: [UInt8], at seat: Int) throws(BrokenProperty) {
-        if seats[seat].isOriginal { return try hearOriginal(bytes, at: seat) }
+        if seats[seat].isLegacy { return try receiveLegacy(bytes, at: seat) }
         guard let envelope = try? Envelope<ServerMessage>.decode(bytes) else {
-            throw BrokenProperty(description: "this cannot be read: \(String(decoding: bytes, as: UTF8.self))")
+            throw BrokenProperty(description: "this cannot be parsed: \(String(decoding: bytes, as: UTF8.self))")
         }
         if case .welcome(let welcome) = envelope.message {
             seats[seat].secret = welcome.resume.secret
@@ -230,29 +230,29 @@ struct Crowd {
         }
         if let seq = envelope.seq {
             let expected = seats[seat].received + 1
-            try require(seq == expected, "\(seq) came instead of \(expected): \(envelope.message)")
+            try require(seq == expected, "received \(seq) instead of \(expected): \(envelope.message)")
             seats[seat].received = seq
         }
         heard.note(envelope.message)
     }
 
-    /// What the clients of 2012 can take is told at `RouletteTokEvent.packet`, what they may count on at `OriginalClient`.
-    private mutating func hearOriginal(_ bytes: [UInt8], at seat: Int) throws(BrokenProperty) {
+    /// `RouletteTokEvent.packet` documents what the clients of 2012 can parse, `LegacyClient` what they can rely on.
+    private mutating func receiveLegacy(_ bytes: [UInt8], at seat: Int) throws(BrokenProperty) {
         let text = String(decoding: bytes, as: UTF8.self)
         guard let packet = try? SocketIOPacket(parsing: bytes) else {
-            throw BrokenProperty(description: "this is no packet: \(text)")
+            throw BrokenProperty(description: "invalid packet: \(text)")
         }
         guard packet.kind == .event else { return }
         guard case .object(let event)? = try? JSONReader.parse(packet.data) else {
             throw BrokenProperty(description: "this event is not JSON: \(text)")
         }
-        try require(text.ranges(of: ":::").count == 1, "a client that splits at colons cannot read \(text)")
+        try require(text.ranges(of: ":::").count == 1, "a client that splits at colons cannot parse \(text)")
         switch event["name"] {
         case .string("subscribe"):
-            try require(!seats[seat].isPaired || seats[seat].hasAsked, "a second partner comes unasked")
+            try require(!seats[seat].isPaired || seats[seat].hasAsked, "a second partner was not requested")
             (seats[seat].isPaired, seats[seat].hasAsked) = (true, false)
         case .string("disconnectPartner"):
-            try require(seats[seat].isPaired, "a partner leaves who never came")
+            try require(seats[seat].isPaired, "a partner left without a match")
             seats[seat].isPaired = false
         default: break
         }
@@ -260,7 +260,7 @@ struct Crowd {
 
     // MARK: The end
 
-    /// Everybody leaves or drops, and time goes by.
+    /// Disconnects everyone and passes time.
     mutating func goHome() throws(BrokenProperty) {
         for seat in seats.indices { try leave(seat, leaving: seat % 2 == 0) }
         try ring(until: now + .seconds(7 * 24 * 3600))

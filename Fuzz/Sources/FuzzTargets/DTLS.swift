@@ -1,9 +1,8 @@
 @testable import RTC
 
 extension FuzzTarget {
-    /// Datagrams for a server that waits for a ClientHello, each as it is or as what follows a record's header: of the
-    /// handshake, in a new record of the first epoch. OpenSSL is not built for the fuzzer, so that the edges are those of
-    /// what stands before it.
+    /// Datagrams for a server that waits for a ClientHello. Each is used unchanged, or as the content of a new
+    /// handshake record of epoch 0. OpenSSL is built without coverage, so only our own code in front of it is covered.
     static let dtls = FuzzTarget("dtls", longestInput: 2000) { input throws(BrokenProperty) in
         guard let certificate = DTLSFuzzing.certificate, let server = DTLSFuzzing.server(certificate) else { return }
         var reader = InputReader(input)
@@ -22,17 +21,17 @@ extension FuzzTarget {
             now = now + .milliseconds(50)
             server.handleTimeout(now: now, sink: line)
         }
-        try require(server.state != .established && server.exportKeys() == nil, "there are keys without a client")
+        try require(server.state != .established && server.exportKeys() == nil, "keys exist without a client")
         for datagram in line.sent {
             try require(datagram.count <= DTLSConnection.mtu, "a datagram has \(datagram.count) bytes")
             var covered = 0
             datagram.withUnsafeBytes { for record in DTLSRecords($0) { covered += record.length } }
-            try require(covered == datagram.count, "a datagram of ours is not made of whole records")
+            try require(covered == datagram.count, "a sent datagram has incomplete records")
         }
     }
 }
 
-/// One certificate for all runs: making it takes longer than a run.
+/// Shared by all runs, because creating a certificate takes longer than a run.
 private enum DTLSFuzzing {
     static let certificate = DTLSCertificate.make()
 

@@ -1,24 +1,24 @@
-/// One parser, or one machine, and what must hold whatever bytes come.
+/// A parser or a state machine, with the properties that must hold for all inputs.
 ///
-/// The fuzzer (`Fuzz/Sources/fuzz`) looks for bytes that break it; the tests (`Tests/FuzzTests`) run what is kept in
-/// `Fuzz/Corpora` and `Fuzz/Findings` through the same functions. A trap breaks it too, so most of them have little to say.
+/// The fuzzer (`Fuzz/Sources/fuzz`) searches for inputs that violate them. The tests (`Tests/FuzzTests`) run the inputs
+/// in `Fuzz/Corpora` and `Fuzz/Findings`. A crash is a violation too, so most targets check little else.
 ///
 /// ```swift
 /// extension FuzzTarget {
 ///     static let ports = FuzzTarget("ports") { input throws(BrokenProperty) in
 ///         guard let port = Port(input) else { return }
-///         try require(Port(port.text) == port, "\(port) is not read as it was written")
+///         try require(Port(port.text) == port, "\(port) is read back differently")
 ///     }
 /// }
 /// ```
 public struct FuzzTarget: Sendable {
-    /// Names its folders and files too: `Fuzz/Corpora/<name>`, `Fuzz/Findings/<name>`.
+    /// Also the name of its folders: `Fuzz/Corpora/<name>`, `Fuzz/Findings/<name>`.
     public let name: String
-    /// In bytes. More than an interesting input needs only makes each run slower.
+    /// In bytes. Longer inputs than useful only make each run slower.
     public let longestInput: Int
-    /// The words that the format is made of: `Fuzz/Dictionaries/<dictionary>.dict`.
+    /// The keywords of the format: `Fuzz/Dictionaries/<dictionary>.dict`.
     public let dictionary: String?
-    /// Folders with more inputs to begin with, from the root of the checkout.
+    /// Folders with more initial inputs, relative to the root of the checkout.
     public let seeds: [String]
     public let check: @Sendable (_ input: [UInt8]) throws(BrokenProperty) -> Void
 
@@ -34,7 +34,7 @@ public struct FuzzTarget: Sendable {
     }
 }
 
-/// Something does not hold that must; a sentence that says what.
+/// A violated property, with a description.
 public struct BrokenProperty: Error, CustomStringConvertible {
     public let description: String
 }

@@ -2,8 +2,8 @@ import Signaling
 import Wire
 
 extension FuzzTarget {
-    /// A crowd at the hub's door, which comes, talks, drops and waits as the input has it. What must hold after each event
-    /// and at the end is in `Crowd`.
+    /// Clients that connect, send, drop and wait as the input says. `Crowd` checks the invariants after each event and
+    /// at the end.
     static let hub = FuzzTarget("hub", dictionary: "messages") { input throws(BrokenProperty) in
         var crowd = Crowd()
         var input = InputReader(input)
@@ -12,7 +12,7 @@ extension FuzzTarget {
     }
 }
 
-/// The same numbers for the same input, or a finding would not come back.
+/// A deterministic generator, so that a finding can be reproduced.
 struct CountingGenerator: RandomNumberGenerator, Sendable {
     private var state: UInt64 = 0
 

@@ -1,8 +1,8 @@
 import Wire
 
 extension FuzzTarget {
-    /// Two ends and a line between them that loses what is on it, in the hands of the input. Beside them a plain list of
-    /// everything sent says what must come out.
+    /// Two ends of a link with a lossy transport between them, controlled by the input. A plain list of all sent
+    /// messages gives the expected results.
     static let link = FuzzTarget("link", longestInput: 512) { input throws(BrokenProperty) in
         var line = Line()
         var input = InputReader(input)
@@ -23,13 +23,13 @@ extension FuzzTarget {
         private static let bounds = Link.Bounds(messages: 4, bytes: 600)
         private var sender = Link(bounds: bounds)
         private var receiver = Link(bounds: bounds)
-        /// Everything sent since both began.
+        /// Everything sent since the beginning.
         private var sent: [[UInt8]] = []
         private var underWay: [UInt64] = []
-        /// How many arrived, and how many the sender may forget.
+        /// How many messages arrived, and how many the sender may drop.
         private var arrived = 0
         private var acknowledged = 0
-        /// What the sender keeps, as numbers.
+        /// The numbers of the messages that the sender keeps.
         private var kept: [Int] = []
 
         private func keptBytes() -> Int { kept.reduce(0) { $0 + sent[$1 - 1].count } }
@@ -52,14 +52,14 @@ extension FuzzTarget {
             guard !underWay.isEmpty else { return }
             let number = underWay.removeFirst()
             let expected: Link.Receipt = number == arrived + 1 ? .deliver : number <= arrived ? .duplicate : .gap
-            try require(receiver.receive(seq: number) == expected, "\(number) after \(arrived) is not \(expected)")
+            try require(receiver.receive(seq: number) == expected, "\(number) after \(arrived) should be \(expected)")
             if expected == .deliver { arrived += 1 }
             try require(receiver.received == arrived, "\(receiver.received) were received, not \(arrived)")
         }
 
         mutating func acknowledge() { claim(receiver.acknowledge()) }
 
-        /// The other end says that it has everything up to here, true or not.
+        /// The other end acknowledges everything up to this number, truthfully or not.
         mutating func claim(_ number: UInt64) {
             sender.acknowledged(upTo: number)
             guard number > acknowledged, number <= sent.count else { return }
@@ -73,19 +73,19 @@ extension FuzzTarget {
             underWay = missing.indices.map { UInt64(arrived + 1 + $0) }
         }
 
-        /// A resume that claims anything, and a message that bears any number.
+        /// A resume with any claim, and a message with any number.
         mutating func mislead(_ number: UInt64) throws(BrokenProperty) {
             var other = self
             _ = try other.replay(after: number)
             let expected: Link.Receipt = number == arrived + 1 ? .deliver : number <= arrived ? .duplicate : .gap
             try require(
-                other.receiver.receive(seq: number) == expected, "\(number) after \(arrived) is not \(expected)")
+                other.receiver.receive(seq: number) == expected, "\(number) after \(arrived) should be \(expected)")
         }
 
         private mutating func replay(after received: UInt64) throws(BrokenProperty) -> [[UInt8]]? {
             let missing = sender.replay(after: received)
             guard received <= sent.count, received >= acknowledged else {
-                try require(missing == nil, "what was never sent, or is forgotten, is replayed after \(received)")
+                try require(missing == nil, "unsent or dropped messages are replayed after \(received)")
                 return nil
             }
             claim(received)
@@ -93,7 +93,7 @@ extension FuzzTarget {
             let isKept = kept.count == lacking.count
             try require(
                 missing == (isKept ? lacking : nil),
-                "of \(lacking.count) lacking and \(kept.count) kept, \(missing?.count ?? -1) are replayed after \(received)"
+                "after \(received), \(missing?.count ?? -1) messages are replayed; \(lacking.count) are missing and \(kept.count) kept"
             )
             return missing
         }

@@ -2,28 +2,28 @@ import RTC
 import Robots
 
 extension FuzzTarget {
-    /// A file of video. What is read of it is written again, and read the same.
+    /// A video file. What is parsed is encoded again and parsed the same.
     static let ivf = FuzzTarget("ivf", longestInput: 600) { input throws(BrokenProperty) in
         guard let file = try? input.withUnsafeBytes({ try IVFFile($0) }) else { return }
         try require(
             file.frames.allSatisfy { !$0.range.isEmpty && $0.range.upperBound <= input.count },
-            "a frame is none, or beyond the end: \(file.frames)")
+            "a frame is empty or beyond the end: \(file.frames)")
         var again = file.header.bytes
         for frame in file.frames {
             again += IVFFrame.header(time: frame.time, size: frame.range.count) + input[frame.range]
             _ = input[frame.range].withUnsafeBytes { VP8FrameHeader($0) }
         }
         guard let second = try? again.withUnsafeBytes({ try IVFFile($0) }) else {
-            throw BrokenProperty(description: "what was written is not read")
+            throw BrokenProperty(description: "the encoded file cannot be parsed")
         }
         try require(
             second.frames.map(\.time) == file.frames.map(\.time)
                 && second.frames.map { Array(again[$0.range]) } == file.frames.map { Array(input[$0.range]) },
-            "the frames are others when they were written again")
-        try require(!second.isTruncated, "what was written is cut off")
+            "the frames are read back differently")
+        try require(!second.isTruncated, "the encoded file is truncated")
     }
 
-    /// A file of sound, with its checksums as they are and with checksums that fit: no fuzzer guesses one.
+    /// An audio file, with its own checksums and with corrected ones, because a fuzzer cannot guess a checksum.
     static let ogg = FuzzTarget("ogg", longestInput: 1_200) { input throws(BrokenProperty) in
         try checkOgg(input)
         try checkOgg(withChecksums(input))
@@ -33,17 +33,17 @@ extension FuzzTarget {
         if let file = try? input.withUnsafeBytes({ try OpusFile($0) }) {
             var time = 0
             for packet in file.packets {
-                try require(packet.time == time, "a packet begins at \(packet.time) and not at \(time)")
+                try require(packet.time == time, "a packet starts at \(packet.time) instead of \(time)")
                 try require(
-                    (1...OpusPacket.mostSamples).contains(packet.samples)
+                    (1...OpusPacket.maxSamples).contains(packet.samples)
                         && packet.range.upperBound <= file.bytes.count,
-                    "\(packet) is none")
+                    "\(packet) is invalid")
                 time += packet.samples
             }
-            try require(file.samples == time, "it has \(file.samples) samples and not \(time)")
+            try require(file.samples == time, "it has \(file.samples) samples instead of \(time)")
         }
         guard let file = try? input.withUnsafeBytes({ try OggFile($0, startingWith: OpusHead.magic) }) else { return }
-        try require(file.bytes.count <= input.count, "more comes out than went in")
+        try require(file.bytes.count <= input.count, "the output is longer than the input")
         let packets = file.packets.map { Array(file.bytes[$0]) }
         var writer = OggWriter(serial: 1)
         var again: [UInt8] = []
@@ -55,10 +55,10 @@ extension FuzzTarget {
         let second = try? again.withUnsafeBytes { try OggFile($0, startingWith: OpusHead.magic) }
         try require(
             second?.packets.map { Array(second?.bytes[$0] ?? []) } == packets && second?.isDamaged == false,
-            "\(packets) are read as \(second as Any)")
+            "\(packets) are read back as \(second as Any)")
     }
 
-    /// The same file, in which what looks like a page has the checksum of RFC 3533, computed bit by bit.
+    /// Corrects the checksums of everything that looks like a page. They are computed bit by bit (RFC 3533).
     private static func withChecksums(_ input: [UInt8]) -> [UInt8] {
         var bytes = input
         var offset = 0
@@ -83,7 +83,7 @@ extension FuzzTarget {
         return bytes
     }
 
-    /// Packets of media as a server may send them, and what a recorder makes of them: files that are whole at any time.
+    /// Media packets from a server, and their recording, which must be a valid file at any time.
     static let recordings = FuzzTarget("recordings", longestInput: 800) { input throws(BrokenProperty) in
         var reader = InputReader(input)
         var (video, audio) = (VideoRecording(), AudioRecording(serial: 1))
@@ -110,12 +110,12 @@ extension FuzzTarget {
         if !pictures.isEmpty {
             let file = try? pictures.withUnsafeBytes { try IVFFile($0) }
             try require(
-                file?.isTruncated == false && file?.frames.count == video.frames, "no file of pictures: \(pictures)")
+                file?.isTruncated == false && file?.frames.count == video.frames, "invalid video file: \(pictures)")
         }
         if !sounds.isEmpty {
             let file = try? sounds.withUnsafeBytes { try OpusFile($0) }
             try require(
-                file?.isDamaged == false && file?.packets.count == audio.packets, "no file of sound: \(sounds)")
+                file?.isDamaged == false && file?.packets.count == audio.packets, "invalid audio file: \(sounds)")
         }
     }
 }

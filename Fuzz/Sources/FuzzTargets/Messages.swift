@@ -3,7 +3,7 @@ import Wire
 extension FuzzTarget {
     private static let examples = ["protocol/examples"]
 
-    /// What a server reads. Whatever it takes, it can pass on, and a second reader takes it for the same.
+    /// Client messages. Every accepted message can be encoded again, and a second reader reads the same.
     static let clientMessages = FuzzTarget(
         "client-messages", longestInput: 2048, dictionary: "messages", seeds: examples
     ) { input throws(BrokenProperty) in
@@ -15,11 +15,11 @@ extension FuzzTarget {
         }
         let encoded = envelope.encode()
         let again = try? Envelope<ClientMessage>.decode(encoded)
-        try require(again == envelope, "\(envelope) was written and read as \(String(describing: again))")
-        try require(again?.encode() == encoded, "\(envelope) is written in two ways")
+        try require(again == envelope, "\(envelope) is read back as \(String(describing: again))")
+        try require(again?.encode() == encoded, "\(envelope) has two encodings")
     }
 
-    /// What a client reads.
+    /// Server messages.
     static let serverMessages = FuzzTarget(
         "server-messages", longestInput: 2048, dictionary: "messages", seeds: examples
     ) { input throws(BrokenProperty) in
@@ -31,14 +31,14 @@ extension FuzzTarget {
         }
         let encoded = envelope.encode()
         let again = try? Envelope<ServerMessage>.decode(encoded)
-        try require(again == envelope, "\(envelope) was written and read as \(String(describing: again))")
-        try require(again?.encode() == encoded, "\(envelope) is written in two ways")
+        try require(again == envelope, "\(envelope) is read back as \(String(describing: again))")
+        try require(again?.encode() == encoded, "\(envelope) has two encodings")
     }
 
-    /// A refusal travels as well, so it must be something that the other end can read.
+    /// Errors are sent too, so the other end must be able to parse them.
     private static func checkRefusal(_ refusal: UnreadableMessage) throws(BrokenProperty) {
         let told = Envelope(seq: 1, message: ServerMessage.error(ServerMessage.Failure(refusal.error, re: refusal.seq)))
         let again = try? Envelope<ServerMessage>.decode(told.encode())
-        try require(again == told, "the other end cannot read the refusal \(refusal)")
+        try require(again == told, "the other end cannot parse the error \(refusal)")
     }
 }

@@ -1,56 +1,57 @@
 import RTC
 
 extension FuzzTarget {
-    /// What stands before VP8, which we write again with other numbers.
+    /// The VP8 descriptor, which we rewrite with other numbers.
     static let vp8 = FuzzTarget("vp8", longestInput: 16) { input throws(BrokenProperty) in
         guard let descriptor = input.withUnsafeBytes({ VP8Descriptor($0) }) else { return }
         try require(
-            descriptor.length < input.count && descriptor.length <= VP8Descriptor.mostLength,
+            descriptor.length < input.count && descriptor.length <= VP8Descriptor.maxLength,
             "a descriptor of \(descriptor.length) bytes in \(input.count)")
         let same = rewritten(descriptor, descriptor.pictureID ?? 0, descriptor.temporalLayerZeroIndex ?? 0)
-        try require(same == Array(input.prefix(descriptor.length)), "it is written as \(same)")
+        try require(same == Array(input.prefix(descriptor.length)), "it is encoded as \(same)")
         let other = rewritten(descriptor, 0x7f, 0xff) + input.dropFirst(descriptor.length)
         let again = other.withUnsafeBytes { VP8Descriptor($0) }
         try require(
             again?.length == descriptor.length && again?.isKeyframeStart == descriptor.isKeyframeStart
                 && again?.temporalLayer == descriptor.temporalLayer && again?.keyIndex == descriptor.keyIndex,
-            "with other numbers it is \(again as Any)")
+            "rewritten with other numbers it is \(again as Any)")
         try require(
             descriptor.pictureID == nil || again?.pictureID == 0x7f, "the picture id is \(again?.pictureID as Any)")
     }
 
     private static func rewritten(_ descriptor: VP8Descriptor, _ picture: UInt16, _ index: UInt8) -> [UInt8] {
-        var memory = [UInt8](repeating: 0, count: VP8Descriptor.mostLength)
+        var memory = [UInt8](repeating: 0, count: VP8Descriptor.maxLength)
         let length = memory.withUnsafeMutableBytes {
             descriptor.rewrite(into: $0, pictureID: picture, temporalLayerZeroIndex: index)
         }
         return Array(memory.prefix(length))
     }
 
-    /// What stands before VP9, its scalability structure too.
+    /// The VP9 descriptor, including its scalability structure.
     static let vp9 = FuzzTarget("vp9", longestInput: 300) { input throws(BrokenProperty) in
         guard let descriptor = input.withUnsafeBytes({ VP9Descriptor($0) }) else { return }
         try require(descriptor.length < input.count, "a descriptor of \(descriptor.length) bytes in \(input.count)")
         let alone = Array(input.prefix(descriptor.length))
-        try require(alone.withUnsafeBytes { VP9Descriptor($0) } == nil, "it is read without VP9 behind it")
+        try require(alone.withUnsafeBytes { VP9Descriptor($0) } == nil, "it is parsed without VP9 data after it")
         let short = alone + [0]
-        try require(short.withUnsafeBytes { VP9Descriptor($0) } == descriptor, "it depends on what is behind it")
+        try require(short.withUnsafeBytes { VP9Descriptor($0) } == descriptor, "it depends on the data after it")
     }
 
-    /// A packet of H.264, with all that was put together in it.
+    /// An H.264 payload, including aggregated units.
     static let h264 = FuzzTarget("h264", longestInput: 200) { input throws(BrokenProperty) in
         let payload = input.withUnsafeBytes { H264Payload($0) }
         let isStart = input.withUnsafeBytes { VideoPayloadFormat.h264.isKeyframeStart($0) }
-        try require(isStart == (payload?.isKeyframeStart ?? false), "a keyframe begins in one and not in the other")
+        try require(isStart == (payload?.isKeyframeStart ?? false), "only one of the two detects a keyframe")
     }
 
-    /// AV1's aggregation header and the dependency descriptor that goes with it.
+    /// AV1's aggregation header and its dependency descriptor.
     static let av1 = FuzzTarget("av1", longestInput: 64) { input throws(BrokenProperty) in
         let header = input.withUnsafeBytes { AV1AggregationHeader($0) }
-        try require(header?.isKeyframeStart != true || header?.continues == false, "a sequence begins with a rest")
-        let descriptor = input.withUnsafeBytes { DependencyDescriptor($0) }
-        try require((descriptor == nil) == (input.count < 3), "three bytes are a descriptor, and fewer are none")
         try require(
-            descriptor?.hasTemplateStructure != true || input.count > 3, "a structure is told where there is no flag")
+            header?.isKeyframeStart != true || header?.continues == false, "a sequence starts with a continuation")
+        let descriptor = input.withUnsafeBytes { DependencyDescriptor($0) }
+        try require((descriptor == nil) == (input.count < 3), "three bytes are a descriptor, fewer are not")
+        try require(
+            descriptor?.hasTemplateStructure != true || input.count > 3, "a structure is present without its flag")
     }
 }

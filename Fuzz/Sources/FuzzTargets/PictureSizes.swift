@@ -1,7 +1,7 @@
 import RTC
 
 extension FuzzTarget {
-    /// A packet in which a keyframe may begin, after a byte that says of which codec: how large its pictures are.
+    /// The size of a keyframe in a packet. The first byte selects the codec.
     static let pictureSizes = FuzzTarget("picture-sizes", longestInput: 200) { input throws(BrokenProperty) in
         guard let first = input.first else { return }
         let formats = VideoPayloadFormat.allCases
@@ -12,11 +12,11 @@ extension FuzzTarget {
             (1...16384).contains(size.width) && (1...16384).contains(size.height), "\(format) has pictures of \(size)")
         try require(
             payload.withUnsafeBytes { format.isKeyframeStart($0) },
-            "\(size) is said where no keyframe of \(format) begins")
+            "\(size) is returned without a keyframe of \(format)")
         let longer = payload + [0]
         let again = longer.withUnsafeBytes { format.pictureSize($0) }
-        // What follows a single H.264 unit is of that unit.
+        // Bytes after a single H.264 unit belong to that unit.
         try require(
-            format == .h264 || again == size, "\(size) of \(format) depends on what is behind it: \(again as Any)")
+            format == .h264 || again == size, "\(size) of \(format) depends on the data after it: \(again as Any)")
     }
 }

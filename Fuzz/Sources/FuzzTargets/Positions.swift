@@ -3,8 +3,8 @@ import Wire
 @testable import Signaling
 
 extension FuzzTarget {
-    /// Where a device says it is, as a message; and where pages of the list end. A cell is on the globe, and its own centre
-    /// lies in it; a cursor is written as it was read.
+    /// A device's location in a message, and a cursor of the list. A valid cell is on the globe and contains its own
+    /// center, and a cursor is encoded as it was read.
     static let positions = FuzzTarget("positions", longestInput: 256, dictionary: "messages") {
         input throws(BrokenProperty) in
         let text = String(decoding: input, as: UTF8.self)
@@ -12,7 +12,7 @@ extension FuzzTarget {
             try require(cursor.text == text, "the cursor \(text) is written as \(cursor.text)")
             try require(0..<Distance.buckets ~= cursor.bucket, "a page ends in bucket \(cursor.bucket)")
         }
-        _ = PersonName.normalised(text).map { name in assert(name.count <= Limits.personName) }
+        _ = PersonName.normalized(text).map { name in assert(name.count <= Limits.personName) }
         guard case .object(let object)? = try? JSONReader.parse(input),
             let move = try? NearbyVerb.Move(members: object),
             let cell = move.cell
@@ -20,7 +20,7 @@ extension FuzzTarget {
         try require(0..<Cell.rows ~= cell.row, "row \(cell.row)")
         try require(0..<Cell.columns(inRow: cell.row) ~= cell.column, "column \(cell.column) in row \(cell.row)")
         let (latitude, longitude) = (cell.latitude * 180 / .pi, (cell.turn - 0.5) * 360)
-        try require(Cell(latitude: latitude, longitude: longitude) == cell, "\(cell) does not hold its centre")
+        try require(Cell(latitude: latitude, longitude: longitude) == cell, "\(cell) does not contain its center")
         try require(Distance.bucket(cell, cell) == 0, "\(cell) is far from itself")
     }
 }

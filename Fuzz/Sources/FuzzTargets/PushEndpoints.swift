@@ -3,23 +3,24 @@ import Wire
 @testable import Server
 
 extension FuzzTarget {
-    /// The address that somebody wants to be woken at: a kind, and the address. What is accepted is at a name, is what
-    /// storage reads back, and is admitted only where the configuration names its host.
+    /// A push endpoint: a kind, and the URL. An accepted one has a host name, is read back from storage unchanged, and
+    /// is admitted only if the configuration lists its host.
     static let pushEndpoints = FuzzTarget("push-endpoints", longestInput: 300, dictionary: "push") {
         input throws(BrokenProperty) in
         guard let first = input.first else { return }
         var registration = PushRegistration(
             kind: first & 1 == 0 ? .web : .apns, endpoint: String(decoding: input.dropFirst(), as: UTF8.self))
-        // A point of the curve P-256: its base point.
+        // A valid point of the curve P-256: its base point.
         registration.p256dh =
             "BGsX0fLhLEJH-Lzm5WOkQPJ3A32BLeszoPShOUXYmMKWT-NC4v4af5uO5-tKfA-eFivOM1drMV7Oy7ZAaDe_UfU"
         registration.auth = "AAECAwQFBgcICQoLDA0ODw"
         guard let endpoint = try? PushEndpoint(registration) else { return }
-        try require((try? PushEndpoint(endpoint.registration)) == endpoint, "\(endpoint.registration) reads otherwise")
+        try require(
+            (try? PushEndpoint(endpoint.registration)) == endpoint, "\(endpoint.registration) is read back differently")
         let services = PushServices(names: ["push.example.org", "*.example.net"], admitsApps: false)
         let isAdmitted = (try? services.validate(registration)) != nil
         guard case .web(let url, _, _) = endpoint.kind else {
-            return try require(!isAdmitted, "there is no key for it")
+            return try require(!isAdmitted, "it is admitted without a key")
         }
         try require(url.host == url.host.lowercased() && !url.host.isEmpty, "the host is \(url.host)")
         try require(!url.host.contains { ":@/?#[]%\\ ".contains($0) }, "the host is \(url.host)")
@@ -28,7 +29,7 @@ extension FuzzTarget {
         try require(url.path.hasPrefix("/"), "the path is \(url.path)")
     }
 
-    /// What push services answer.
+    /// Responses of push services.
     static let pushAnswers = FuzzTarget("push-answers", longestInput: 512, dictionary: "json") {
         input throws(BrokenProperty) in
         guard input.count >= 2 else { return }
@@ -36,9 +37,9 @@ extension FuzzTarget {
         let answer = PushAnswer(status: status, retryAfter: nil, body: Array(input.dropFirst(2)))
         let (web, apns) = (PushVerdict(web: answer), PushVerdict(apns: answer))
         try require(web != .renewToken, "a browser's service has no such token")
-        try require((web == .delivered) == (200...299 ~= status), "\(status) is taken for \(web)")
+        try require((web == .delivered) == (200...299 ~= status), "\(status) is interpreted as \(web)")
         if case .refused(let text) = apns {
-            try require(text.utf8.allSatisfy { 0x20...0x7e ~= $0 }, "the log would get \(text)")
+            try require(text.utf8.allSatisfy { 0x20...0x7e ~= $0 }, "unprintable text reaches the log: \(text)")
         }
     }
 }

@@ -1,7 +1,7 @@
 import RTC
 
 extension FuzzTarget {
-    /// A compound of RTCP packets; what we write ourselves is written again.
+    /// A compound RTCP packet. The types that we also write are encoded again.
     static let rtcpPackets = FuzzTarget("rtcp-packets", longestInput: 600) { input throws(BrokenProperty) in
         for copy in try compounds(of: input) {
             let again = try compounds(of: copy)
@@ -9,7 +9,7 @@ extension FuzzTarget {
         }
     }
 
-    /// Each packet of a compound, written by itself. None for those that we do not write.
+    /// Encodes each packet of a compound separately. Skips types that we do not write.
     private static func compounds(of input: [UInt8]) throws(BrokenProperty) -> [[UInt8]] {
         let copies: Result<[[UInt8]], BrokenProperty> = input.withUnsafeBytes { bytes in
             guard let compound = RTCPCompound(bytes) else { return .success([]) }
@@ -24,8 +24,8 @@ extension FuzzTarget {
                     return .failure(error)
                 }
             }
-            return count <= RTCPCompound.mostPackets
-                ? .success(copies) : .failure(BrokenProperty(description: "\(count) packets came of one datagram"))
+            return count <= RTCPCompound.maxPackets
+                ? .success(copies) : .failure(BrokenProperty(description: "one datagram has \(count) packets"))
         }
         return try copies.get()
     }
@@ -51,7 +51,7 @@ extension FuzzTarget {
         case .nack(let nack):
             let lost = Array(nack.lost)
             try require(
-                lost.count <= min(RTCP.LostSequenceNumbers.most, most / 4 * 17), "\(lost.count) packets are asked for")
+                lost.count <= min(RTCP.LostSequenceNumbers.most, most / 4 * 17), "\(lost.count) packets are requested")
             return []
         case .sourceDescription(let chunks):
             for chunk in chunks { try require((chunk.cname?.count ?? 0) <= 255, "a name is too long") }
@@ -70,9 +70,9 @@ extension FuzzTarget {
             told += 1
             if arrival != nil { arrived += 1 }
         }
-        try require(told == report.statusCount, "\(told) packets are told of, and \(report.statusCount) announced")
-        try require(told <= TransportFeedbackReport.mostStatuses, "\(told) packets are told of")
-        try require(arrived <= most, "\(arrived) packets arrived, by \(most) bytes")
+        try require(told == report.statusCount, "\(told) packets are reported, and \(report.statusCount) announced")
+        try require(told <= TransportFeedbackReport.maxStatuses, "\(told) packets are reported")
+        try require(arrived <= most, "\(arrived) packets arrived, but there are \(most) bytes")
     }
 
     private static func writing(_ write: (inout ByteWriter) -> Void) throws(BrokenProperty) -> [UInt8] {
@@ -84,7 +84,7 @@ extension FuzzTarget {
             overflowed = writer.overflowed
             return writer.count
         }
-        try require(!overflowed, "what came in a datagram does not go into one")
+        try require(!overflowed, "a received compound does not fit into a datagram")
         return Array(memory.prefix(count))
     }
 }

@@ -1,7 +1,7 @@
 import RTC
 
 extension FuzzTarget {
-    /// A packet of media, as it is after decryption.
+    /// A decrypted RTP packet.
     static let rtpPackets = FuzzTarget("rtp-packets", longestInput: 200) { input throws(BrokenProperty) in
         guard let packet = input.withUnsafeBytes({ RTPPacket($0) }) else { return }
         try require(
@@ -10,7 +10,7 @@ extension FuzzTarget {
         try require(packet.payloadRange.upperBound <= input.count, "\(packet.payloadRange) is beyond \(input.count)")
         try require(
             packet.hasPadding == (packet.payloadRange.upperBound < input.count),
-            "padding is counted where there is none")
+            "padding is counted without the padding bit")
         let elements = extensionElements(of: packet, in: input)
         try require(
             elements.allSatisfy { packet.extensionRange.contains($0.range) },
@@ -24,7 +24,7 @@ extension FuzzTarget {
         _ = input.withUnsafeBytes { packet.originalSequenceNumber(in: $0) }
     }
 
-    /// The bytes of a header's extension, and then the same elements written again.
+    /// The bytes of a header extension. Its elements are encoded again.
     static let headerExtensions = FuzzTarget("header-extensions", longestInput: 300) { input throws(BrokenProperty) in
         var reader = InputReader(input)
         let isOneByte = reader.byte() & 1 == 0
@@ -38,13 +38,13 @@ extension FuzzTarget {
         let elements = extensionElements(of: parsed, in: packet)
         let again = rewritten(elements, of: packet, twoByteExtensions: !isOneByte)
         guard let second = again.withUnsafeBytes({ RTPPacket($0) }) else {
-            throw BrokenProperty(description: "what was written is no packet: \(again)")
+            throw BrokenProperty(description: "the encoded packet is invalid: \(again)")
         }
         let copies = extensionElements(of: second, in: again)
         try require(
             copies.map(\.id) == elements.map(\.id)
                 && copies.map { Array(again[$0.range]) } == elements.map { Array(packet[$0.range]) },
-            "\(elements) are written as \(copies)")
+            "\(elements) are encoded as \(copies)")
         for element in elements { try checkValues(of: Array(packet[element.range])) }
     }
 
@@ -76,12 +76,12 @@ extension FuzzTarget {
 
     private static func checkValues(of element: [UInt8]) throws(BrokenProperty) {
         let level = element.withUnsafeBytes { HeaderExtensions.AudioLevel($0) }
-        try require(level?.byte == element.first, "an audio level is not what it was read from")
+        try require(level?.byte == element.first, "an audio level is encoded differently")
         _ = element.withUnsafeBytes { HeaderExtensions.absoluteSendTime($0) }
         _ = element.withUnsafeBytes { HeaderExtensions.transportSequenceNumber($0) }
         _ = element.withUnsafeBytes { HeaderExtensions.videoOrientation($0) }
         guard let label = element.withUnsafeBytes({ SDESLabel($0) }) else { return }
-        try require(SDESLabel(label.description) == label, "\(label) is not read as it was written")
+        try require(SDESLabel(label.description) == label, "\(label) is read back differently")
         try require(label.withBytes { Array($0) } == element, "\(label) has other bytes")
     }
 }

@@ -1,5 +1,5 @@
 extension FuzzTarget {
-    /// Every target, in the order in which they run. To add one, add a file and a line here.
+    /// All targets, in the order in which they run. To add one, add a file and a row here.
     public static let all: [FuzzTarget] = [
         .json,
         .clientMessages,

@@ -1,17 +1,17 @@
 import RTC
 
 extension FuzzTarget {
-    /// A client's description: read, written and read again it is the same, and whatever is answered can be read by the one
-    /// who offered.
+    /// A client's description. Parsing, encoding and parsing again gives the same result, and the offerer can parse
+    /// every answer.
     static let sdp = FuzzTarget(
         "sdp", longestInput: 8192, dictionary: "sdp", seeds: ["Tests/RTCTests/Offers"]
     ) { input throws(BrokenProperty) in
         guard let description = try? SessionDescription(parsing: input) else { return }
         let text = description.text
         guard let again = try? SessionDescription(parsing: text) else {
-            throw BrokenProperty(description: "what was written cannot be read: \(text)")
+            throw BrokenProperty(description: "the encoded description cannot be parsed: \(text)")
         }
-        try require(again == description, "read again it differs: \(text)")
+        try require(again == description, "it differs after encoding and parsing: \(text)")
         guard let fingerprint = Fingerprint(.sha256, [UInt8](repeating: 7, count: 32)) else { return }
         let local = LocalParameters(
             ufrag: "ours", pwd: "0123456789abcdefghijklmn", fingerprint: fingerprint,
@@ -32,7 +32,7 @@ extension FuzzTarget {
             guard let negotiated else { continue }
             try require(negotiated.media.count == description.sections.count, "sections are missing")
             guard let read = try? SessionDescription(parsing: negotiated.answer) else {
-                throw BrokenProperty(description: "our answer cannot be read: \(negotiated.answer)")
+                throw BrokenProperty(description: "our answer cannot be parsed: \(negotiated.answer)")
             }
             try require(read.isICELite, "the answer is not ICE-lite")
             try require(read.sections.count == description.sections.count, "the answer has other sections")

@@ -1,8 +1,8 @@
 @testable import RTC
 
 extension FuzzTarget {
-    /// The input as a datagram from anywhere, and once more as the attributes of a request that is signed rightly: no
-    /// fuzzer guesses a code. Strangers must get no answer, and the others a short one.
+    /// The input as a datagram from any address, and as the attributes of a correctly signed request, because a fuzzer
+    /// cannot guess the signature. Unsigned requests must get no reply, and signed ones a short one.
     static let stun = FuzzTarget("stun", longestInput: 600) { input throws(BrokenProperty) in
         let path = Path(socket: 0, remote: TransportAddress(v4: 0xc000_0201, port: 5))
         let now = MediaTime(nanoseconds: 0)
@@ -19,7 +19,7 @@ extension FuzzTarget {
             )
         }
         if !isAuthentic {
-            try require(line.sent.isEmpty && !agent.hasPath, "a stranger is answered, or has a path: \(outcome)")
+            try require(line.sent.isEmpty && !agent.hasPath, "a stranger gets a reply or a path: \(outcome)")
         }
         try checkSigned(input, &agent, key, line, path, now)
     }
@@ -30,7 +30,7 @@ extension FuzzTarget {
     ) throws(BrokenProperty) {
         line.sent = []
         var reader = InputReader(input)
-        var memory = [UInt8](repeating: 0, count: STUN.mostBytes)
+        var memory = [UInt8](repeating: 0, count: STUN.maxBytes)
         let length = memory.withUnsafeMutableBytes { memory in
             var writer = STUNWriter(memory, .request, transaction: STUNTransaction(high: 1, low: 2))
             writer.username(Array("ours:them".utf8))
@@ -44,16 +44,16 @@ extension FuzzTarget {
         let outcome = memory.withUnsafeBytes {
             agent.handle(UnsafeRawBufferPointer(rebasing: $0[..<length]), on: path, now: now, sink: line)
         }
-        try require(line.sent.count <= 1, "one request has \(line.sent.count) answers")
+        try require(line.sent.count <= 1, "one request gets \(line.sent.count) responses")
         for answer in line.sent {
-            try require(answer.count <= 84, "an answer has \(answer.count) bytes")
+            try require(answer.count <= 84, "a response has \(answer.count) bytes")
             let isRead = answer.withUnsafeBytes { STUNMessage($0)?.isAuthentic(key) ?? false }
-            try require(isRead, "our own answer cannot be read: \(outcome)")
+            try require(isRead, "our own response cannot be parsed: \(outcome)")
         }
     }
 }
 
-/// Keeps what is sent.
+/// Stores the datagrams that are sent.
 final class HeardDatagrams: DatagramSink {
     private let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: 4096, alignment: 8)
     var sent: [[UInt8]] = []

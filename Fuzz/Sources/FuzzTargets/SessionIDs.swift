@@ -3,8 +3,8 @@ import Wire
 @testable import Signaling
 
 extension FuzzTarget {
-    /// The input as somebody presents it, and once more as the inside of an id whose code is right: three parts of a
-    /// line each, and what follows the last tilde.
+    /// The input as a session id, and as the content of an id with a valid code: three lines with its parts, and what
+    /// follows the last tilde.
     static let sessionIDs = FuzzTarget("session-ids", longestInput: 300, dictionary: "tokens") {
         input throws(BrokenProperty) in
         try checkSessionID(String(decoding: input, as: UTF8.self))
@@ -13,18 +13,18 @@ extension FuzzTarget {
 
     private static func checkSessionID(_ text: String) throws(BrokenProperty) {
         guard let id = SessionID(text) else { return }
-        try require(id.text == text, "an id changes its text")
+        try require(id.text == text, "an id is encoded differently")
         guard let mode = FuzzProject.project.mediaMode(of: id) else { return }
-        try require(text.hasPrefix(mode == .routed ? "2_" : "1_"), "an id's beginning tells another media mode")
+        try require(text.hasPrefix(mode == .routed ? "2_" : "1_"), "an id's prefix has another media mode")
         let plain = Base64URL.decode(text.utf8.dropFirst(2)) ?? []
         let tail = Array("~~~".utf8)
-        try require(plain.suffix(3).elementsEqual(tail), "an id that verifies has something after its end")
+        try require(plain.suffix(3).elementsEqual(tail), "a valid id has trailing data")
         let padded = text + "A"
         try require(
             SessionID(padded).flatMap { FuzzProject.project.mediaMode(of: $0) } == nil, "one session has two ids")
     }
 
-    /// `protocol/README.md` §7, by somebody who has the secret.
+    /// Encodes an id as in `protocol/README.md` §7, with the project's secret.
     private static func coded(_ input: [UInt8]) -> [UInt8] {
         let parts = input.split(separator: UInt8(ascii: "\n"), maxSplits: 3, omittingEmptySubsequences: false)
         let part = { (index: Int) in index < parts.count ? Array(parts[index]) : [] }

@@ -1,13 +1,13 @@
 import RTC
 
 extension FuzzTarget {
-    /// Datagrams on a TCP connection: however the bytes are cut into pieces, the same frames come of them.
+    /// Datagrams on a TCP connection. The frames must not depend on how the bytes are split.
     static let streamFrames = FuzzTarget("stream-frames", longestInput: 4096) { input throws(BrokenProperty) in
         let whole = frames(of: input, pieces: input.count)
-        try require(whole == frames(of: input, pieces: 1), "byte by byte other frames come")
-        try require(whole == frames(of: input, pieces: 7), "in pieces other frames come")
+        try require(whole == frames(of: input, pieces: 1), "split into single bytes, the frames differ")
+        try require(whole == frames(of: input, pieces: 7), "split into pieces, the frames differ")
         let size = whole.reduce(0) { $0 + $1.count + StreamFraming.prefixLength }
-        try require(size <= input.count, "more comes out than went in")
+        try require(size <= input.count, "the output is longer than the input")
     }
 
     private static func frames(of input: [UInt8], pieces size: Int) -> [[UInt8]] {

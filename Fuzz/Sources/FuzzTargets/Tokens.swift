@@ -2,18 +2,18 @@ import Wire
 
 @testable import Signaling
 
-/// The one project of all inputs. Seeds are signed with its secret, so it must not change.
+/// The project of all inputs. Corpus tokens are signed with its secret, so it must not change.
 enum FuzzProject {
     static let apiKey = "45000001"
     static let secret = "00112233445566778899aabbccddeeff0011223344556677"
     static let now = Timestamp(milliseconds: 1_790_000_000_000)
 
-    /// The constants above fit.
+    /// The constants above are valid.
     static let project = Project(apiKey: apiKey, secret: secret)!
 }
 
 extension FuzzTarget {
-    /// Anything that somebody presents as a proof, without knowing the secret.
+    /// A token or secret from someone who does not know the project's secret.
     static let tokens = FuzzTarget("tokens", longestInput: 2048, dictionary: "tokens") { input throws(BrokenProperty) in
         let text = String(decoding: input, as: UTF8.self)
         let (project, now) = (FuzzProject.project, FuzzProject.now)
@@ -26,13 +26,13 @@ extension FuzzTarget {
                 text.hasPrefix("r_" + Base64URL.encode(client.bytes).prefix(20)), "a secret names another client")
         }
         if let bytes = Base64URL.decode(input) {
-            try require(Array(Base64URL.encode(bytes).utf8) == input, "base64url has two spellings")
+            try require(Array(Base64URL.encode(bytes).utf8) == input, "base64url has two encodings")
         }
         _ = try? project.verifySessionToken(text, for: SessionID(text), now: now)
     }
 
-    /// What is signed with the project's secret and wrong all the same: the input is the claims, or a header, a line break
-    /// and the claims.
+    /// Invalid tokens signed with the project's secret. The input is the claims, or a header, a line break and the
+    /// claims.
     static let signedTokens = FuzzTarget("signed-tokens", dictionary: "tokens") { input throws(BrokenProperty) in
         let parts = input.split(separator: UInt8(ascii: "\n"), maxSplits: 1, omittingEmptySubsequences: false)
         let usual = Array(#"{"alg":"HS256","typ":"JWT"}"#.utf8)
@@ -47,9 +47,10 @@ extension FuzzTarget {
         let skew: Duration = .seconds(60)
         if let grant = try? project.verifySessionToken(token, for: nil, now: now) {
             try require(grant.data.unicodeScalars.count <= Limits.connectionData, "connection data is too long")
-            try require(project.mediaMode(of: grant.session) == grant.mediaMode, "the session is not of this project")
+            try require(
+                project.mediaMode(of: grant.session) == grant.mediaMode, "the session belongs to another project")
             let same = try? project.verifySessionToken(token, for: grant.session, now: now)
-            try require(same == grant, "the token does not let into the session it names")
+            try require(same == grant, "the token does not admit to its session")
             let end = now + Project.longestSessionToken + skew
             try require(
                 (try? project.verifySessionToken(token, for: nil, now: end)) == nil,
@@ -60,7 +61,7 @@ extension FuzzTarget {
             let end = now + Project.longestUserToken + skew
             try require((try? project.verifyUserToken(token, now: end)) == nil, "a user token outlives the limit")
             try require(
-                (try? project.verifySessionToken(token, for: nil, now: now)) == nil, "one token is of two kinds")
+                (try? project.verifySessionToken(token, for: nil, now: now)) == nil, "one token has two kinds")
         }
     }
 }

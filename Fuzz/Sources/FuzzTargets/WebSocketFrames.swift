@@ -1,7 +1,7 @@
 import Wire
 
 extension FuzzTarget {
-    /// What comes off a WebSocket's line, read as the server reads it: header, mask, payload, message.
+    /// The bytes of a WebSocket, read as the server does: header, mask, payload, message.
     static let webSocketFrames = FuzzTarget("websocket-frames", dictionary: "websocket") {
         input throws(BrokenProperty) in
         let limit = 300
@@ -15,12 +15,13 @@ extension FuzzTarget {
             case .nothing: try require(message.count <= limit, "\(message.count) bytes are kept, and \(limit) allowed")
             case .pong: break
             case .ping(let bytes):
-                try require(bytes == frame.payload && bytes.count <= 125, "a ping is answered with something else")
+                try require(bytes == frame.payload && bytes.count <= 125, "the pong differs from the ping")
             case .text(let text):
                 try require(text == message, "a message is not the sum of its fragments")
-                try require(text.count <= limit, "a message of \(text.count) bytes came through")
+                try require(text.count <= limit, "a message of \(text.count) bytes was accepted")
             case .close(let code):
-                try require(code == 1005 || FrameReader.mayBeSent(code), "\(code) is no close code of a peer")
+                try require(
+                    code == 1005 || FrameReader.mayBeSent(code), "\(code) is not a close code that a peer may send")
                 return
             case .violation(let code, _): return try checkViolation(code)
             }
@@ -30,7 +31,7 @@ extension FuzzTarget {
     private static func takeFrame(
         from rest: inout ArraySlice<UInt8>, most: Int
     ) throws(BrokenProperty) -> FrameReader.Frame? {
-        let outcome = FrameHeader.parse(rest, most: most)
+        let outcome = FrameHeader.parse(rest, maxLength: most)
         try checkPieces(of: rest, outcome, most: most)
         switch outcome {
         case .incomplete: return nil
@@ -38,7 +39,7 @@ extension FuzzTarget {
             try checkViolation(code)
             return nil
         case .header(let header):
-            try require((0...most).contains(header.length), "a payload of \(header.length) bytes is waited for")
+            try require((0...most).contains(header.length), "a payload of \(header.length) bytes is expected")
             guard rest.count >= header.size + header.length else { return nil }
             var payload = Array(rest.dropFirst(header.size).prefix(header.length))
             if let mask = header.mask { for index in payload.indices { payload[index] ^= mask[index & 3] } }
@@ -49,16 +50,16 @@ extension FuzzTarget {
         }
     }
 
-    /// A line gives its bytes in any pieces: what has come decides nothing that more of it would decide otherwise.
+    /// Data may arrive in any pieces. A prefix must not lead to a different result than the whole.
     private static func checkPieces(
         of bytes: ArraySlice<UInt8>, _ whole: FrameHeader.Outcome, most: Int
     ) throws(BrokenProperty) {
         for count in 0..<min(bytes.count, 16) {
-            let part = FrameHeader.parse(bytes.prefix(count), most: most)
+            let part = FrameHeader.parse(bytes.prefix(count), maxLength: most)
             try require(
-                part == .incomplete || part == whole, "\(count) bytes are \(part), and all of them \(whole)")
+                part == .incomplete || part == whole, "\(count) bytes give \(part), and all of them \(whole)")
         }
-        // A server's header, which is how our own frames are written.
+        // A server's header, which is how our own frames are encoded.
         guard case .header(let header) = whole, header.mask == nil, header.isFinal, header.opcode != .reserved
         else { return }
         let written = FrameHeader.bytes(of: header.opcode, length: header.length)
@@ -66,6 +67,6 @@ extension FuzzTarget {
     }
 
     private static func checkViolation(_ code: UInt16) throws(BrokenProperty) {
-        try require([1002, 1003, 1007, 1009].contains(code), "\(code) is not a violation's code")
+        try require([1002, 1003, 1007, 1009].contains(code), "\(code) is not a code for protocol violations")
     }
 }

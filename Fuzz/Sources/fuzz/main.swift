@@ -1,10 +1,11 @@
-// libFuzzer's door to the targets.
+// The libFuzzer entry point.
 //
 //   FUZZ_TARGET=NAME fuzz OPTIONS FOLDER…   fuzzes one; options and folders are libFuzzer's
 //   FUZZ_TARGET=NAME fuzz FILE…             runs these inputs and nothing else
 //   fuzz --list                             name, longest input, dictionary (or -) and folders of seeds, one target a line
 //
-// The name is a variable and not an argument because libFuzzer starts this program again when it makes an input smaller.
+// The name is an environment variable because libFuzzer restarts this program, with other arguments, to minimize an
+// input.
 
 import FuzzTargets
 
@@ -25,7 +26,7 @@ func checkOneInput(_ bytes: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     do {
         try target?.check(Array(UnsafeBufferPointer(start: bytes, count: count)))
     } catch {
-        // How libFuzzer is told: it keeps the input of a process that ends so.
+        // libFuzzer keeps the input of a process that crashes.
         print("broken property: \(error)")
         fflush(nil)
         abort()

@@ -1,8 +1,8 @@
-/// Reads bits, the highest first, and never past the end: what is not there makes `isExhausted` true and reads as 0,
-/// so that a parser looks once, at its end.
+/// Reads bits, the highest first, and never past the end. Missing bits read as 0 and set `isExhausted`, so that a parser
+/// needs only one check at its end.
 struct BitReader {
     private let bytes: UnsafeRawBufferPointer
-    /// Whether a third byte after two zeros is none of the payload (H.264 §7.4.1.1, `emulation_prevention_three_byte`).
+    /// Whether to skip a byte of 3 after two zeros (H.264 §7.4.1.1, `emulation_prevention_three_byte`).
     private let skipsPrevention: Bool
     private var position = 0
     private var zeros = 0
@@ -30,7 +30,7 @@ struct BitReader {
 
     mutating func skip(_ count: Int) { for _ in 0..<count where !isExhausted { _ = bit() } }
 
-    /// An Exp-Golomb number (H.264 §9.1), `ue(v)`. One of more than 32 bits exhausts the reader: no picture has such.
+    /// Reads an Exp-Golomb number (H.264 §9.1), `ue(v)`. More than 32 bits exhaust the reader, since no valid picture has them.
     mutating func exponential() -> UInt32 {
         var zeros = 0
         while !isExhausted, !bit() {
@@ -44,7 +44,7 @@ struct BitReader {
         return (1 << UInt32(zeros)) - 1 + bits(zeros)
     }
 
-    /// `se(v)` (H.264 §9.1.1).
+    /// Reads a signed Exp-Golomb number, `se(v)` (H.264 §9.1.1).
     mutating func signedExponential() -> Int64 {
         let code = Int64(exponential())
         return code & 1 == 1 ? (code + 1) / 2 : -code / 2

@@ -1,4 +1,4 @@
-/// Reads numbers in network order and never past the end: every read says whether there was enough.
+/// Reads numbers in network byte order, and never past the end: each read returns nil if too few bytes are left.
 public struct ByteReader {
     private let bytes: UnsafeRawBufferPointer
     public private(set) var position = 0
@@ -38,7 +38,7 @@ public struct ByteReader {
         return UInt64(high) << 32 | UInt64(low)
     }
 
-    /// The next `count` bytes, without a copy.
+    /// Takes the next `count` bytes, without a copy.
     public mutating func take(_ count: Int) -> UnsafeRawBufferPointer? {
         guard count >= 0, remaining >= count else { return nil }
         defer { position += count }
@@ -49,13 +49,13 @@ public struct ByteReader {
 }
 
 extension UnsafeRawBufferPointer {
-    /// Big-endian; the caller has checked the bounds.
+    /// Reads a big-endian number. The caller must check the bounds.
     @inline(__always)
     public func bigEndian16(at offset: Int) -> UInt16 {
         UInt16(bigEndian: loadUnaligned(fromByteOffset: offset, as: UInt16.self))
     }
 
-    /// Big-endian; the caller has checked the bounds.
+    /// Reads a big-endian number. The caller must check the bounds.
     @inline(__always)
     public func bigEndian32(at offset: Int) -> UInt32 {
         UInt32(bigEndian: loadUnaligned(fromByteOffset: offset, as: UInt32.self))

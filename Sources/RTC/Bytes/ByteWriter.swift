@@ -1,5 +1,5 @@
-/// Writes numbers in network order into memory that somebody else owns. What does not fit is not written, and `overflowed`
-/// says so afterwards: a writer of packets checks once, at the end.
+/// Writes numbers in network byte order into the caller's memory. A write that does not fit sets `overflowed` and does
+/// nothing, so that a writer of packets needs only one check at the end.
 public struct ByteWriter {
     private let bytes: UnsafeMutableRawBufferPointer
     public private(set) var count = 0
@@ -61,7 +61,7 @@ public struct ByteWriter {
         count += size
     }
 
-    /// Overwrites a length or a count that was not known before.
+    /// Overwrites a length or count that was unknown when its place was written.
     public mutating func patch16(_ value: UInt16, at offset: Int) {
         guard offset >= 0, offset + 2 <= count else { return }
         bytes.storeBytes(of: value.bigEndian, toByteOffset: offset, as: UInt16.self)

@@ -1,4 +1,5 @@
-/// A moment on a monotonic clock, in nanoseconds since an origin that does not matter. Every machine here is given it.
+/// A moment on a monotonic clock, in nanoseconds since an arbitrary origin. Callers pass the current time to everything in
+/// this module.
 public struct MediaTime: Hashable, Comparable, Sendable {
     public var nanoseconds: Int64
 
@@ -16,7 +17,7 @@ public struct MediaTime: Hashable, Comparable, Sendable {
     }
 }
 
-/// A length of time in nanoseconds: one machine word, because it is computed with for every packet.
+/// A length of time in nanoseconds. It is one machine word, because it is used for every packet.
 public struct MediaInterval: Hashable, Comparable, Sendable {
     public var nanoseconds: Int64
 

@@ -1,6 +1,6 @@
-/// An IP address and a port, in one fixed size: it is looked up for every datagram.
+/// An IP address and a port. It has a fixed size, because it is looked up for every datagram.
 public struct TransportAddress: Hashable, Sendable, CustomStringConvertible {
-    /// The address in network order as two words; an IPv4 address is `::ffff:a.b.c.d` (RFC 4291 §2.5.5.2).
+    /// The address as two big-endian words; an IPv4 address is `::ffff:a.b.c.d` (RFC 4291 §2.5.5.2).
     public var high: UInt64
     public var low: UInt64
     public var port: UInt16
@@ -9,16 +9,16 @@ public struct TransportAddress: Hashable, Sendable, CustomStringConvertible {
         (self.high, self.low, self.port) = (high, low, port)
     }
 
-    /// - Parameter v4: in host order, `0x7f000001` is 127.0.0.1.
+    /// - Parameter v4: the address in host byte order: `0x7f000001` is 127.0.0.1.
     public init(v4: UInt32, port: UInt16) {
         self.init(high: 0, low: 0xffff_0000_0000 | UInt64(v4), port: port)
     }
 
     public var isIPv4: Bool { high == 0 && low >> 32 == 0xffff }
-    /// In host order; meaningless for IPv6.
+    /// The IPv4 address in host byte order; meaningless for IPv6.
     public var v4: UInt32 { UInt32(truncatingIfNeeded: low) }
 
-    /// The address alone, as SDP writes it. IPv6 is not shortened.
+    /// The address without the port, in the format of SDP. IPv6 addresses are not shortened.
     public var host: String {
         if isIPv4 { return [24, 16, 8, 0].map { "\((v4 >> $0) & 0xff)" }.joined(separator: ".") }
         let words = [high, low].flatMap { half in [48, 32, 16, 0].map { (half >> $0) & 0xffff } }
@@ -28,10 +28,9 @@ public struct TransportAddress: Hashable, Sendable, CustomStringConvertible {
     public var description: String { isIPv4 ? "\(host):\(port)" : "[\(host)]:\(port)" }
 }
 
-/// Where a datagram came from and goes to: one of our own sockets, and the address at its other end. A TCP connection is a
-/// socket of its own.
+/// The two ends of a datagram: a local socket and a remote address. Each TCP connection is a separate socket.
 public struct Path: Hashable, Sendable {
-    /// As whoever owns the sockets numbers them.
+    /// The number of the socket, assigned by the owner of the sockets.
     public var socket: UInt32
     public var isTCP: Bool
     public var remote: TransportAddress
@@ -41,11 +40,11 @@ public struct Path: Hashable, Sendable {
     }
 }
 
-/// Takes datagrams to be sent. The memory is the sink's, so that a packet is written where it is sent from.
+/// A destination for datagrams. It provides the memory, so that packets are written directly into the send buffer.
 public protocol DatagramSink: AnyObject {
-    /// At least `capacity` bytes to write to, good until the next call of either function.
+    /// Returns at least `capacity` bytes to write to, valid until the next call of either function.
     func prepare(_ capacity: Int) -> UnsafeMutableRawBufferPointer
-    /// Sends the first `count` bytes of what was prepared last.
+    /// Sends the first `count` bytes of the memory that was prepared last.
     func send(_ count: Int, on path: Path)
 }
 

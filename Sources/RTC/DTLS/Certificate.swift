@@ -1,8 +1,8 @@
 import COpenSSL
 
-/// A certificate's hash, by which signalling says whose certificate is the right one (RFC 8122 §5).
+/// A certificate fingerprint, which signaling carries to authenticate the DTLS peer (RFC 8122 §5).
 public struct Fingerprint: Hashable, Sendable {
-    /// RFC 8122 §5 names more; the others are weak.
+    /// The hash functions that are accepted. RFC 8122 §5 lists more, but those are weak.
     public enum Algorithm: String, Sendable, CaseIterable {
         case sha256 = "sha-256"
         case sha384 = "sha-384"
@@ -28,13 +28,13 @@ public struct Fingerprint: Hashable, Sendable {
     public let algorithm: Algorithm
     public let bytes: [UInt8]
 
-    /// - Returns: nil if that is not the algorithm's length.
+    /// - Returns: nil if `bytes` does not have the algorithm's length.
     public init?(_ algorithm: Algorithm, _ bytes: [UInt8]) {
         guard bytes.count == algorithm.length else { return nil }
         (self.algorithm, self.bytes) = (algorithm, bytes)
     }
 
-    /// Of an `X509`.
+    /// Computes the fingerprint of an `X509`.
     init?(_ algorithm: Algorithm, of certificate: OpaquePointer) {
         var bytes = [UInt8](repeating: 0, count: Int(EVP_MAX_MD_SIZE))
         var count: UInt32 = 0
@@ -45,7 +45,7 @@ public struct Fingerprint: Hashable, Sendable {
         (self.algorithm, self.bytes) = (algorithm, Array(bytes.prefix(algorithm.length)))
     }
 
-    /// In time that does not depend on where they differ.
+    /// Compares in constant time.
     func matches(_ other: Fingerprint) -> Bool {
         guard algorithm == other.algorithm, bytes.count == other.bytes.count else { return false }
         return bytes.withUnsafeBytes { ours in
@@ -54,14 +54,14 @@ public struct Fingerprint: Hashable, Sendable {
     }
 }
 
-/// A key on P-256 and a certificate that it signed itself, for every peer of this process; and how we speak DTLS.
+/// A self-signed certificate with a P-256 key, and the OpenSSL context for DTLS with it.
 ///
-/// One for a whole run: its fingerprint goes through signalling, so nobody needs to have seen it before.
+/// All peers of a process share one. Its fingerprint is exchanged by signaling, so peers need not know it in advance.
 ///
-/// It is shared between threads: nothing in it changes after `make`, and OpenSSL counts references to it atomically.
+/// It can be shared between threads: nothing changes after `make`, and OpenSSL counts references atomically.
 public final class DTLSCertificate: @unchecked Sendable {
-    /// The other side's certificates, in bytes: one self-signed one has 300 to 1500.
-    static let mostCertificateBytes = 8192
+    /// The maximum size of the peer's certificates. A self-signed certificate has 300 to 1500 bytes.
+    static let maxCertificateBytes = 8192
 
     public let fingerprint: Fingerprint
     let context: OpaquePointer
@@ -72,14 +72,14 @@ public final class DTLSCertificate: @unchecked Sendable {
 
     deinit { SSL_CTX_free(context) }
 
-    /// - Returns: nil if OpenSSL cannot: without memory or randomness, or with the curve forbidden by its configuration.
+    /// - Returns: nil if OpenSSL fails: no memory, no randomness, or the curve is forbidden by its configuration.
     public static func make() -> DTLSCertificate? {
         guard let key = confab_p256_key() else { return nil }
         defer { EVP_PKEY_free(key) }
         guard let certificate = confab_self_signed(key) else { return nil }
         defer { X509_free(certificate) }
         guard let fingerprint = Fingerprint(.sha256, of: certificate),
-            let context = confab_dtls_context(key, certificate, mostCertificateBytes)
+            let context = confab_dtls_context(key, certificate, maxCertificateBytes)
         else { return nil }
         return DTLSCertificate(fingerprint: fingerprint, context: context)
     }

@@ -1,73 +1,74 @@
 import COpenSSL
 
-/// Why a handshake came to nothing.
+/// Why a handshake failed.
 public enum DTLSFailure: Error, Hashable, Sendable {
-    /// The other end has another certificate than signalling announced: somebody is in between, or one of them errs.
+    /// The peer's certificate does not match the signaled fingerprint: an interception, or a mistake of either side.
     case fingerprint
-    /// It shares no protection profile with us (RFC 5764 §4.1.2).
+    /// The peer supports none of our SRTP protection profiles (RFC 5764 §4.1.2).
     case noProfile
-    /// It took longer than `DTLSConnection.deadline`.
+    /// The handshake took longer than `DTLSConnection.deadline`.
     case timeout
-    /// It sent more than a handshake can need.
+    /// The peer sent more datagrams or bytes than a handshake can need.
     case flooded
-    /// It refused, or speaks something else. In OpenSSL's words, for a log.
+    /// The peer refused or does not speak DTLS. Contains OpenSSL's message for the log.
     case handshake(String)
-    /// OpenSSL could not: out of memory.
+    /// OpenSSL ran out of memory.
     case resources
 }
 
-/// One DTLS 1.2 association, only to agree on keys for SRTP (RFC 5764): application data is thrown away.
+/// A DTLS 1.2 association that only negotiates keys for SRTP (RFC 5764). Application data is discarded.
 ///
-/// OpenSSL does the handshake over memory. Its own retransmission timer is never due, because it reads the wall clock;
-/// instead a flight is kept here and sent again, byte for byte, by the clock that we are given. Whoever missed a record
-/// takes it then, and whoever had it drops it as a replay (RFC 6347 §4.1.2.6). One case needs more: the server's last
-/// flight, lost. A client's repeated Finished makes OpenSSL answer it if it is in a new record, as every browser's is; if it
-/// is the same record, the flight is sent again here. (So a client of ours depends on its server to do that.)
+/// OpenSSL does the handshake in memory. Its retransmission timer is disabled, because it reads the wall clock. Instead,
+/// this class keeps the last flight and retransmits it unchanged, with the caller's clock. A peer that missed a record
+/// accepts it then, and a peer that had it drops it as a replay (RFC 6347 §4.1.2.6). The loss of the server's last flight
+/// needs more. If the client retransmits its Finished in a new record, as browsers do, OpenSSL answers with the flight. If
+/// it is the same record, this class retransmits the flight. Our own client therefore relies on its server to do the same.
 ///
-/// No cookies (`HelloVerifyRequest`): the owner hands over only what came over a path that ICE has validated.
+/// Cookies (`HelloVerifyRequest`) are not used: the owner passes only datagrams from paths that ICE has validated.
 public final class DTLSConnection {
     public enum Role: Sendable { case server, client }
 
     /// handshaking → established → released or closed; handshaking → failed or closed. The last three are final.
     public enum State: Hashable, Sendable {
         case handshaking
-        /// The keys are agreed, the fingerprint was right.
+        /// The keys are negotiated and the fingerprint matched.
         case established
-        /// The keys are in use and OpenSSL's memory is free: `releaseHandshake()`.
+        /// The keys are in use, and OpenSSL's memory was freed by `releaseHandshake()`.
         case released
-        /// Somebody closed it.
+        /// Either side closed the association.
         case closed
         case failed(DTLSFailure)
     }
 
-    /// A handshake takes two datagrams of a browser for its ClientHello and one to three for its second flight. Ten rounds
-    /// of all that are repeated in 30 seconds on the worst of lines.
-    public static let mostDatagrams = 200
-    /// With certificates of the greatest size, ten times.
-    public static let mostBytes = 128 * 1024
-    /// Records of the next epoch before it began: OpenSSL keeps each in 16 kB. A flight has one (its Finished).
-    public static let mostEarlyRecords = 16
-    /// RFC 6347 has none; after so long nobody waits for a picture any more.
+    /// Enough for the ten flights that are sent in 30 seconds on the worst paths. A browser sends two datagrams for its
+    /// ClientHello and one to three for its second flight.
+    public static let maxDatagrams = 200
+    /// Enough for ten flights with certificates of maximum size.
+    public static let maxBytes = 128 * 1024
+    /// The maximum number of records that arrive before their epoch starts. OpenSSL buffers each in 16 kB. A flight has
+    /// one, its Finished.
+    public static let maxEarlyRecords = 16
+    /// The handshake timeout. RFC 6347 has none, but after so long no user is still waiting.
     public static let deadline = MediaInterval.seconds(30)
-    /// How long a repeated last flight of the client is still answered.
+    /// How long retransmissions of the client's last flight are still answered.
     public static let linger = MediaInterval.seconds(10)
-    /// In bytes, for a datagram of ours: less than any network's.
+    /// The maximum size of a sent datagram, below the MTU of any network.
     public static let mtu = 1200
-    /// The longest datagram that is looked at.
-    public static let mostDatagramBytes = 4096
-    /// RFC 6347 §4.2.4.1 has a second, for want of knowing better; real-time peers (browsers too) begin with less, for
-    /// a lost record is a second without picture.
+    /// Longer datagrams are ignored.
+    public static let maxDatagramBytes = 4096
+    /// RFC 6347 §4.2.4.1 recommends a second. Real-time peers, including browsers, start with less, because a lost record
+    /// would delay the video by a second.
     static let firstRetransmission = MediaInterval.milliseconds(100)
     static let longestRetransmission = MediaInterval.milliseconds(1600)
-    /// How often the last flight is answered again to the same record: once for every time a client sends it.
-    static let mostAnswers = 20
+    /// How often the last flight is retransmitted when the client repeats the same record.
+    static let maxAnswers = 20
 
     public let role: Role
     public private(set) var state = State.handshaking
-    /// What was agreed on (RFC 5764 §4.1.2), once established.
+    /// The negotiated profile (RFC 5764 §4.1.2); nil until established.
     public private(set) var profile: SRTPProfile?
 
-    /// An `SSL`; nil once it is not needed any more.
+    /// An `SSL`; nil once it is no longer needed.
     private var connection: OpaquePointer?
     private let remote: Fingerprint
     private var flight: [[UInt8]] = []
@@ -82,8 +83,8 @@ public final class DTLSConnection {
     private var path: Path
 
     /// - Parameters:
-    ///   - remote: what signalling said of the other end's certificate.
-    ///   - path: where the first flight goes; later ones go where the last datagram came from.
+    ///   - remote: the fingerprint of the peer's certificate from signaling.
+    ///   - path: the destination of the first flight. Later flights go to the path of the last datagram.
     public init(_ role: Role, certificate: DTLSCertificate, remote: Fingerprint, path: Path, now: MediaTime) {
         self.role = role
         self.remote = remote
@@ -95,7 +96,7 @@ public final class DTLSConnection {
 
     deinit { SSL_free(connection) }
 
-    /// The client's first flight.
+    /// Sends the client's first flight.
     public func start(now: MediaTime, sink: any DatagramSink) {
         guard role == .client, state == .handshaking, flight.isEmpty else { return }
         advance(now, sink)
@@ -103,8 +104,8 @@ public final class DTLSConnection {
 
     // MARK: Datagrams
 
-    /// One datagram, which the path's owner knows to be the other end's.
-    /// - Returns: whether it was looked at.
+    /// Processes a datagram that the owner has attributed to this peer.
+    /// - Returns: true if the datagram was processed.
     @discardableResult
     public func receive(
         _ datagram: UnsafeRawBufferPointer, on path: Path, now: MediaTime, sink: any DatagramSink
@@ -125,10 +126,10 @@ public final class DTLSConnection {
         return true
     }
 
-    /// Counts what OpenSSL is about to see.
-    /// - Returns: whether the datagram has an encrypted handshake message; nil if it is not to be looked at.
+    /// Checks and counts a datagram before OpenSSL gets it.
+    /// - Returns: whether the datagram contains an encrypted handshake message; nil to ignore the datagram.
     private func admit(_ datagram: UnsafeRawBufferPointer) -> Bool? {
-        guard datagram.count <= Self.mostDatagramBytes else { return nil }
+        guard datagram.count <= Self.maxDatagramBytes else { return nil }
         var (covered, hasFinished, early) = (0, false, 0)
         for record in DTLSRecords(datagram) {
             covered += record.length
@@ -138,13 +139,13 @@ public final class DTLSConnection {
         guard covered == datagram.count, covered > 0 else { return nil }
         datagrams &+= 1
         bytes &+= datagram.count
-        guard datagrams <= Self.mostDatagrams, bytes <= Self.mostBytes else {
-            // Once established it is only that nothing more is answered.
+        guard datagrams <= Self.maxDatagrams, bytes <= Self.maxBytes else {
+            // An established association continues; only retransmissions are no longer answered.
             if state == .handshaking { fail(.flooded) }
             return nil
         }
         if state == .handshaking {
-            guard earlyRecords + early <= Self.mostEarlyRecords else { return nil }
+            guard earlyRecords + early <= Self.maxEarlyRecords else { return nil }
             earlyRecords += early
         }
         return hasFinished
@@ -164,7 +165,7 @@ public final class DTLSConnection {
                 nextRetransmission = nil
                 drain(sink, repeats: false)
             case .failure(let failure):
-                // Before anything else is sent: without our Finished the other end has no association either.
+                // Fail before sending our Finished, so that the peer does not complete the handshake either.
                 fail(failure)
             }
             return
@@ -176,7 +177,7 @@ public final class DTLSConnection {
         if reason != SSL_ERROR_WANT_READ, reason != SSL_ERROR_WANT_WRITE { fail(.handshake(Self.lastError())) }
     }
 
-    /// The certificate that OpenSSL took unseen is the right one, and there will be keys.
+    /// Checks the peer's certificate, which OpenSSL accepts without verification, and the negotiated profile.
     private func verdict(_ connection: OpaquePointer) -> Result<SRTPProfile, DTLSFailure> {
         guard let certificate = SSL_get0_peer_certificate(connection),
             let theirs = Fingerprint(remote.algorithm, of: certificate), theirs.matches(remote)
@@ -187,13 +188,13 @@ public final class DTLSConnection {
         return .success(known)
     }
 
-    /// After the handshake: application data is nobody's, but what comes with it is answered.
+    /// Reads records after the handshake: discards application data, and answers retransmissions and alerts.
     private func drain(_ sink: any DatagramSink, repeats: Bool) {
         guard let connection else { return }
         ERR_clear_error()
         let ended = withUnsafeTemporaryAllocation(byteCount: 2048, alignment: 1) { scratch in
-            // A record of a datagram of 4096 bytes is read in two pieces; a datagram has at most some hundred records.
-            for _ in 0..<(Self.mostDatagramBytes / DTLSRecords.headerLength) {
+            // A datagram has at most 4096 bytes, so at most some hundred records, and each takes at most two reads.
+            for _ in 0..<(Self.maxDatagramBytes / DTLSRecords.headerLength) {
                 let count = SSL_read(connection, scratch.baseAddress, Int32(truncatingIfNeeded: scratch.count))
                 guard count <= 0 else { continue }
                 let reason = SSL_get_error(connection, count)
@@ -206,13 +207,13 @@ public final class DTLSConnection {
         if ended {
             state = .closed
             free()
-        } else if repeats, !answered, role == .server, answers < Self.mostAnswers {
+        } else if repeats, !answered, role == .server, answers < Self.maxAnswers {
             answers += 1
             for datagram in flight { sink.send(datagram, on: path) }
         }
     }
 
-    /// Sends what OpenSSL has written, and keeps it.
+    /// Sends what OpenSSL has written, and keeps it for retransmission.
     @discardableResult
     private func sendFlight(_ sink: any DatagramSink) -> Bool {
         guard let connection else { return false }
@@ -261,7 +262,7 @@ public final class DTLSConnection {
 
     // MARK: Keys and the end
 
-    /// The master keys for SRTP (RFC 5764 §4.2); nil unless established.
+    /// Returns the master keys for SRTP (RFC 5764 §4.2); nil unless established.
     public func exportKeys() -> SRTPProfile.KeyingMaterial? {
         guard let connection, state == .established, let profile else { return nil }
         var keys = [UInt8](repeating: 0, count: profile.exportLength)
@@ -272,15 +273,15 @@ public final class DTLSConnection {
         return made == 1 ? SRTPProfile.KeyingMaterial(exported: keys, profile: profile) : nil
     }
 
-    /// Frees OpenSSL's part, some 50 kB: the other end has shown with an authentic SRTP packet that it has the keys, or had
-    /// time enough. What comes afterwards is not looked at, not even its farewell.
+    /// Frees OpenSSL's memory, about 50 kB. Called once the peer has proved with an authentic SRTP packet that it has the
+    /// keys, or after `linger`. Later datagrams are ignored, even a close_notify.
     public func releaseHandshake() {
         guard state == .established else { return }
         state = .released
         free()
     }
 
-    /// Says farewell if there is still somebody to say it.
+    /// Closes the association, and sends close_notify if it is established and not released.
     public func close(sink: any DatagramSink) {
         if let connection, state == .established {
             ERR_clear_error()

@@ -1,10 +1,10 @@
-/// The records of one datagram (RFC 6347 §4.1), by their headers alone.
+/// The records of one datagram (RFC 6347 §4.1), read from their headers alone.
 struct DTLSRecords: Sequence, IteratorProtocol {
     struct Record {
         /// 20 change cipher spec, 21 alert, 22 handshake, 23 application data.
         var type: UInt8
         var epoch: UInt16
-        /// With the header.
+        /// The length including the header.
         var length: Int
     }
 
@@ -16,7 +16,7 @@ struct DTLSRecords: Sequence, IteratorProtocol {
     /// - Parameter datagram: must outlive the sequence.
     init(_ datagram: UnsafeRawBufferPointer) { rest = datagram }
 
-    /// Ends at the first bytes that are no record.
+    /// Returns the next record; nil at the end or at bytes that are not a record.
     mutating func next() -> Record? {
         guard rest.count >= Self.headerLength, (20...23).contains(rest[0]), rest[1] == 0xfe else { return nil }
         let length = Self.headerLength + Int(rest.bigEndian16(at: 11))
@@ -25,8 +25,8 @@ struct DTLSRecords: Sequence, IteratorProtocol {
         return Record(type: rest[0], epoch: rest.bigEndian16(at: 3), length: length)
     }
 
-    /// Records packed into datagrams of at most `most` bytes, in order (RFC 6347 §4.1.1: several fit in one). What is no
-    /// record is left out; a record that is longer goes alone.
+    /// Packs records in order into datagrams of at most `most` bytes (RFC 6347 §4.1.1 allows several in one). A longer
+    /// record gets its own datagram. Stops at bytes that are not a record.
     static func datagrams(of stream: [UInt8], most: Int) -> [[UInt8]] {
         var datagrams: [[UInt8]] = []
         stream.withUnsafeBytes { bytes in

@@ -1,7 +1,7 @@
 import COpenSSL
 
-/// The library that encrypts media.
+/// The version of OpenSSL, the library that encrypts media.
 public enum OpenSSLVersion {
-    /// Of what runs, which may be newer than what was compiled with: `3.0.19`.
+    /// The version at run time, such as `3.0.19`; it can be newer than at compile time.
     public static var text: String { String(cString: confab_openssl_version()) }
 }

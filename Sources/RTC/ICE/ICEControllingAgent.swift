@@ -1,19 +1,19 @@
-/// The client's end of ICE towards an ICE-lite server (RFC 8445 §6, §7, §8.1.1: regular nomination). It gathers nothing: its
-/// owner adds every pair of a socket and a candidate of the server. It checks them, nominates the best that answers, and
-/// keeps asking whether its packets are still wanted (RFC 7675).
+/// The client's ICE agent for an ICE-lite server (RFC 8445 §6, §7, §8.1.1: regular nomination). It does not gather
+/// candidates: its owner adds every pair of a socket and a server candidate. The agent checks them, nominates the best pair
+/// that answers, and keeps checking consent (RFC 7675).
 ///
-/// Each check is a transaction of its own, sent again with a doubling timeout; an answer to any of the last few counts.
-/// Since a lite end never asks, requests are not answered here.
+/// Each check is a separate transaction, retried with a doubling timeout. A response to any of the last few checks counts.
+/// A lite agent never sends requests, so this agent does not answer any.
 public struct ICEControllingAgent {
-    /// Two families, a few interfaces, UDP and TCP, times the server's addresses.
-    public static let mostPairs = 32
-    /// Transmissions without an answer until a pair is given up: about eight seconds.
-    public static let mostAttempts = 7
-    /// An answer can be this many checks late.
-    private static let mostRecent = 8
+    /// Enough for IPv4 and IPv6, a few interfaces, UDP and TCP, times the server's addresses.
+    public static let maxPairs = 32
+    /// The number of unanswered checks after which a pair fails, about eight seconds.
+    public static let maxAttempts = 7
+    /// How many recent checks of a pair a response can match.
+    private static let maxRecent = 8
 
-    /// waiting → checking → valid → nominating → selected; checking and nominating → failed; each of them → waiting by a
-    /// restart, selected also by losing consent, nominating → valid when another is preferred.
+    /// waiting → checking → valid → nominating → selected; checking and nominating → failed; failed → valid by a late
+    /// response. A restart or the loss of consent sets all pairs to waiting.
     private enum Stage: Equatable {
         case waiting
         case checking(again: MediaTime)
@@ -46,45 +46,45 @@ public struct ICEControllingAgent {
     public private(set) var local: ICECredentials
     private var remote: ICECredentials?
     private let tieBreaker: UInt64
-    /// The best first.
+    /// Sorted by priority, the best first.
     private var pairs: [Pair] = []
-    /// When the next pair may be checked for the first time.
-    private var nextFresh: MediaTime
+    /// When the next waiting pair may be checked.
+    private var nextFirstCheck: MediaTime
     private var firstValid: MediaTime?
     private var lastConsent: MediaTime?
-    /// Where to send media. After a restart it is the old one until another is nominated.
+    /// The path of the nominated pair, which carries media. After a restart the old path stays until another is nominated.
     public private(set) var selectedPath: Path?
 
     public init(local: ICECredentials, using random: inout some RandomNumberGenerator) {
         self.local = local
         tieBreaker = random.next()
-        nextFresh = MediaTime(nanoseconds: .min)
+        nextFirstCheck = MediaTime(nanoseconds: .min)
     }
 
-    /// The other end's credentials: checks begin with the next `handleTimeout`.
+    /// Sets the server's credentials. Checks begin with the next `handleTimeout`.
     public mutating func setRemote(_ remote: ICECredentials) { self.remote = remote }
 
-    /// Adds a pair of one of our sockets and one of the server's candidates. What is over `mostPairs` is ignored.
-    /// - Parameter priority: the server candidate's, of its SDP: larger is better.
+    /// Adds a pair of a local socket and a server candidate. Ignored if there are already `maxPairs`.
+    /// - Parameter priority: the priority of the server's candidate in SDP; larger is better.
     public mutating func add(_ path: Path, priority: UInt32) {
-        guard pairs.count < Self.mostPairs, !pairs.contains(where: { $0.path == path }) else { return }
+        guard pairs.count < Self.maxPairs, !pairs.contains(where: { $0.path == path }) else { return }
         let place = pairs.firstIndex { $0.priority < priority } ?? pairs.endIndex
         pairs.insert(Pair(path: path, priority: priority), at: place)
     }
 
-    /// A socket of ours is gone.
+    /// Removes the pairs of a closed socket.
     public mutating func remove(socket: UInt32) {
         pairs.removeAll { $0.path.socket == socket }
         if selectedPath?.socket == socket { (selectedPath, lastConsent) = (nil, nil) }
     }
 
-    /// Everything is checked anew with these. The selected path stays until another is nominated or its consent ends.
+    /// Checks all pairs again with new credentials. The selected path stays until another is nominated or its consent expires.
     public mutating func restart(local: ICECredentials, remote: ICECredentials) {
         (self.local, self.remote) = (local, remote)
-        beginAgain()
+        resetPairs()
     }
 
-    private mutating func beginAgain() {
+    private mutating func resetPairs() {
         firstValid = nil
         for index in pairs.indices {
             (pairs[index].stage, pairs[index].unanswered) = (.waiting, 0)
@@ -96,7 +96,7 @@ public struct ICEControllingAgent {
         path == selectedPath || pairs.contains { $0.path == path && isGood($0.stage) }
     }
 
-    /// Any path that has answered: the selected one, or the best.
+    /// The selected path, or else the best path that has answered.
     public var validatedPath: Path? { selectedPath ?? pairs.first { isGood($0.stage) }?.path }
 
     private func isGood(_ stage: Stage) -> Bool {
@@ -106,12 +106,12 @@ public struct ICEControllingAgent {
         }
     }
 
-    /// Whether every pair was tried to the end, and in vain. A restart or another pair can help.
+    /// Whether all pairs have failed. A restart or another pair can help.
     public var hasFailed: Bool { !pairs.isEmpty && selectedPath == nil && pairs.allSatisfy { $0.stage == .failed } }
 
-    // MARK: Answers
+    // MARK: Responses
 
-    /// Takes a datagram that begins as STUN does.
+    /// Processes a datagram whose first byte identifies STUN.
     public mutating func handle(
         _ datagram: UnsafeRawBufferPointer, on path: Path, now: MediaTime, sink: any DatagramSink,
         using random: inout some RandomNumberGenerator
@@ -119,10 +119,10 @@ public struct ICEControllingAgent {
         guard let message = STUNMessage(datagram), message.class == .success, message.method == STUN.binding,
             message.mappedAddress != nil, let remote
         else { return .dropped(.malformed) }
-        // RFC 8445 §7.2.5.2.1: an answer comes from where the question went.
+        // RFC 8445 §7.2.5.2.1: a response must arrive on the path of its request.
         guard let index = pairs.firstIndex(where: { $0.path == path }),
             let check = pairs[index].recent.first(where: { $0.transaction == message.transaction })
-        else { return .dropped(.unasked) }
+        else { return .dropped(.unsolicited) }
         guard message.isAuthentic(Array(remote.password.utf8)) else { return .dropped(.unauthenticated) }
         let outcome = answered(index, check, now, &random)
         decide(now, sink, &random)
@@ -151,7 +151,7 @@ public struct ICEControllingAgent {
         }
     }
 
-    /// RFC 7675 §5.1: 0.8 to 1.2 of the basic period.
+    /// Returns the time to the next consent check: 0.8 to 1.2 times the period (RFC 7675 §5.1).
     private func jittered(_ random: inout some RandomNumberGenerator) -> MediaInterval {
         let fifth = ICETimes.consentCheck.nanoseconds / 5
         return MediaInterval(
@@ -167,9 +167,9 @@ public struct ICEControllingAgent {
             if let time { next = min(next ?? time, time) }
         }
         for pair in pairs { consider(pair.stage.due) }
-        if pairs.contains(where: { $0.stage == .waiting }) { consider(nextFresh) }
+        if pairs.contains(where: { $0.stage == .waiting }) { consider(nextFirstCheck) }
         if !isDecided, let firstValid, pairs.contains(where: { $0.stage == .valid }) {
-            consider(firstValid + ICETimes.patience)
+            consider(firstValid + ICETimes.nominationDelay)
         }
         return next
     }
@@ -180,16 +180,16 @@ public struct ICEControllingAgent {
         guard remote != nil else { return }
         if let lastConsent, lastConsent + ICETimes.consent <= now {
             (selectedPath, self.lastConsent) = (nil, nil)
-            beginAgain()
+            resetPairs()
         }
         for index in pairs.indices {
             guard let due = pairs[index].stage.due, due <= now else { continue }
             check(index, now, sink, &random)
         }
-        if nextFresh <= now, let index = pairs.firstIndex(where: { $0.stage == .waiting }) {
+        if nextFirstCheck <= now, let index = pairs.firstIndex(where: { $0.stage == .waiting }) {
             pairs[index].stage = .checking(again: now)
             check(index, now, sink, &random)
-            nextFresh = now + ICETimes.pacing
+            nextFirstCheck = now + ICETimes.pacing
         }
         decide(now, sink, &random)
     }
@@ -203,19 +203,19 @@ public struct ICEControllingAgent {
         }
     }
 
-    /// RFC 8445 §8.1.1: which pair to nominate is the controlling agent's choice. The best that answered, as soon as no
-    /// better one can still answer, or after a little patience.
+    /// Nominates the best valid pair as soon as no better one can still become valid, or after `nominationDelay`. RFC 8445
+    /// §8.1.1 leaves the choice to the controlling agent.
     private mutating func decide(_ now: MediaTime, _ sink: any DatagramSink, _ random: inout some RandomNumberGenerator)
     {
         guard !isDecided, let firstValid, let best = pairs.firstIndex(where: { $0.stage == .valid }) else { return }
         let isBetterPending = pairs[..<best].contains { $0.stage != .failed }
-        guard !isBetterPending || firstValid + ICETimes.patience <= now else { return }
+        guard !isBetterPending || firstValid + ICETimes.nominationDelay <= now else { return }
         pairs[best].unanswered = 0
         pairs[best].stage = .nominating(again: now)
         check(best, now, sink, &random)
     }
 
-    /// Sends one check and sets when the next is due, or gives the pair up.
+    /// Sends a check and schedules the next, or marks the pair as failed.
     private mutating func check(
         _ index: Int, _ now: MediaTime, _ sink: any DatagramSink, _ random: inout some RandomNumberGenerator
     ) {
@@ -224,8 +224,8 @@ public struct ICEControllingAgent {
             ICETimes.firstRetransmission * (1 << Int64(min(unanswered, 8))), ICETimes.longestRetransmission)
         switch pairs[index].stage {
         case .selected: pairs[index].stage = .selected(again: now + ICETimes.consentRetry)
-        case .checking where unanswered < Self.mostAttempts: pairs[index].stage = .checking(again: now + wait)
-        case .nominating where unanswered < Self.mostAttempts: pairs[index].stage = .nominating(again: now + wait)
+        case .checking where unanswered < Self.maxAttempts: pairs[index].stage = .checking(again: now + wait)
+        case .nominating where unanswered < Self.maxAttempts: pairs[index].stage = .nominating(again: now + wait)
         default:
             pairs[index].stage = .failed
             return
@@ -239,18 +239,17 @@ public struct ICEControllingAgent {
     ) {
         guard let remote else { return }
         let isNomination: Bool
-        // To a lite end each check of the selected path nominates it again: so it learns our new address when a NAT
-        // between us has changed it.
+        // Each check of the selected path nominates it again, so that a lite agent learns our new address if a NAT changes it.
         if case .checking = pairs[index].stage { isNomination = false } else { isNomination = true }
         let transaction = STUNTransaction(using: &random)
-        var writer = STUNWriter(sink.prepare(STUN.mostBytes), .request, transaction: transaction)
+        var writer = STUNWriter(sink.prepare(STUN.maxBytes), .request, transaction: transaction)
         writer.username(Array("\(remote.ufrag):\(local.ufrag)".utf8))
         writer.priority(pairs[index].priority)
         writer.controlling(tieBreaker: tieBreaker)
         if isNomination { writer.useCandidate() }
         guard let length = writer.finish(key: Array(remote.password.utf8)) else { return }
         pairs[index].recent.append(Check(transaction: transaction, isNomination: isNomination))
-        if pairs[index].recent.count > Self.mostRecent { pairs[index].recent.removeFirst() }
+        if pairs[index].recent.count > Self.maxRecent { pairs[index].recent.removeFirst() }
         sink.send(length, on: pairs[index].path)
     }
 }

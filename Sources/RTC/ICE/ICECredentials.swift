@@ -1,9 +1,10 @@
-/// One end's short-term credentials (RFC 8445 §5.3): the fragment says who is meant, the password that one may ask.
+/// The short-term credentials of one agent (RFC 8445 §5.3): the username fragment identifies it, and the password
+/// authenticates checks.
 public struct ICECredentials: Hashable, Sendable {
     public let ufrag: String
     public let password: String
 
-    /// RFC 8839 §5.4: 4 to 256 and 22 to 256 characters, each a letter, a digit, `+` or `/`.
+    /// RFC 8839 §5.4: 4 to 256 (ufrag) and 22 to 256 (password) characters, each a letter, a digit, `+` or `/`.
     public static let ufragLengths = 4...256
     public static let passwordLengths = 22...256
 
@@ -15,7 +16,8 @@ public struct ICECredentials: Hashable, Sendable {
         (self.ufrag, self.password) = (ufrag, password)
     }
 
-    /// 48 and 144 random bits; RFC 8445 §5.3 wants 24 and 128 at least, and no name among many connections twice.
+    /// Creates random credentials with 48 and 144 bits. RFC 8445 §5.3 requires at least 24 and 128; more make the username
+    /// fragment unique among many connections.
     public init(using random: inout some RandomNumberGenerator) {
         ufrag = Self.text(8, &random)
         password = Self.text(24, &random)
@@ -30,46 +32,46 @@ public struct ICECredentials: Hashable, Sendable {
     private static let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
 }
 
-/// What became of a datagram that looked like STUN.
+/// The result of processing a STUN datagram.
 public enum ICEOutcome: Hashable, Sendable {
-    /// Nothing was sent and nothing changed.
+    /// The message was ignored: nothing was sent and no state changed.
     case dropped(ICEDrop)
-    /// The other end may ask, and was told that not like this.
+    /// The request was authentic, but was answered with this error code.
     case refused(UInt16)
-    /// A path known to be good has proved it again.
+    /// A validated path was confirmed again.
     case refreshed
-    /// A path is good that was not before.
+    /// A new path was validated.
     case validated
-    /// `selectedPath` is another one now.
+    /// `selectedPath` changed.
     case selected
 }
 
 /// Why a STUN message was dropped.
 public enum ICEDrop: Hashable, Sendable {
-    /// No message of RFC 8489, or none that is for this end.
+    /// Not a message of RFC 8489, or not of a kind that this agent processes.
     case malformed
-    /// For somebody else, or from somebody else.
+    /// The username does not match either agent's credentials.
     case unknownName
-    /// Made without the password.
+    /// MESSAGE-INTEGRITY is missing or wrong.
     case unauthenticated
-    /// An answer to nothing that was asked, or on another path than the question.
-    case unasked
+    /// A response without a request, or on another path than its request.
+    case unsolicited
 }
 
-/// Times that both ends of a path go by.
+/// The timers of both agents.
 public enum ICETimes {
-    /// RFC 7675 §5.1: how long a path is good after it was last asked for, or answered.
+    /// How long a path stays valid after its last request or response (RFC 7675 §5.1).
     public static let consent = MediaInterval.seconds(30)
-    /// RFC 7675 §5.1: between two questions, give or take a fifth, so that many do not ask together.
+    /// The time between consent checks, randomized by a fifth so that clients do not synchronize (RFC 7675 §5.1).
     static let consentCheck = MediaInterval.seconds(5)
-    /// A question without an answer is asked again sooner: five losses in a row would otherwise end a call.
+    /// The time to the next check without a response. It is shorter, because otherwise five losses in a row would end a call.
     static let consentRetry = MediaInterval.seconds(1)
-    /// RFC 8445 §14.2, `Ta`: between the first checks of two pairs.
+    /// The time between the first checks of two pairs (`Ta` in RFC 8445 §14.2).
     static let pacing = MediaInterval.milliseconds(50)
-    /// The first retransmission timeout. RFC 8445 §14.3 has 500 ms for agents that cannot know better; there is one server
-    /// with few candidates here, and half of that is still longer than the way to it and back.
+    /// The initial retransmission timeout. RFC 8445 §14.3 recommends 500 ms for agents without better knowledge. There is
+    /// one server with few candidates, and half of that still exceeds its round-trip time.
     static let firstRetransmission = MediaInterval.milliseconds(250)
     static let longestRetransmission = MediaInterval.milliseconds(1600)
-    /// How long a better pair is waited for when one works.
-    static let patience = MediaInterval.milliseconds(300)
+    /// How long to wait for a better pair once one works.
+    static let nominationDelay = MediaInterval.milliseconds(300)
 }

@@ -1,18 +1,20 @@
-/// The server's end of ICE (RFC 8445 §2.5): it is reachable, so it answers checks, always controlled, and asks nothing. It
-/// never sends to an address that has not sent to it with the right password; the other end's candidates are not even
-/// known here.
+/// The server's ICE-lite agent (RFC 8445 §2.5). The server is reachable, so the agent is always controlled: it answers
+/// checks and sends none. It never sends to an address from which it has not received a check with the right password, and
+/// ignores the client's candidates.
 ///
-/// A path is *validated* by an authenticated check over it, *selected* by one with USE-CANDIDATE (the last one counts: a
-/// phone that moves nominates its new path), and gone when nobody asked over it for `ICETimes.consent`.
+/// An authenticated check *validates* a path. A check with USE-CANDIDATE *selects* it; the last one counts, since a phone
+/// that moves nominates its new path. A path without a check for `ICETimes.consent` is removed.
 public struct ICELiteAgent {
-    /// A phone has a few interfaces, each seen from one or two addresses over UDP and TCP. The one used longest ago goes.
-    public static let mostPaths = 16
+    /// A phone has a few interfaces, each with one or two addresses over UDP and TCP. Beyond this, the least recently
+    /// checked path is removed.
+    public static let maxPaths = 16
 
     private struct Generation {
         var local: ICECredentials
         var name: [UInt8]
         var key: [UInt8]
-        /// Nil as long as the other end's description has not come: then any name is taken, for the password proves enough.
+        /// Nil until the client's description arrives. Until then any remote name is accepted, since the password is proof
+        /// enough.
         var remoteName: [UInt8]?
         var number: Int
 
@@ -39,15 +41,15 @@ public struct ICELiteAgent {
     }
 
     private var current: Generation
-    /// After a restart, until a path is nominated under the new credentials (RFC 8445 §9).
+    /// The previous credentials after a restart, until a path is nominated with the new ones (RFC 8445 §9).
     private var former: Generation?
     private var paths: [ValidatedPath] = []
-    /// Where to send media.
+    /// The nominated path, which carries media.
     public private(set) var selectedPath: Path?
 
     public init(local: ICECredentials, remoteUfrag: String? = nil) {
         current = Generation(local, remoteUfrag: remoteUfrag, number: 0)
-        paths.reserveCapacity(Self.mostPaths + 1)
+        paths.reserveCapacity(Self.maxPaths + 1)
     }
 
     public var local: ICECredentials { current.local }
@@ -56,21 +58,22 @@ public struct ICELiteAgent {
 
     public mutating func setRemote(ufrag: String) { current.remoteName = Array(ufrag.utf8) }
 
-    /// New credentials on both sides. What was validated stays good until a path is nominated under the new ones.
+    /// Restarts with new credentials on both sides. Validated paths stay valid until one is nominated with the new credentials.
     public mutating func restart(local: ICECredentials, remoteUfrag: String?) {
-        // Of two restarts in a row, what is in use is of the time before the first.
+        // After two restarts in a row, the paths in use belong to the credentials before the first.
         if former == nil { former = current }
         current = Generation(local, remoteUfrag: remoteUfrag, number: current.number &+ 1)
     }
 
-    /// Takes a datagram that begins as STUN does, and answers through `sink` only who has the password.
+    /// Processes a datagram whose first byte identifies STUN. Sends a response to `sink` only if the request has the right
+    /// password.
     public mutating func handle(
         _ datagram: UnsafeRawBufferPointer, on path: Path, now: MediaTime, sink: any DatagramSink
     ) -> ICEOutcome {
         guard let message = STUNMessage(datagram), message.class == .request, message.method == STUN.binding,
             let username = message.username
         else { return .dropped(.malformed) }
-        // Silence to strangers: an error would be a reflector and tell which names exist.
+        // Do not answer unknown names: an error response could be used for reflection, and would reveal which names exist.
         guard let generation = [current, former].lazy.compactMap({ $0 }).first(where: { $0.isMeant(by: username) })
         else { return .dropped(.unknownName) }
         guard message.isAuthentic(generation.key) else { return .dropped(.unauthenticated) }
@@ -81,7 +84,7 @@ public struct ICELiteAgent {
             }
             return .refused(420)
         }
-        // Two ends that are both controlled: a lite agent is never the one to change (RFC 8445 §7.3.1.1, §6.1.1).
+        // Both agents claim to be controlled. A lite agent never switches its role (RFC 8445 §7.3.1.1, §6.1.1).
         guard message.controlled == nil else {
             answer(message, .failure, generation.key, on: path, sink) { $0.error(487) }
             return .refused(487)
@@ -96,12 +99,12 @@ public struct ICELiteAgent {
         _ request: STUNMessage, _ class: STUN.Class, _ key: [UInt8], on path: Path, _ sink: any DatagramSink,
         _ body: (inout STUNWriter) -> Void
     ) {
-        var writer = STUNWriter(sink.prepare(STUN.mostBytes), `class`, transaction: request.transaction)
+        var writer = STUNWriter(sink.prepare(STUN.maxBytes), `class`, transaction: request.transaction)
         body(&writer)
         if let length = writer.finish(key: key) { sink.send(length, on: path) }
     }
 
-    /// - Returns: whether the path was not known.
+    /// - Returns: true if the path is new.
     private mutating func touch(_ path: Path, _ generation: Int, _ now: MediaTime) -> Bool {
         if let index = paths.firstIndex(where: { $0.path == path }) {
             paths[index].lastChecked = max(paths[index].lastChecked, now)
@@ -109,7 +112,7 @@ public struct ICELiteAgent {
             return false
         }
         paths.append(ValidatedPath(path: path, lastChecked: now, generation: generation))
-        if paths.count > Self.mostPaths {
+        if paths.count > Self.maxPaths {
             let others = paths.indices.dropLast().filter { paths[$0].path != selectedPath }
             if let oldest = others.min(by: { paths[$0].lastChecked < paths[$1].lastChecked }) {
                 paths.remove(at: oldest)
@@ -118,9 +121,9 @@ public struct ICELiteAgent {
         return true
     }
 
-    /// - Returns: whether that changed anything.
+    /// - Returns: true if the selected path changed.
     private mutating func nominate(_ path: Path, _ generation: Int) -> Bool {
-        // Under the former credentials nothing new is chosen once somebody has restarted: those checks are late.
+        // After a restart, checks with the former credentials are late and do not select another path.
         guard generation == current.number || selectedPath == nil else { return false }
         if generation == current.number, former != nil {
             former = nil
@@ -131,15 +134,15 @@ public struct ICELiteAgent {
         return true
     }
 
-    /// When the next path will have gone unasked for too long.
+    /// When the consent of the next path expires.
     public var nextTimeout: MediaTime? {
-        // Asked for at every tick: without an array in between.
+        // Read at every tick, so avoid an intermediate array.
         var earliest: MediaTime?
         for path in paths { earliest = min(earliest ?? path.lastChecked, path.lastChecked) }
         return earliest.map { $0 + ICETimes.consent }
     }
 
-    /// Forgets paths that nobody asked over. If the selected one is among them, the one asked over last takes its place.
+    /// Removes paths whose consent has expired. If the selected path is among them, selects the most recently checked one.
     public mutating func handleTimeout(now: MediaTime) {
         paths.removeAll { $0.lastChecked + ICETimes.consent <= now }
         if let selectedPath, !isValidated(selectedPath) {
@@ -147,7 +150,7 @@ public struct ICELiteAgent {
         }
     }
 
-    /// A socket is gone: a TCP connection was closed.
+    /// Removes the paths of a closed socket (TCP).
     public mutating func remove(socket: UInt32) {
         paths.removeAll { $0.path.socket == socket }
         if let selectedPath, !isValidated(selectedPath) {

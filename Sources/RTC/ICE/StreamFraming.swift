@@ -1,19 +1,19 @@
-/// Datagrams on a TCP connection: each has its length before it, in two bytes (RFC 4571 §2, RFC 6544 §3).
+/// Framing of datagrams on a TCP connection: a two-byte length before each (RFC 4571 §2, RFC 6544 §3).
 public enum StreamFraming {
-    /// No browser sends a longer one, and whoever announces it means something else.
+    /// Browsers send no longer frames; a longer one means that the stream is not framed media.
     public static let longestFrame = 2048
     public static let prefixLength = 2
 
     public enum Step: Equatable, Sendable {
-        /// Where the next frame's bytes are; whatever follows begins at its end.
+        /// The range of the next frame's bytes. The next length starts at its end.
         case frame(Range<Int>)
-        /// More has to come first.
+        /// More bytes are needed.
         case incomplete
-        /// This is no such stream.
+        /// The frame is too long, so the stream is not framed media.
         case tooLong
     }
 
-    /// What stands at `offset` in what was read so far.
+    /// Returns the frame that begins at `offset` in the bytes read so far.
     public static func next(in bytes: UnsafeRawBufferPointer, at offset: Int) -> Step {
         guard offset >= 0, bytes.count - offset >= prefixLength else { return .incomplete }
         let length = Int(bytes.bigEndian16(at: offset))

@@ -1,7 +1,7 @@
-/// The packets of RTCP (RFC 3550 §6, RFC 4585, RFC 5104): what they say, as values and as views of the bytes they were
-/// parsed from. `RTCPCompound` reads them, the functions `write…` write them.
+/// RTCP packets (RFC 3550 §6, RFC 4585, RFC 5104), as values and as views of the bytes they were parsed from.
+/// `RTCPCompound` reads them, the functions `write…` write them.
 public enum RTCP {
-    /// One packet. Those with lists are views: good as long as the bytes are.
+    /// One RTCP packet. Packets with lists are views, valid only as long as the bytes.
     public enum Packet {
         case senderReport(SenderReport)
         case receiverReport(ReceiverReport)
@@ -12,9 +12,9 @@ public enum RTCP {
         case fir(FullIntraRequest)
         case remb(ReceiverEstimatedMaximumBitrate)
         case transportFeedback(TransportFeedbackReport)
-        /// A type or a feedback format that means nothing to us, XR and APP among them. RFC 3550 §6.1 has it ignored.
+        /// An unsupported packet type or feedback format, such as XR and APP. Ignored as RFC 3550 §6.1 requires.
         case unknown(type: UInt8, format: UInt8)
-        /// Its length does not bear out what it says.
+        /// A packet whose length does not match its content.
         case malformed(type: UInt8)
     }
 
@@ -36,7 +36,7 @@ public enum RTCP {
     static let pliFormat: UInt8 = 1
     /// RFC 5104 §4.3.1.
     static let firFormat: UInt8 = 4
-    /// "Application layer feedback" (RFC 4585 §6.4), which REMB is.
+    /// "Application layer feedback" (RFC 4585 §6.4), used by REMB.
     static let applicationFormat: UInt8 = 15
     static let headerLength = 4
 
@@ -46,16 +46,16 @@ public enum RTCP {
         public var blocks: ReportBlocks
     }
 
-    /// What a sender says of itself, in 24 bytes.
+    /// The sender info of a report, 24 bytes.
     public struct SenderInfo: Hashable, Sendable {
         static let length = 24
 
         public var ssrc: UInt32
         public var ntp: NTPTime
-        /// The same moment as `ntp`, by the clock of the packets' timestamps.
+        /// The same moment as `ntp`, in RTP timestamp units.
         public var rtpTimestamp: UInt32
         public var packetCount: UInt32
-        /// Of payload, without headers and padding.
+        /// Payload bytes sent, without headers and padding.
         public var octetCount: UInt32
 
         public init(ssrc: UInt32, ntp: NTPTime, rtpTimestamp: UInt32, packetCount: UInt32, octetCount: UInt32) {
@@ -70,22 +70,22 @@ public enum RTCP {
         public var blocks: ReportBlocks
     }
 
-    /// What a receiver says of one source, in 24 bytes (RFC 3550 §6.4.1).
+    /// A reception report block about one source, 24 bytes (RFC 3550 §6.4.1).
     public struct ReportBlock: Hashable, Sendable {
         static let length = 24
 
         public var ssrc: UInt32
-        /// Since the last report, in 1/256.
+        /// The fraction lost since the last report, in units of 1/256.
         public var fractionLost: UInt8
-        /// Since the beginning, in 24 bits with a sign.
+        /// The cumulative number of lost packets, a signed 24-bit number.
         public var lost: Int32
-        /// With its cycles in the upper half.
+        /// The extended highest sequence number, with the cycles in the upper 16 bits.
         public var highestSequenceNumber: UInt32
-        /// In the timestamps' units.
+        /// The interarrival jitter in timestamp units.
         public var jitter: UInt32
-        /// The middle of the NTP time of the last sender report, 0 if there was none.
+        /// The middle 32 bits of the last sender report's NTP time; 0 if there was none.
         public var lastSenderReport: UInt32
-        /// In 2^-16 seconds.
+        /// The delay in units of 2^-16 seconds.
         public var delaySinceLastSenderReport: UInt32
 
         public init(
@@ -97,10 +97,10 @@ public enum RTCP {
             (self.lastSenderReport, self.delaySinceLastSenderReport) = (lastSenderReport, delaySinceLastSenderReport)
         }
 
-        /// From here to the receiver and back (RFC 3550 §6.4.1). Nil when the block does not tell, or tells of the
-        /// future.
+        /// Returns the round-trip time to the receiver (RFC 3550 §6.4.1). Nil without a sender report, or if the result
+        /// would be negative.
         ///
-        /// - Parameter now: by the clock that the sender reports were written with.
+        /// - Parameter now: the current time of the clock used in the sender reports.
         public func roundTrip(at now: NTPTime) -> MediaInterval? {
             guard lastSenderReport != 0 else { return nil }
             let units = now.middle32 &- lastSenderReport &- delaySinceLastSenderReport
@@ -108,32 +108,32 @@ public enum RTCP {
         }
     }
 
-    /// RFC 3550 §6.6. The reason, if there is one, is not read: it is text for people.
+    /// RFC 3550 §6.6. The optional reason is human-readable text and is ignored.
     public struct Bye {
         public var sources: Sources
     }
 
-    /// RFC 4585 §6.2.1: these packets are missing.
+    /// A report of lost packets (RFC 4585 §6.2.1).
     public struct NACK {
         public var sender: UInt32
         public var media: UInt32
         public var lost: LostSequenceNumbers
     }
 
-    /// RFC 4585 §6.3.1: a keyframe, please.
+    /// A keyframe request (RFC 4585 §6.3.1).
     public struct PictureLossIndication: Hashable, Sendable {
         public var sender: UInt32
         public var media: UInt32
     }
 
-    /// RFC 5104 §4.3.1: a keyframe of each of these, please.
+    /// A keyframe request for each of the listed sources (RFC 5104 §4.3.1).
     public struct FullIntraRequest {
         public var sender: UInt32
         public var entries: Entries
 
         public struct Entry: Hashable, Sendable {
             public var ssrc: UInt32
-            /// Goes up by one with each request; the same number again is the same request.
+            /// Increases with each request; the same number marks a retransmitted request.
             public var sequenceNumber: UInt8
 
             public init(ssrc: UInt32, sequenceNumber: UInt8) {
@@ -142,10 +142,10 @@ public enum RTCP {
         }
     }
 
-    /// How much may be sent of all these together (draft-alvestrand-rmcat-remb-03).
+    /// The estimated maximum bitrate of the listed sources together (draft-alvestrand-rmcat-remb-03).
     public struct ReceiverEstimatedMaximumBitrate {
         public var sender: UInt32
-        /// In bits per second; more than 64 bits hold is said as the most they hold.
+        /// Bits per second, limited to the largest 64-bit number.
         public var bitrate: UInt64
         public var sources: Sources
     }

@@ -1,4 +1,4 @@
-/// A datagram of RTCP packets, one after the other (RFC 3550 §6.1; of reduced size too, RFC 5506).
+/// The RTCP packets in one datagram (RFC 3550 §6.1, or reduced-size RTCP, RFC 5506).
 ///
 /// ```swift
 /// guard var compound = RTCPCompound(bytes) else { return dropped() }
@@ -7,23 +7,23 @@
 /// }
 /// ```
 public struct RTCPCompound: Sequence, IteratorProtocol {
-    /// Browsers send four or five in a datagram. Each costs us a look at a table.
-    public static let mostPackets = 32
+    /// The maximum number of packets in a datagram. Browsers send four or five.
+    public static let maxPackets = 32
 
     private let bytes: UnsafeRawBufferPointer
     private var position = 0
 
-    /// Nil for another version, for packets whose lengths are not the datagram's, for padding in any but the last one
-    /// (RFC 3550 A.2) and for more than `mostPackets` of them.
+    /// Returns nil for another version, if the packet lengths do not match the datagram, for padding in any packet but the
+    /// last (RFC 3550 A.2), or for more than `maxPackets`.
     ///
-    /// - Parameter bytes: the whole datagram, decrypted; must outlive all that is read from it.
+    /// - Parameter bytes: the complete datagram, decrypted; must outlive all packets read from it.
     public init?(_ bytes: UnsafeRawBufferPointer) {
         var position = 0
         var packets = 0
         var isPadded = false
         repeat {
             guard bytes.count - position >= RTCP.headerLength, bytes[position] >> 6 == 2, !isPadded,
-                packets < Self.mostPackets
+                packets < Self.maxPackets
             else { return nil }
             isPadded = bytes[position] & 0x20 != 0
             packets += 1
@@ -45,7 +45,7 @@ public struct RTCPCompound: Sequence, IteratorProtocol {
         let start = position + RTCP.headerLength
         position = end
         if first & 0x20 != 0 {
-            // The last byte counts the padding, itself included (RFC 3550 §6.4.1).
+            // The last byte is the length of the padding, including itself (RFC 3550 §6.4.1).
             let padding = Int(bytes[end - 1])
             guard padding > 0, padding & 3 == 0, padding <= end - start else { return .malformed(type: type) }
             end -= padding
@@ -58,8 +58,8 @@ public struct RTCPCompound: Sequence, IteratorProtocol {
 
 extension RTCP.Packet {
     /// - Parameters:
-    ///   - count: of the header: of blocks, sources or chunks, or a feedback's format.
-    ///   - body: what follows the header, without padding.
+    ///   - count: the count in the header (of blocks, sources or chunks), or the feedback format.
+    ///   - body: the rest of the packet after the header, without padding.
     fileprivate init?(_ type: RTCP.PacketType, count: UInt8, body: UnsafeRawBufferPointer) {
         var reader = ByteReader(body)
         switch type {
@@ -139,14 +139,14 @@ extension RTCP {
     /// "REMB".
     static let rembIdentifier: UInt32 = 0x5245_4d42
 
-    /// Six bits of an exponent and 18 of a mantissa, which together say more than 64 bits hold.
+    /// Decodes a six-bit exponent and an 18-bit mantissa, limited to the largest 64-bit number.
     static func bitrate(scaled: UInt32) -> UInt64 {
         let mantissa = UInt64(scaled & 0x3_ffff)
         let exponent = UInt64(scaled >> 18 & 0x3f)
         return mantissa.leadingZeroBitCount >= exponent ? mantissa << exponent : .max
     }
 
-    /// Rounded down.
+    /// Encodes a bitrate, rounded down.
     static func scaled(bitrate: UInt64) -> UInt32 {
         let exponent = max(0, 64 - 18 - bitrate.leadingZeroBitCount)
         return UInt32(truncatingIfNeeded: UInt64(exponent) << 18 | bitrate >> UInt64(exponent))

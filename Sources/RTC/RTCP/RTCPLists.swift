@@ -1,5 +1,5 @@
-// The lists in RTCP packets: views that read an element when it is asked for. Each is made by `RTCPCompound` of bytes
-// that have its whole length, and each is bounded by that of the datagram.
+// The lists in RTCP packets: views that parse elements on demand. `RTCPCompound` creates each from bytes of the right
+// length, so each is bounded by the datagram.
 
 extension RTCP {
     /// At most 31 (RFC 3550 §6.4.1).
@@ -8,7 +8,7 @@ extension RTCP {
 
         init(_ bytes: UnsafeRawBufferPointer) { reader = ByteReader(bytes) }
 
-        /// How many are left.
+        /// The number of remaining elements.
         public var count: Int { reader.remaining / ReportBlock.length }
 
         public mutating func next() -> ReportBlock? {
@@ -23,23 +23,23 @@ extension RTCP {
         }
     }
 
-    /// SSRCs.
+    /// A list of SSRCs.
     public struct Sources: Sequence, IteratorProtocol {
         private var reader: ByteReader
 
         init(_ bytes: UnsafeRawBufferPointer) { reader = ByteReader(bytes) }
 
-        /// How many are left.
+        /// The number of remaining elements.
         public var count: Int { reader.remaining / 4 }
 
         public mutating func next() -> UInt32? { reader.u32() }
     }
 
-    /// The sequence numbers that a NACK asks for, as its items have them: a number, and a bit for each of the 16 that
-    /// follow it (RFC 4585 §6.2.1). The same number may come again.
+    /// The sequence numbers in a NACK, read from its items: a number, and a bit for each of the 16 that follow it (RFC 4585
+    /// §6.2.1). Numbers may appear more than once.
     public struct LostSequenceNumbers: Sequence, IteratorProtocol {
-        /// Of what a packet asks for, no more than this is heard. Browsers keep no more than a thousand packets
-        /// missing; a datagram has room for six times as many, which would have us look for all of them.
+        /// The maximum number of sequence numbers read from one NACK. Browsers track at most a thousand missing packets. A
+        /// datagram could contain six times as many, and each would cost a search.
         public static let most = 1_000
 
         private var reader: ByteReader
@@ -64,7 +64,7 @@ extension RTCP {
         }
     }
 
-    /// What describes each source. Only the CNAME is read (RFC 3550 §6.5.1).
+    /// The chunks of a source description. Only the CNAME is read (RFC 3550 §6.5.1).
     public struct SourceDescription: Sequence, IteratorProtocol {
         private static let end: UInt8 = 0
         private static let cname: UInt8 = 1
@@ -78,7 +78,7 @@ extension RTCP {
         private var reader: ByteReader
         private var left: Int
 
-        /// Nil if the chunks do not have their length.
+        /// Returns nil if the chunks are truncated.
         init?(_ bytes: UnsafeRawBufferPointer, count: Int) {
             reader = ByteReader(bytes)
             left = count
@@ -91,7 +91,7 @@ extension RTCP {
             var chunk = Chunk(ssrc: ssrc, cname: nil)
             while let type = reader.u8() {
                 guard type != Self.end else {
-                    // A chunk ends with one zero or more, at a whole word.
+                    // A chunk ends with one or more zeros, at a word boundary.
                     guard reader.skip((4 - reader.position & 3) & 3) else { return nil }
                     left -= 1
                     return chunk

@@ -1,12 +1,11 @@
-// Each function writes one packet, or as many as its list needs, behind what the writer holds: a compound is what one
-// writer was given (RFC 3550 §6.1). Nothing is written by halves that anybody could send: `overflowed` is checked at
-// the end.
+// Each function appends one packet, or as many as its list needs, to a writer. Together they form a compound packet (RFC
+// 3550 §6.1). Callers check `overflowed` at the end, so that a truncated packet is never sent.
 
 extension RTCP {
-    /// What the five bits of a header can count (RFC 3550 §6.4.1).
-    static let mostInHeader = 31
+    /// The maximum of the five-bit count in the header (RFC 3550 §6.4.1).
+    static let maxInHeader = 31
 
-    /// - Returns: what `end` takes.
+    /// - Returns: the start offset to pass to `end`.
     static func begin(_ type: PacketType, count: UInt8, to writer: inout ByteWriter) -> Int {
         let start = writer.count
         writer.u8(0x80 | count & 0x1f)
@@ -20,9 +19,9 @@ extension RTCP {
         writer.patch16(UInt16(truncatingIfNeeded: (writer.count - start) / 4 - 1), at: start + 2)
     }
 
-    /// Blocks that are too many for one packet follow in receiver reports (RFC 3550 §6.4.1).
+    /// Writes a sender report. Blocks that do not fit follow in receiver reports (RFC 3550 §6.4.1).
     public static func writeSenderReport(_ info: SenderInfo, blocks: [ReportBlock] = [], to writer: inout ByteWriter) {
-        let own = blocks.prefix(mostInHeader)
+        let own = blocks.prefix(maxInHeader)
         let start = begin(.senderReport, count: UInt8(own.count), to: &writer)
         writer.u32(info.ssrc)
         writer.u64(info.ntp.value)
@@ -36,12 +35,12 @@ extension RTCP {
         }
     }
 
-    /// One packet for each 31 blocks, and one for none.
+    /// Writes one packet for each 31 blocks, and at least one.
     public static func writeReceiverReport(sender: UInt32, blocks: [ReportBlock], to writer: inout ByteWriter) {
         var rest = blocks[...]
         repeat {
-            let some = rest.prefix(mostInHeader)
-            rest = rest.dropFirst(mostInHeader)
+            let some = rest.prefix(maxInHeader)
+            rest = rest.dropFirst(maxInHeader)
             let start = begin(.receiverReport, count: UInt8(some.count), to: &writer)
             writer.u32(sender)
             for block in some { write(block, to: &writer) }
@@ -59,7 +58,7 @@ extension RTCP {
         writer.u32(block.delaySinceLastSenderReport)
     }
 
-    /// One chunk with a CNAME (RFC 3550 §6.5.1), of which 255 bytes are written.
+    /// Writes one chunk with a CNAME (RFC 3550 §6.5.1), cut to 255 bytes.
     public static func writeSourceDescription(ssrc: UInt32, cname: String, to writer: inout ByteWriter) {
         let text = Array(cname.utf8.prefix(255))
         let start = begin(.sourceDescription, count: 1, to: &writer)
@@ -72,9 +71,9 @@ extension RTCP {
         end(start, in: &writer)
     }
 
-    /// At most 31 sources.
+    /// Writes a BYE for at most 31 sources.
     public static func writeBye(sources: [UInt32], to writer: inout ByteWriter) {
-        let sources = sources.prefix(mostInHeader)
+        let sources = sources.prefix(maxInHeader)
         let start = begin(.bye, count: UInt8(sources.count), to: &writer)
         for ssrc in sources { writer.u32(ssrc) }
         end(start, in: &writer)
@@ -89,10 +88,10 @@ extension RTCP {
         return start
     }
 
-    /// Asks for packets again. Nothing is written for none.
+    /// Writes a NACK. Writes nothing if `lost` is empty.
     ///
-    /// - Parameter lost: ascending as sequence numbers do, wrapping or not; at most `NACKGenerator.mostOutstanding`
-    ///   items are written, each of up to 17 numbers.
+    /// - Parameter lost: sequence numbers in ascending order (they may wrap). At most `NACKGenerator.maxOutstanding` items
+    ///   are written, each of up to 17 numbers.
     public static func writeNACK(
         sender: UInt32, media: UInt32, lost: some Sequence<UInt16>, to writer: inout ByteWriter
     ) {
@@ -109,7 +108,7 @@ extension RTCP {
                 mask |= 1 << (step - 1)
                 continue
             }
-            guard items < NACKGenerator.mostOutstanding else { break }
+            guard items < NACKGenerator.maxOutstanding else { break }
             writer.u16(first)
             writer.u16(mask)
             items += 1
@@ -126,7 +125,7 @@ extension RTCP {
         end(start, in: &writer)
     }
 
-    /// The media SSRC of the header is not used and 0 (RFC 5104 §4.3.1.2).
+    /// Writes a FIR. The media SSRC in the header is unused and 0 (RFC 5104 §4.3.1.2).
     public static func writeFIR(sender: UInt32, entries: [FullIntraRequest.Entry], to writer: inout ByteWriter) {
         let start = beginFeedback(.payloadSpecificFeedback, format: firFormat, sender: sender, media: 0, to: &writer)
         for entry in entries {
@@ -138,7 +137,7 @@ extension RTCP {
     }
 
     /// - Parameters:
-    ///   - bitrate: in bits per second, of all the sources together.
+    ///   - bitrate: bits per second of all sources together.
     ///   - sources: at most 255.
     public static func writeREMB(sender: UInt32, bitrate: UInt64, sources: [UInt32], to writer: inout ByteWriter) {
         let sources = sources.prefix(255)

@@ -1,4 +1,4 @@
-/// What a transport's feedback says of one packet (draft-holmer-rmcat-transport-wide-cc-extensions-01 §3.1.1).
+/// The status of one packet in transport-wide feedback (draft-holmer-rmcat-transport-wide-cc-extensions-01 §3.1.1).
 enum PacketStatus: UInt8 {
     case notReceived = 0
     case smallDelta = 1
@@ -7,14 +7,13 @@ enum PacketStatus: UInt8 {
     var deltaBytes: Int { Int(rawValue) }
 }
 
-/// Puts statuses into as few chunks as it can tell while they come: runs of one status, 14 statuses of one bit or 7 of
-/// two (§3.1.2 to §3.1.4).
+/// Packs statuses greedily into few chunks: runs of one status, 14 one-bit statuses, or 7 two-bit statuses (§3.1.2 to §3.1.4).
 struct StatusChunks {
-    private static let mostInRun = 0x1fff
+    private static let maxInRun = 0x1fff
     private static let oneBitStatuses = 14
     private static let twoBitStatuses = 7
 
-    /// The pending statuses, two bits each, the first one lowest. Only the first 14 of a run are kept here.
+    /// The pending statuses, two bits each, the first in the lowest bits. Only the first 14 of a run are stored.
     private var pending: UInt32 = 0
     private var count = 0
     private var isUniform = true
@@ -33,11 +32,11 @@ struct StatusChunks {
 
     private func hasRoom(for status: PacketStatus) -> Bool {
         if count < Self.twoBitStatuses { return true }
-        if isUniform, UInt32(status.rawValue) == first { return count < Self.mostInRun }
+        if isUniform, UInt32(status.rawValue) == first { return count < Self.maxInRun }
         return count < Self.oneBitStatuses && !hasLarge && status != .largeDelta
     }
 
-    /// Writes one chunk. Of more than 7 statuses that cannot be one bit each, it takes the first 7.
+    /// Writes one chunk. If more than 7 statuses are pending that do not fit in one bit each, it writes the first 7.
     private mutating func writeChunk(to writer: inout ByteWriter) {
         if isUniform {
             writer.u16(UInt16(truncatingIfNeeded: first << 13 | UInt32(count)))
@@ -66,7 +65,7 @@ struct StatusChunks {
         for index in 0..<count where pending >> UInt32(index * 2) & 3 != first { isUniform = false }
     }
 
-    /// Writes what is pending; places that are left in the last chunk mean nothing.
+    /// Writes the pending statuses. Unused positions of the last chunk are ignored.
     mutating func finish(to writer: inout ByteWriter) {
         guard count > 0 else { return }
         if isUniform {

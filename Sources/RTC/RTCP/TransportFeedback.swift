@@ -1,40 +1,40 @@
-/// When the packets of one transport arrived, by the number that counts all of them, and the feedback that its sender
-/// estimates its bandwidth from (draft-holmer-rmcat-transport-wide-cc-extensions-01).
+/// Records the arrival times of all packets of one transport, and writes the feedback from which the sender estimates its
+/// bandwidth (draft-holmer-rmcat-transport-wide-cc-extensions-01).
 ///
 /// ```swift
 /// feedback.receive(number, at: now)
 /// while feedback.writeFeedback(sender: ours, media: theirs, to: &writer) { … }   // one packet each time
 /// ```
-/// Its memory, 33 kB, is taken at the beginning; a packet allocates none.
+/// Its memory, 33 kB, is allocated once at the beginning, not for each packet.
 public struct TransportFeedback: Sendable {
-    /// How many numbers are remembered: 8 s at 1000 packets a second, of which a reporter asks every 50 to 200 ms. A
-    /// power of two.
+    /// The number of packets that are remembered: 8 s at 1000 packets a second, while feedback is sent every 50 to 200 ms.
+    /// Must be a power of two.
     public static let window = 8_192
-    /// A packet this far behind what was reported already is reported again, with all that is behind it. Further
-    /// behind, it would cost more than it tells.
-    public static let mostReordered: Int64 = 256
-    /// The longest feedback packet in bytes, with its header: it fits into a datagram beside a receiver report.
-    public static let mostBytes = 1_100
+    /// A packet at most this far behind the reported ones is reported again, with all packets after it. For older packets
+    /// that would cost more than it helps.
+    public static let maxReordered: Int64 = 256
+    /// The longest feedback packet in bytes, including its header. It fits in a datagram together with a receiver report.
+    public static let maxBytes = 1_100
 
-    /// In ticks of 250 µs, which wrap after 12.4 days as the reference time does.
+    /// Arrival times in ticks of 250 µs, which wrap after 12.4 days, like the reference time.
     private var arrivals = ContiguousArray<UInt32>(repeating: 0, count: window)
     private var known = ContiguousArray<UInt64>(repeating: 0, count: window / 64)
     private var unwrapper = SequenceUnwrapper()
-    /// The first number that the next feedback is about.
+    /// The first sequence number of the next feedback.
     private var next: Int64 = 0
     private var feedbackCount: UInt8 = 0
 
     public init() {}
 
-    /// Takes note of a packet.
+    /// Records the arrival of a packet.
     ///
-    /// - Parameter number: from its extension, see `HeaderExtensions.transportSequenceNumber`.
+    /// - Parameter number: the transport-wide sequence number; see `HeaderExtensions.transportSequenceNumber`.
     public mutating func receive(_ number: UInt16, at now: MediaTime) {
         let highest = unwrapper.highest
         let number = unwrapper.unwrap(number)
         if let highest, !unwrapper.restarted, number - highest < Int64(Self.window) {
             if number <= highest {
-                guard number > highest - Int64(Self.window), number >= next - Self.mostReordered, !isKnown(number)
+                guard number > highest - Int64(Self.window), number >= next - Self.maxReordered, !isKnown(number)
                 else { return }
                 next = min(next, number)
             } else {
@@ -62,7 +62,7 @@ public struct TransportFeedback: Sendable {
         if isKnown { known[slot >> 6] |= bit } else { known[slot >> 6] &= ~bit }
     }
 
-    /// Whole words at once: whoever sends may jump by the window with every packet.
+    /// Clears whole words at once, because a sender can jump by the window with every packet.
     private mutating func forget(_ numbers: Range<Int64>) {
         var number = numbers.lowerBound
         while number < numbers.upperBound {
@@ -77,19 +77,19 @@ public struct TransportFeedback: Sendable {
         }
     }
 
-    /// Packets have come since the last feedback.
+    /// Whether packets have arrived since the last feedback.
     public var hasNews: Bool { unwrapper.highest.map { next <= $0 } ?? false }
 }
 
 extension TransportFeedback {
-    /// Writes one feedback packet about what came since the last. There may be more to say than fits, or a pause longer
-    /// than a delta can be: ask until it answers false.
+    /// Writes one feedback packet about the packets since the last feedback. There may be more than fits, or a pause that
+    /// is too long for a delta, so call it until it returns false.
     ///
     /// - Parameters:
-    ///   - sender: our own SSRC.
+    ///   - sender: the local SSRC.
     ///   - media: any SSRC of the transport.
-    ///   - writer: has room for `mostBytes`; otherwise it may overflow.
-    /// - Returns: whether there was something to write.
+    ///   - writer: needs room for `maxBytes`; otherwise it may overflow.
+    /// - Returns: true if a packet was written.
     public mutating func writeFeedback(sender: UInt32, media: UInt32, to writer: inout ByteWriter) -> Bool {
         guard let highest = unwrapper.highest, let first = firstKnown(upTo: highest) else { return false }
         let start = RTCP.begin(.transportLayerFeedback, count: RTCP.transportFeedbackFormat, to: &writer)
@@ -103,7 +103,7 @@ extension TransportFeedback {
         writer.u8(feedbackCount)
         feedbackCount &+= 1
         let from = next
-        withUnsafeTemporaryAllocation(byteCount: Self.mostBytes, alignment: 2) { memory in
+        withUnsafeTemporaryAllocation(byteCount: Self.maxBytes, alignment: 2) { memory in
             var deltas = ByteWriter(memory)
             writeStatuses(upTo: highest, reference: reference, start: start, deltas: &deltas, to: &writer)
             writer.append(UnsafeRawBufferPointer(rebasing: memory[..<deltas.count]))
@@ -123,8 +123,7 @@ extension TransportFeedback {
         return nil
     }
 
-    /// Writes the chunks and gathers the deltas that follow them; `next` goes on behind the last packet that there was
-    /// room for.
+    /// Writes the chunks and collects the deltas that follow them. Moves `next` past the last packet that fits.
     private mutating func writeStatuses(
         upTo highest: Int64, reference: UInt32, start: Int, deltas: inout ByteWriter, to writer: inout ByteWriter
     ) {
@@ -153,8 +152,8 @@ extension TransportFeedback {
         chunks.finish(to: &writer)
     }
 
-    /// What is still pending takes two chunks at most, one more status may take another, and padding three bytes.
+    /// Checks for room: pending statuses take at most two chunks, one more status may take a third, and padding three bytes.
     private func hasRoom(for status: PacketStatus, start: Int, deltas: ByteWriter, _ writer: ByteWriter) -> Bool {
-        writer.count - start + deltas.count + status.deltaBytes + 6 + 3 <= Self.mostBytes
+        writer.count - start + deltas.count + status.deltaBytes + 6 + 3 <= Self.maxBytes
     }
 }

@@ -1,30 +1,31 @@
-/// What a receiver says of the packets of a transport: a view of a feedback packet that `TransportFeedback` or somebody
-/// like it wrote (draft-holmer-rmcat-transport-wide-cc-extensions-01 §3.1).
+/// A view of a transport-wide feedback packet, as written by `TransportFeedback` or another implementation
+/// (draft-holmer-rmcat-transport-wide-cc-extensions-01 §3.1).
 public struct TransportFeedbackReport {
-    /// A packet that tells of more is not believed: two bytes claim as many as 8191, and we remember no more than this.
-    public static let mostStatuses = 8_192
+    /// Packets with more statuses are rejected. A two-byte chunk can claim 8191, and `TransportFeedback` remembers no more
+    /// than this.
+    public static let maxStatuses = 8_192
     private static let fixedLength = 8
 
     public let sender: UInt32
     public let media: UInt32
     public let baseSequenceNumber: UInt16
-    /// How many packets it tells of, from the base on.
+    /// The number of packets in the report, starting at `baseSequenceNumber`.
     public let statusCount: Int
-    /// In 64 ms, 24 bits with a sign, of a clock whose origin is the receiver's own.
+    /// The reference time in units of 64 ms, a signed 24-bit number of the receiver's clock.
     public let referenceTime: Int32
-    /// Goes up by one with each packet of feedback.
+    /// Increases by one with each feedback packet.
     public let feedbackCount: UInt8
 
     private let chunks: UnsafeRawBufferPointer
     private let deltas: UnsafeRawBufferPointer
 
-    /// Nil if there are fewer chunks or deltas than it says, no statuses, or too many.
+    /// Returns nil if chunks or deltas are truncated, or if there are no statuses or too many.
     ///
-    /// - Parameter body: what follows the two SSRCs; must outlive this.
+    /// - Parameter body: the rest of the packet after the two SSRCs; must outlive this view.
     init?(sender: UInt32, media: UInt32, body: UnsafeRawBufferPointer) {
         var reader = ByteReader(body)
         guard let base = reader.u16(), let count = reader.u16(), let time = reader.u24(), let number = reader.u8(),
-            (1...Self.mostStatuses).contains(Int(count))
+            (1...Self.maxStatuses).contains(Int(count))
         else { return nil }
         (self.sender, self.media) = (sender, media)
         baseSequenceNumber = base
@@ -43,10 +44,10 @@ public struct TransportFeedbackReport {
         self.deltas = deltas
     }
 
-    /// Every packet that it tells of, in order.
+    /// Calls `body` with each packet of the report, in order.
     ///
-    /// - Parameter body: is given when the packet arrived by the receiver's clock, which wraps after 12.4 days; nil for
-    ///   one that did not arrive.
+    /// - Parameter body: gets the arrival time by the receiver's clock, which wraps after 12.4 days; nil for a packet that
+    ///   did not arrive.
     public func forEachPacket(_ body: (_ number: UInt16, _ arrival: MediaInterval?) -> Void) {
         var chunkReader = ByteReader(chunks)
         var deltaReader = ByteReader(deltas)
@@ -70,7 +71,7 @@ public struct TransportFeedbackReport {
         }
     }
 
-    /// 16 bits that say the status of one packet or of many (§3.1.2 to §3.1.4).
+    /// 16 bits with the status of one or more packets (§3.1.2 to §3.1.4).
     private struct Chunk {
         let bits: UInt16
 
@@ -82,7 +83,8 @@ public struct TransportFeedbackReport {
         var count: Int { isRun ? max(Int(bits & 0x1fff), 0) : isTwoBit ? 7 : 14 }
 
         /// - Parameter index: 0..<count.
-        /// - Returns: 0 not received, 1 a small delta, 2 a large one; 3, which is reserved, has no delta.
+        /// - Returns: 0 for not received, 1 for a small delta, 2 for a large delta, 3 for the reserved status, which has no
+        ///   delta.
         func status(_ index: Int) -> Int {
             if isRun { return Int(bits >> 13 & 3) }
             return isTwoBit ? Int(bits >> UInt16(12 - index * 2) & 3) : Int(bits >> UInt16(13 - index) & 1)

@@ -1,15 +1,15 @@
-/// The aggregation header before AV1 in a packet (RTP Payload Format For AV1 §4.4).
+/// The aggregation header of an AV1 packet (RTP Payload Format For AV1 §4.4).
 public struct AV1AggregationHeader: Equatable, Sendable {
-    /// The packet begins with the rest of what the one before began (`Z`).
+    /// Whether the first OBU element continues one from the previous packet (`Z`).
     public let continues: Bool
-    /// What it ends with goes on in the next one (`Y`).
+    /// Whether the last OBU element continues in the next packet (`Y`).
     public let isContinued: Bool
-    /// How many elements it has, 0 if each has its length before it (`W`).
+    /// The number of OBU elements; 0 if each is preceded by its length (`W`).
     public let elements: UInt8
-    /// The first packet of a coded video sequence, which begins with a keyframe (`N`).
+    /// Whether this is the first packet of a coded video sequence, which begins with a keyframe (`N`).
     public let isKeyframeStart: Bool
 
-    /// Nil for a payload without an element, and for a sequence that begins with the rest of another one.
+    /// Returns nil for a payload without an element, and if both `Z` and `N` are set.
     public init?(_ payload: UnsafeRawBufferPointer) {
         guard payload.count >= 2 else { return nil }
         let byte = payload[0]
@@ -21,26 +21,26 @@ public struct AV1AggregationHeader: Equatable, Sendable {
     }
 }
 
-/// The fields that every dependency descriptor has (RTP Payload Format For AV1, appendix A.8.2), and the flags of those
-/// that have more. The dependencies themselves are not read.
+/// The mandatory fields of a dependency descriptor (RTP Payload Format For AV1, appendix A.8.2), and the flags of the
+/// extended fields. The dependencies themselves are not parsed.
 public struct DependencyDescriptor: Equatable, Sendable {
-    /// The packet is the first of its frame.
+    /// Whether the packet is the first of its frame.
     public let isFrameStart: Bool
     public let isFrameEnd: Bool
     /// 0...63 (`frame_dependency_template_id`).
     public let templateID: UInt8
     public let frameNumber: UInt16
-    /// With it the receiver can read all that follows: it comes with a keyframe.
+    /// Whether a template structure is present. It comes with a keyframe, and receivers need it to parse later descriptors.
     public let hasTemplateStructure: Bool
-    /// The decode targets that are still sent have changed, or are said for the first time.
+    /// Whether the descriptor updates the active decode targets.
     public let hasActiveDecodeTargets: Bool
 
-    /// The first packet of a keyframe.
+    /// Whether the packet is the first of a keyframe.
     public var isKeyframeStart: Bool { isFrameStart && hasTemplateStructure }
 
-    /// Nil for fewer than three bytes.
+    /// Returns nil for fewer than three bytes.
     ///
-    /// - Parameter bytes: of the header extension element.
+    /// - Parameter bytes: the header extension element.
     public init?(_ bytes: UnsafeRawBufferPointer) {
         guard bytes.count >= 3 else { return nil }
         isFrameStart = bytes[0] & 0x80 != 0

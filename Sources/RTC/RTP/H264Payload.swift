@@ -1,4 +1,4 @@
-/// What begins in a packet of H.264 (RFC 6184 §5.2): whether a receiver can start with it.
+/// The NAL units that begin in an H.264 packet (RFC 6184 §5.2), to tell whether a receiver can start with it.
 public struct H264Payload: Equatable, Sendable {
     private static let idrSlice: UInt8 = 5
     private static let sequenceParameterSet: UInt8 = 7
@@ -8,15 +8,14 @@ public struct H264Payload: Equatable, Sendable {
 
     public private(set) var hasSequenceParameterSet = false
     public private(set) var hasPictureParameterSet = false
-    /// A slice of a picture that refers to none begins here.
+    /// Whether an IDR slice begins in this packet.
     public private(set) var hasIDRSlice = false
 
-    /// A keyframe is its parameter sets and its slices, and begins with any of them: with the sequence parameter set,
-    /// where the encoder sends it, as browsers' do.
+    /// Whether a keyframe starts here. It consists of parameter sets and slices and can begin with any of them. Browsers
+    /// begin with the sequence parameter set.
     public var isKeyframeStart: Bool { hasSequenceParameterSet || hasPictureParameterSet || hasIDRSlice }
 
-    /// Nil for a payload that ends too early, and for the types that non-interleaved mode does not have (RFC 6184
-    /// §5.4).
+    /// Returns nil for a truncated payload, and for types that are not allowed in non-interleaved mode (RFC 6184 §5.4).
     public init?(_ payload: UnsafeRawBufferPointer) {
         guard let first = payload.first else { return nil }
         let type = first & 0x1f
@@ -40,7 +39,7 @@ public struct H264Payload: Equatable, Sendable {
         }
     }
 
-    /// A size of two bytes before each unit (RFC 6184 §5.7.1).
+    /// Reads an aggregation packet, in which each unit follows its two-byte size (RFC 6184 §5.7.1).
     private mutating func noteAggregated(_ payload: UnsafeRawBufferPointer) -> Bool {
         var reader = ByteReader(payload)
         guard reader.skip(1), !reader.isAtEnd else { return false }
@@ -53,7 +52,7 @@ public struct H264Payload: Equatable, Sendable {
         return true
     }
 
-    /// The sequence parameter set in a payload, as much of it as the packet has.
+    /// Returns the sequence parameter set in a payload, as far as it is in this packet.
     static func sequenceParameterSet(in payload: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer? {
         guard let first = payload.first else { return nil }
         switch first & 0x1f {

@@ -1,11 +1,11 @@
-/// What is in the header extension elements that a router reads and writes. Each parser takes one element's bytes, and
-/// has nil for one that is too short.
+/// The header extension elements that a router reads and writes. Each parser takes the bytes of one element and returns nil
+/// if it is too short.
 public enum HeaderExtensions {
-    /// How loud the packet's sound is (RFC 6464 §3).
+    /// The audio level of a packet (RFC 6464 §3).
     public struct AudioLevel: Hashable, Sendable {
-        /// In -dBov: 0 is the loudest, 127 silence.
+        /// The level in -dBov: 0 is the loudest, 127 is silence.
         public var level: UInt8
-        /// The sender's encoder takes it for speech.
+        /// Whether the sender detected speech.
         public var voice: Bool
 
         public init(level: UInt8, voice: Bool) { (self.level, self.voice) = (level & 0x7f, voice) }
@@ -18,41 +18,41 @@ public enum HeaderExtensions {
         public var byte: UInt8 { level | (voice ? 0x80 : 0) }
     }
 
-    /// When the packet was sent, in 2^-18 seconds of a clock that wraps after 64 s
+    /// Reads the send time of a packet, in 2^-18 seconds of a clock that wraps after 64 s
     /// (http://www.webrtc.org/experiments/rtp-hdrext/abs-send-time).
     public static func absoluteSendTime(_ bytes: UnsafeRawBufferPointer) -> UInt32? {
         guard bytes.count >= 3 else { return nil }
         return UInt32(bytes[0]) << 16 | UInt32(bytes.bigEndian16(at: 1))
     }
 
-    /// The number that counts all packets of a transport (draft-holmer-rmcat-transport-wide-cc-extensions-01 §2).
+    /// Reads the transport-wide sequence number (draft-holmer-rmcat-transport-wide-cc-extensions-01 §2).
     public static func transportSequenceNumber(_ bytes: UnsafeRawBufferPointer) -> UInt16? {
         bytes.count >= 2 ? bytes.bigEndian16(at: 0) : nil
     }
 
-    /// The coordination of video orientation, `0000 C F R R` (3GPP TS 26.114 §7.4.5): handed on as it is.
+    /// Reads the coordination of video orientation, `0000 C F R R` (3GPP TS 26.114 §7.4.5), unchanged.
     public static func videoOrientation(_ bytes: UnsafeRawBufferPointer) -> UInt8? { bytes.first }
 }
 
-/// A mid, rid or repaired rid as it stands in a packet (RFC 7941, RFC 8852, RFC 8843 §15): up to 16 ASCII characters in
-/// one fixed size, because it is looked up for packets whose source is not known yet.
+/// A MID, RID or repaired RID in a packet (RFC 7941, RFC 8852, RFC 8843 §15): up to 16 ASCII characters. It has a fixed
+/// size, because it is looked up for packets with an unknown source.
 public struct SDESLabel: Hashable, Sendable, CustomStringConvertible {
-    /// What the one-byte form of RFC 8285 has room for; browsers' labels have 1 to 3 characters.
-    public static let mostCharacters = 16
+    /// The maximum in the one-byte form of RFC 8285. Browsers use 1 to 3 characters.
+    public static let maxCharacters = 16
 
     private var high: UInt64 = 0
     private var low: UInt64 = 0
     public private(set) var count = 0
 
-    /// Nil for none and for more than 16 bytes, and for bytes that are no visible ASCII character.
+    /// Returns nil unless there are 1 to 16 bytes of visible ASCII.
     public init?(_ bytes: UnsafeRawBufferPointer) { self.init(characters: bytes) }
 
-    /// Nil for what a packet could not carry.
+    /// Returns nil unless the text has 1 to 16 visible ASCII characters.
     public init?(_ text: String) { self.init(characters: text.utf8) }
 
     private init?(characters: some Sequence<UInt8>) {
         for byte in characters {
-            guard count < Self.mostCharacters, (0x21...0x7e).contains(byte) else { return nil }
+            guard count < Self.maxCharacters, (0x21...0x7e).contains(byte) else { return nil }
             high = high << 8 | low >> 56
             low = low << 8 | UInt64(byte)
             count += 1
@@ -68,9 +68,9 @@ public struct SDESLabel: Hashable, Sendable, CustomStringConvertible {
 
     public var description: String { String(decoding: (0..<count).map(byte), as: UTF8.self) }
 
-    /// Its characters in memory that is good for the call; allocates nothing.
+    /// Calls `body` with the characters in memory that is valid only during the call. Allocates nothing.
     public func withBytes<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result {
-        withUnsafeTemporaryAllocation(byteCount: Self.mostCharacters, alignment: 8) { memory in
+        withUnsafeTemporaryAllocation(byteCount: Self.maxCharacters, alignment: 8) { memory in
             for index in 0..<count { memory[index] = byte(index) }
             return body(UnsafeRawBufferPointer(rebasing: memory[..<count]))
         }
@@ -83,7 +83,7 @@ extension RTPHeaderWriter {
         addExtension(id: id, value: UInt32(level.byte), length: 1)
     }
 
-    /// - Parameter time: 24 bits, see `NTPTime.absoluteSendTime`.
+    /// - Parameter time: 24 bits; see `NTPTime.absoluteSendTime`.
     @discardableResult
     public mutating func addAbsoluteSendTime(_ time: UInt32, id: UInt8) -> Bool {
         addExtension(id: id, value: time, length: 3)

@@ -1,4 +1,4 @@
-/// Which packets of one source to ask for again (RFC 4585 §6.2.1), and when to stop and ask for a keyframe instead.
+/// Decides which lost packets of one source to request again (RFC 4585 §6.2.1), and when to request a keyframe instead.
 ///
 /// ```swift
 /// nacks.receive(number, at: now)
@@ -7,41 +7,42 @@
 /// if !lost.isEmpty { RTCP.writeNACK(sender: ours, media: theirs, lost: lost, to: &writer) }
 /// if nacks.takeKeyframeNeed() { … }
 /// ```
-/// Its memory is taken at the beginning; a packet allocates none.
+/// Memory is allocated once at the beginning, not for each packet.
 public struct NACKGenerator: Sendable {
-    /// As many as one packet of the network has room for, each by itself.
-    public static let mostOutstanding = 250
-    /// A hole larger than this, about a second of video, is not mended: a keyframe is sooner there.
-    public static let mostGap: Int64 = 1_000
-    /// A packet is asked for this often. What ten answers did not bring the network cannot carry.
-    public static let mostTries = 10
-    /// What is merely overtaken comes within this time.
+    /// The maximum number of missing packets: as many as fit in one NACK packet as separate items.
+    public static let maxOutstanding = 250
+    /// Larger gaps, about a second of video, are not requested: a keyframe arrives sooner.
+    public static let maxGap: Int64 = 1_000
+    /// The maximum number of requests for a packet. After ten, the network is assumed to be unable to deliver it.
+    public static let maxTries = 10
+    /// How long to wait for packets that are only reordered.
     public static let reorderTolerance = MediaInterval.milliseconds(15)
-    /// No packet is asked for again sooner, however near its sender says to be.
+    /// The shortest time between requests for a packet, however short the round trip.
     public static let shortestInterval = MediaInterval.milliseconds(20)
-    /// Nor later: a sender whose round trip is longer has dropped the packet before the second question comes.
+    /// The longest time between requests for a packet. With a longer round trip, the sender has dropped it before the
+    /// second request arrives.
     public static let longestInterval = MediaInterval.milliseconds(500)
 
     private struct Missing {
         let number: Int64
-        /// When to ask (again).
+        /// When to send the next request.
         var due: MediaTime
         var tries = 0
     }
 
-    /// In ascending order: new ones come at the end.
+    /// In ascending order; new entries are appended.
     private var missing: ContiguousArray<Missing> = []
     private var highest: Int64?
     private var needsKeyframe = false
 
-    public init() { missing.reserveCapacity(Self.mostOutstanding) }
+    public init() { missing.reserveCapacity(Self.maxOutstanding) }
 
     public var outstanding: Int { missing.count }
 
-    /// Takes note of a packet, repeated ones too.
+    /// Records a received packet, also a retransmission.
     ///
-    /// - Parameter number: in a count that does not wrap, from `ReceiverStatistics` or `SequenceUnwrapper`.
-    /// - Returns: whether it had been missing.
+    /// - Parameter number: the extended sequence number from `ReceiverStatistics` or `SequenceUnwrapper`.
+    /// - Returns: true if the packet was missing.
     @discardableResult
     public mutating func receive(_ number: Int64, at now: MediaTime) -> Bool {
         guard let highest else {
@@ -51,7 +52,7 @@ public struct NACKGenerator: Sendable {
         guard number > highest else { return found(number) }
         self.highest = number
         let (gap, overflow) = number.subtractingReportingOverflow(highest)
-        if overflow || gap > Self.mostGap {
+        if overflow || gap > Self.maxGap {
             missing.removeAll(keepingCapacity: true)
             needsKeyframe = true
         } else if gap > 1 {
@@ -61,8 +62,8 @@ public struct NACKGenerator: Sendable {
     }
 
     private mutating func note(gap: Range<Int64>, at now: MediaTime) {
-        let new = min(gap.count, Self.mostOutstanding)
-        let excess = missing.count + new - Self.mostOutstanding
+        let new = min(gap.count, Self.maxOutstanding)
+        let excess = missing.count + new - Self.maxOutstanding
         if excess > 0 { missing.removeFirst(excess) }
         if excess > 0 || new < gap.count { needsKeyframe = true }
         for number in gap.suffix(new) { missing.append(Missing(number: number, due: now + Self.reorderTolerance)) }
@@ -75,7 +76,7 @@ public struct NACKGenerator: Sendable {
         return true
     }
 
-    /// Where the first one is that is not below `number`.
+    /// Returns the index of the first missing packet that is not below `number`.
     private func position(of number: Int64) -> Int {
         var (low, high) = (0, missing.count)
         while low < high {
@@ -85,21 +86,21 @@ public struct NACKGenerator: Sendable {
         return low
     }
 
-    /// A keyframe begins with this packet: nobody needs what was lost before it.
+    /// Forgets the packets missing before this one, which starts a keyframe.
     public mutating func forget(before number: Int64) {
         missing.removeFirst(position(of: number))
     }
 
-    /// Nobody needs anything from before this packet, and nobody a keyframe in its place.
+    /// Forgets the packets missing before this one, and the need for a keyframe.
     public mutating func forgetAll(before number: Int64) {
         forget(before: number)
         needsKeyframe = false
     }
 
-    /// Gives the packets that are to be asked for now, in ascending order, and takes it that they are.
+    /// Calls `body` with the packets to request now, in ascending order, and records the requests.
     ///
-    /// - Parameter roundTrip: to the sender and back; asking again waits for it, within `shortestInterval` and
-    ///   `longestInterval`.
+    /// - Parameter roundTrip: the round-trip time to the sender, which is the time between requests within
+    ///   `shortestInterval` and `longestInterval`.
     public mutating func forEachDue(
         at now: MediaTime, roundTrip: MediaInterval, _ body: (_ sequenceNumber: UInt16) -> Void
     ) {
@@ -108,7 +109,7 @@ public struct NACKGenerator: Sendable {
         for index in missing.indices {
             var entry = missing[index]
             if entry.due <= now {
-                guard entry.tries < Self.mostTries else {
+                guard entry.tries < Self.maxTries else {
                     needsKeyframe = true
                     continue
                 }
@@ -122,14 +123,14 @@ public struct NACKGenerator: Sendable {
         missing.removeLast(missing.count - kept)
     }
 
-    /// When `forEachDue` next has something to do.
+    /// When `forEachDue` has something to do next.
     public var nextTimeout: MediaTime? {
         var earliest = missing.first?.due
         for entry in missing { earliest = min(earliest ?? entry.due, entry.due) }
         return earliest
     }
 
-    /// Whether packets have been given up, so that only a keyframe helps; then false until more are.
+    /// Returns true if packets were given up since the last call, so that a keyframe is needed.
     public mutating func takeKeyframeNeed() -> Bool {
         defer { needsKeyframe = false }
         return needsKeyframe

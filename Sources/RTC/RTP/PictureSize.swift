@@ -1,4 +1,4 @@
-/// The size of encoded pictures in pixels, before a receiver turns them (3GPP TS 26.114 §7.4.5).
+/// The size of encoded pictures in pixels, before the receiver rotates them (3GPP TS 26.114 §7.4.5).
 public struct PictureSize: Hashable, Sendable {
     public var width: UInt16
     public var height: UInt16
@@ -7,20 +7,20 @@ public struct PictureSize: Hashable, Sendable {
 
     public var area: Int { Int(width) * Int(height) }
 
-    /// Nil for nothing, and for more than any encoder makes.
+    /// Returns nil for sizes below 1 or above `most`.
     init?(_ width: Int64, _ height: Int64) {
         guard (1...Self.most).contains(width), (1...Self.most).contains(height) else { return nil }
         self.init(width: UInt16(width), height: UInt16(height))
     }
 
-    /// In pixels, each way; VP8 has 14 bits for it (RFC 6386 §9.1), and H.264's highest level is below it.
+    /// The maximum width and height. VP8 has 14 bits (RFC 6386 §9.1), and the highest level of H.264 is below it.
     static let most: Int64 = 16384
 }
 
 extension PictureSize {
-    /// Of a keyframe of VP8 (RFC 6386 §9.1): a tag of three bytes, a start code, and 14 bits each way.
+    /// Reads the size of a VP8 keyframe (RFC 6386 §9.1): a three-byte tag, a start code, and 14 bits for each dimension.
     ///
-    /// - Parameter frame: the frame from its beginning, as much of it as there is.
+    /// - Parameter frame: the beginning of the frame, as far as available.
     init?(vp8 frame: UnsafeRawBufferPointer) {
         guard frame.count >= 10, frame[0] & 1 == 0, frame[3] == 0x9d, frame[4] == 0x01, frame[5] == 0x2a else {
             return nil
@@ -30,15 +30,15 @@ extension PictureSize {
         )
     }
 
-    /// Of a keyframe of VP9: the uncompressed header up to `frame_size` (VP9 bitstream specification §6.2).
+    /// Reads the size of a VP9 keyframe from the uncompressed header, up to `frame_size` (VP9 bitstream specification §6.2).
     ///
-    /// - Parameter frame: the frame from its beginning, as much of it as there is.
+    /// - Parameter frame: the beginning of the frame, as far as available.
     init?(vp9 frame: UnsafeRawBufferPointer) {
         var reader = BitReader(frame)
         guard reader.bits(2) == 2 else { return nil }
         let profile = reader.bits(1) | reader.bits(1) << 1
         if profile == 3 { reader.skip(1) }
-        // Nothing is shown again, and it is a keyframe.
+        // Require show_existing_frame = 0, and a keyframe.
         guard !reader.bit(), !reader.bit() else { return nil }
         reader.skip(2)
         guard reader.bits(24) == 0x49_8342 else { return nil }
@@ -51,9 +51,9 @@ extension PictureSize {
         self.init(width, height)
     }
 
-    /// Of a sequence parameter set of H.264 (§7.3.2.1.1), cropped as its decoder shows it.
+    /// Reads the size, after cropping, from an H.264 sequence parameter set (§7.3.2.1.1).
     ///
-    /// - Parameter unit: the NAL unit with its first byte, as much of it as there is.
+    /// - Parameter unit: the NAL unit with its header byte, as far as available.
     init?(h264 unit: UnsafeRawBufferPointer) {
         guard unit.count > 4, unit[0] & 0x1f == 7 else { return nil }
         var reader = BitReader(UnsafeRawBufferPointer(rebasing: unit[1...]), skipsPrevention: true)
@@ -78,16 +78,16 @@ extension PictureSize {
             croppedRows = Int64(reader.exponential()) + Int64(reader.exponential())
         }
         guard !reader.isExhausted, columns <= Self.most / 16, rows <= Self.most / 16 else { return nil }
-        // §7.4.2.1.1: in units of the chroma samples, for both fields.
+        // §7.4.2.1.1: cropping is in units of chroma samples, for both fields.
         let unitX: Int64 = chroma == 1 || chroma == 2 ? 2 : 1
         let unitY = (chroma == 1 ? 2 : 1) * fields
         self.init(columns * 16 - cropped * unitX, rows * 16 * fields - croppedRows * unitY)
     }
 
-    /// Those whose sets say more of colours.
+    /// Profiles whose parameter sets contain chroma fields.
     private static let profilesWithChroma: Set<UInt32> = [100, 110, 122, 244, 44, 83, 86, 118, 128, 138, 139, 134, 135]
 
-    /// `chroma_format_idc`, 0 where the planes stand apart; nil for what is none.
+    /// Skips the chroma fields and returns `chroma_format_idc`; 0 if the color planes are separate, nil if invalid.
     private static func skipChroma(_ reader: inout BitReader) -> UInt32? {
         var format = reader.exponential()
         guard format <= 3 else { return nil }
@@ -99,7 +99,7 @@ extension PictureSize {
         return format
     }
 
-    /// A scaling list (§7.3.2.1.1.1), where it is present.
+    /// Skips a scaling list (§7.3.2.1.1.1), if it is present.
     private static func skipScaling(_ reader: inout BitReader, _ count: Int) {
         guard reader.bit() else { return }
         var (last, next): (Int64, Int64) = (8, 8)
@@ -109,7 +109,7 @@ extension PictureSize {
         }
     }
 
-    /// What is said of the order of pictures.
+    /// Skips the fields of the picture order count.
     private static func skipOrder(_ reader: inout BitReader) -> Bool {
         switch reader.exponential() {
         case 0: _ = reader.exponential()
@@ -128,10 +128,9 @@ extension PictureSize {
 }
 
 extension VideoPayloadFormat {
-    /// The size of the pictures that begin with this packet, where it says so: the first of a keyframe, and never for
-    /// AV1.
+    /// Returns the picture size if this is the first packet of a keyframe; always nil for AV1.
     ///
-    /// - Parameter payload: of one packet, without padding.
+    /// - Parameter payload: the payload of one packet, without padding.
     public func pictureSize(_ payload: UnsafeRawBufferPointer) -> PictureSize? {
         switch self {
         case .vp8:
@@ -139,7 +138,7 @@ extension VideoPayloadFormat {
             return PictureSize(vp8: UnsafeRawBufferPointer(rebasing: payload[descriptor.length...]))
         case .vp9:
             guard let descriptor = VP9Descriptor(payload), descriptor.isKeyframeStart else { return nil }
-            // The lowest of several layers is smaller than what they make together.
+            // With several layers, the lowest is smaller than the full picture.
             return descriptor.largestSize
                 ?? PictureSize(vp9: UnsafeRawBufferPointer(rebasing: payload[descriptor.length...]))
         case .h264:

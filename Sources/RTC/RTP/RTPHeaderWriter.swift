@@ -1,4 +1,4 @@
-/// Writes an RTP header with the extensions one chooses, in place (RFC 3550 §5.1, RFC 8285). It allocates nothing.
+/// Writes an RTP header with extensions in place (RFC 3550 §5.1, RFC 8285). It allocates nothing.
 ///
 /// ```swift
 /// var header = RTPHeaderWriter(into: memory, payloadType: 96, marker: true, sequenceNumber: 7, timestamp: 0, ssrc: 1)
@@ -13,9 +13,10 @@ public struct RTPHeaderWriter {
     private var hasExtensions: Bool { position > RTPPacket.fixedHeaderLength }
 
     /// - Parameters:
-    ///   - bytes: where the packet begins; must outlive the writer.
-    ///   - payloadType: 0...127; the highest bit is dropped.
-    ///   - twoByteExtensions: the form that also takes ids over 14, and elements of no byte or of more than 16.
+    ///   - bytes: the memory for the packet; must outlive the writer.
+    ///   - payloadType: 0...127; the highest bit is ignored.
+    ///   - twoByteExtensions: whether to use the two-byte form, which also allows ids above 14, and empty elements or
+    ///     elements of more than 16 bytes.
     public init(
         into bytes: UnsafeMutableRawBufferPointer, payloadType: UInt8, marker: Bool, sequenceNumber: UInt16,
         timestamp: UInt32, ssrc: UInt32, twoByteExtensions: Bool = false
@@ -34,11 +35,11 @@ public struct RTPHeaderWriter {
         position = RTPPacket.fixedHeaderLength
     }
 
-    /// Adds an element. One that the form cannot say is left out, and the answer is false.
+    /// Adds an element. Returns false and adds nothing if the form does not allow it.
     ///
     /// - Parameters:
     ///   - id: 1...14, or 1...255 in the two-byte form.
-    ///   - bytes: 1...16 of them, or 0...255 in the two-byte form.
+    ///   - bytes: 1...16 bytes, or 0...255 in the two-byte form.
     @discardableResult
     public mutating func addExtension(id: UInt8, bytes element: UnsafeRawBufferPointer) -> Bool {
         guard begin(id: id, length: element.count) else { return false }
@@ -47,7 +48,7 @@ public struct RTPHeaderWriter {
         return true
     }
 
-    /// Adds an element that is a number.
+    /// Adds an element that contains a number.
     ///
     /// - Parameters:
     ///   - value: its lowest `length` bytes are written in network order.
@@ -62,7 +63,7 @@ public struct RTPHeaderWriter {
         return true
     }
 
-    /// Writes what stands before an element's bytes, for which it makes sure of the room.
+    /// Writes an element's header, after checking that the element fits.
     private mutating func begin(id: UInt8, length: Int) -> Bool {
         let fits =
             twoByteExtensions
@@ -91,9 +92,9 @@ public struct RTPHeaderWriter {
         return true
     }
 
-    /// Pads the extension to whole words and writes their count.
+    /// Pads the extension to whole words and writes its length.
     ///
-    /// - Returns: the header's length in bytes, 0 if the memory was too small.
+    /// - Returns: the header's length in bytes; 0 if the memory was too small.
     public mutating func finish() -> Int {
         guard !overflowed else { return 0 }
         guard hasExtensions else { return position }

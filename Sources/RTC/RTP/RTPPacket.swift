@@ -1,12 +1,11 @@
-/// An RTP packet taken apart (RFC 3550 §5.1): numbers and ranges only, which mean something for the bytes it was parsed
-/// from and hold no memory.
+/// A parsed RTP packet (RFC 3550 §5.1). It contains only numbers, and ranges of the bytes it was parsed from.
 ///
 /// ```swift
 /// guard let packet = RTPPacket(datagram) else { return }
 /// let payload = UnsafeRawBufferPointer(rebasing: datagram[packet.payloadRange])
 /// ```
 public struct RTPPacket: Equatable, Sendable {
-    /// The header without CSRCs and extension.
+    /// The length of the header without CSRCs and extension.
     public static let fixedHeaderLength = 12
     private static let padding: UInt8 = 0x20
     private static let extended: UInt8 = 0x10
@@ -18,19 +17,20 @@ public struct RTPPacket: Equatable, Sendable {
     public let sequenceNumber: UInt16
     public let timestamp: UInt32
     public let ssrc: UInt32
-    /// With the CSRCs and the extension: where the payload begins.
+    /// The length of the header with CSRCs and extension; the offset of the payload.
     public let headerLength: Int
-    /// Without padding. Empty when the packet is nothing but padding, as browsers send to probe for bandwidth.
+    /// The payload without padding. Empty in packets that are only padding, which browsers send to probe the bandwidth.
     public let payloadRange: Range<Int>
-    /// "defined by profile", 0 without an extension: 0xbede, or 0x1000 with four bits that mean nothing (RFC 8285 §4).
+    /// The extension's "defined by profile" field: 0xbede, or 0x1000 with four application bits (RFC 8285 §4); 0 without an
+    /// extension.
     public let extensionProfile: UInt16
-    /// The extension's words, without the four bytes that announce them.
+    /// The extension without its four-byte header.
     public let extensionRange: Range<Int>
 
-    /// Nil for another version, for CSRCs or an extension beyond the end, and for padding of no bytes or of more than
-    /// the payload's (RFC 3550 A.1).
+    /// Returns nil for another version, if CSRCs or the extension exceed the packet, or if the padding is empty or longer
+    /// than the payload (RFC 3550 A.1).
     ///
-    /// - Parameter bytes: one whole packet, decrypted.
+    /// - Parameter bytes: one complete packet, decrypted.
     public init?(_ bytes: UnsafeRawBufferPointer) {
         guard bytes.count >= Self.fixedHeaderLength, bytes[0] >> 6 == 2 else { return nil }
         var end = Self.fixedHeaderLength + Int(bytes[0] & 0x0f) * 4
@@ -63,10 +63,10 @@ public struct RTPPacket: Equatable, Sendable {
         extensionRange = words
     }
 
-    /// The sequence number of the packet that this one repeats, if it is one of RFC 4588 (§4): the payload follows in
-    /// two bytes. Nil when there is no room for it.
+    /// Returns the original sequence number, if this is a retransmission of RFC 4588 (§4): the first two bytes of the
+    /// payload. Nil if the payload is shorter.
     ///
-    /// - Parameter bytes: what the packet was parsed from.
+    /// - Parameter bytes: the bytes that the packet was parsed from.
     public func originalSequenceNumber(in bytes: UnsafeRawBufferPointer) -> UInt16? {
         guard payloadRange.count >= 2, payloadRange.upperBound <= bytes.count else { return nil }
         return bytes.bigEndian16(at: payloadRange.lowerBound)
@@ -74,9 +74,9 @@ public struct RTPPacket: Equatable, Sendable {
 }
 
 extension RTPPacket {
-    /// Where the extension element with this id has its bytes, nil when the packet has none (RFC 8285).
+    /// Returns the range of the extension element with this id; nil if there is none (RFC 8285).
     ///
-    /// - Parameter bytes: what the packet was parsed from.
+    /// - Parameter bytes: the bytes that the packet was parsed from.
     @inlinable
     public func headerExtension(_ id: UInt8, in bytes: UnsafeRawBufferPointer) -> Range<Int>? {
         var found: Range<Int>?
@@ -86,10 +86,10 @@ extension RTPPacket {
         return found
     }
 
-    /// Every extension element in order, in the one-byte or the two-byte form (RFC 8285 §4.2, §4.3). Padding is
-    /// skipped; id 15 of the one-byte form and a length beyond the end stop it.
+    /// Calls `body` with each extension element in order, in the one-byte or two-byte form (RFC 8285 §4.2, §4.3). Skips
+    /// padding. Stops at id 15 of the one-byte form and at a length beyond the end.
     ///
-    /// - Parameter bytes: what the packet was parsed from.
+    /// - Parameter bytes: the bytes that the packet was parsed from.
     @inlinable
     @inline(__always)
     public func forEachHeaderExtension(
@@ -108,7 +108,7 @@ extension RTPPacket {
                 if first == 0 { continue }
                 id = first >> 4
                 length = Int(first & 0x0f) + 1
-                // Id 0 is padding and has no length of its own (RFC 8285 §4.2).
+                // Id 0 is padding and must not have a length (RFC 8285 §4.2).
                 if id == 15 || id == 0 { return }
             } else {
                 if first == 0 { continue }

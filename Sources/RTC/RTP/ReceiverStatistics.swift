@@ -1,36 +1,36 @@
-/// What a receiver knows of one source and tells its sender in report blocks (RFC 3550 §6.4.1, A.3, A.8). Its numbers
-/// are also the ones to give to a `NACKGenerator`: one count for both.
+/// A receiver's statistics of one source, for report blocks (RFC 3550 §6.4.1, A.3, A.8). It also provides the extended
+/// sequence numbers for a `NACKGenerator`.
 public struct ReceiverStatistics: Sendable {
-    /// A timestamp that is further off than this has jumped, and says nothing of the network: 5 s.
-    private static let mostTransitSeconds: UInt64 = 5
-    private static let fewestLost: Int64 = -0x80_0000
-    private static let mostLost: Int64 = 0x7f_ffff
+    /// A larger change of the transit time means that the timestamps jumped. It is not counted as jitter.
+    private static let maxTransitSeconds: UInt64 = 5
+    private static let minLost: Int64 = -0x80_0000
+    private static let maxLost: Int64 = 0x7f_ffff
 
     public let ssrc: UInt32
-    /// In Hz.
+    /// The clock rate in Hz.
     public let clockRate: UInt32
     public private(set) var unwrapper = SequenceUnwrapper()
-    /// Packets that came, duplicates too.
+    /// The number of received packets, including duplicates.
     public private(set) var received: Int64 = 0
 
-    /// The first number of the count that `expected` is of.
+    /// The first extended sequence number of the current `expected` count.
     private var base: Int64 = 0
-    /// What `received` was when that count began.
+    /// The value of `received` when that count began.
     private var receivedBefore: Int64 = 0
     private var lostBefore: Int64 = 0
     private var expectedPrior: Int64 = 0
     private var receivedPrior: Int64 = 0
-    /// Sixteen times the jitter, in the timestamps' units.
+    /// Sixteen times the jitter, in timestamp units.
     private var scaledJitter: UInt64 = 0
     private var transit: UInt32?
     private var lastReport: (ntp: UInt32, at: MediaTime)?
 
-    /// - Parameter clockRate: of the payload's timestamps, in Hz.
+    /// - Parameter clockRate: the clock rate of the timestamps in Hz.
     public init(ssrc: UInt32, clockRate: UInt32) { (self.ssrc, self.clockRate) = (ssrc, clockRate) }
 
-    /// Takes note of a packet. A repeated packet of RFC 4588 is not this source's: ask `nearest` for its number.
+    /// Records a packet. An RTX packet (RFC 4588) does not belong to this source; use `nearest` for its original number.
     ///
-    /// - Returns: its number in a count that does not wrap.
+    /// - Returns: its extended sequence number.
     @discardableResult
     public mutating func receive(sequenceNumber: UInt16, timestamp: UInt32, at now: MediaTime) -> Int64 {
         let before = unwrapper.highest
@@ -42,16 +42,16 @@ public struct ReceiverStatistics: Sendable {
             restart(at: number, lost: lostBefore)
         }
         received &+= 1
-        // Late packets would count the time they were late for as jitter.
+        // The delay of late packets would be counted as jitter.
         if number == unwrapper.highest, number != before { measure(timestamp, at: now) }
         return number
     }
 
-    /// The number of a packet that others speak of: see `SequenceUnwrapper.nearest`.
+    /// Returns the extended sequence number of a packet in a NACK or retransmission; see `SequenceUnwrapper.nearest`.
     public func nearest(_ sequenceNumber: UInt16) -> Int64 { unwrapper.nearest(sequenceNumber) }
 
-    /// The sender began to count anew: what was lost before stays as it is. The new count has begun with the packet
-    /// before this one, which the old count took for one of its own.
+    /// Starts a new count after the sender restarted its sequence numbers. Earlier losses stay counted. The new sequence
+    /// began with the packet before this one, which the old count took for one of its own.
     private mutating func restart(at number: Int64, lost: Int64) {
         lostBefore = lost &+ 1
         base = number &- 1
@@ -69,14 +69,14 @@ public struct ReceiverStatistics: Sendable {
         defer { self.transit = transit }
         guard let last = self.transit else { return }
         let difference = UInt64(Int32(bitPattern: transit &- last).magnitude)
-        guard difference <= UInt64(clockRate) * Self.mostTransitSeconds else { return }
+        guard difference <= UInt64(clockRate) * Self.maxTransitSeconds else { return }
         scaledJitter = scaledJitter &+ difference &- ((scaledJitter &+ 8) >> 4)
     }
 
-    /// Takes note of a sender report of this source.
+    /// Records a sender report of this source.
     public mutating func receive(senderReport ntp: NTPTime, at now: MediaTime) { lastReport = (ntp.middle32, now) }
 
-    /// In the timestamps' units.
+    /// The interarrival jitter in timestamp units.
     public var jitter: UInt32 { UInt32(clamping: scaledJitter >> 4) }
 
     private var expected: Int64 {
@@ -84,13 +84,13 @@ public struct ReceiverStatistics: Sendable {
         return highest &- base &+ 1
     }
 
-    /// Packets that did not come; fewer than none where some came twice.
+    /// The cumulative number of lost packets; negative if duplicates outnumber losses.
     public var lost: Int64 {
         guard unwrapper.highest != nil else { return 0 }
         return lostBefore &+ expected &- (received &- receivedBefore)
     }
 
-    /// What to report now; the fraction lost is since the last time. Nil while nothing has come.
+    /// Returns the report block for now, with the fraction lost since the last call. Nil before the first packet.
     public mutating func reportBlock(at now: MediaTime) -> RTCP.ReportBlock? {
         guard let highest = unwrapper.highest else { return nil }
         let expectedNow = expected &- expectedPrior
@@ -100,8 +100,8 @@ public struct ReceiverStatistics: Sendable {
         let fraction = expectedNow > 0 && lostNow > 0 ? UInt8(clamping: (lostNow &<< 8) / expectedNow) : 0
         return RTCP.ReportBlock(
             ssrc: ssrc, fractionLost: fraction,
-            lost: Int32(truncatingIfNeeded: min(max(lost, Self.fewestLost), Self.mostLost)),
-            // The count begins at 2^16, and its cycles at none.
+            lost: Int32(truncatingIfNeeded: min(max(lost, Self.minLost), Self.maxLost)),
+            // Extended numbers begin at 2^16 here, but the cycles in reports begin at 0.
             highestSequenceNumber: UInt32(truncatingIfNeeded: highest &- 0x1_0000), jitter: jitter,
             lastSenderReport: lastReport?.ntp ?? 0,
             delaySinceLastSenderReport: lastReport.map { (now - $0.at).ntpShort } ?? 0)

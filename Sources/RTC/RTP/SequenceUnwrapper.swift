@@ -1,25 +1,25 @@
-/// Gives 16-bit sequence numbers their place in a count that does not wrap.
+/// Extends 16-bit sequence numbers to numbers that do not wrap.
 ///
-/// It believes every number forward: what lies between may be a hole of half a minute. A number far behind is taken for
-/// a late packet, until the one after it comes next: then the sender has begun anew, as RFC 3550 A.1 has it, and the
-/// count goes on forward from where it was.
+/// It accepts any step forward: the gap may be half a minute long. A number far behind is treated as a late packet. If the
+/// packet after it comes next, the sender has restarted (RFC 3550 A.1), and the extended numbers continue forward from
+/// where they were.
 public struct SequenceUnwrapper: Equatable, Sendable {
-    /// How far behind the highest a packet is late and nothing else. RFC 3550 A.1 proposes 100; a retransmission may
-    /// come a second later, which at 8 Mbit/s is 1000 packets.
-    public static let mostMisorder = 1_000
-    /// Where counting begins, so that nothing late falls below zero.
+    /// Packets at most this far behind the highest are always treated as late. RFC 3550 A.1 proposes 100, but a
+    /// retransmission can arrive a second later, which is 1000 packets at 8 Mbit/s.
+    public static let maxMisorder = 1_000
+    /// The start of the extended numbers, so that late packets do not get negative numbers.
     private static let origin: Int64 = 0x1_0000
 
-    /// The highest number so far, nil before the first. Its low 16 bits are the sequence number.
+    /// The highest extended number so far; nil before the first. Its low 16 bits are the sequence number.
     public private(set) var highest: Int64?
-    /// The number unwrapped last began the count anew: there is no telling how many were lost.
+    /// Whether the last number revealed a restart of the sender. The number of lost packets is unknown then.
     public private(set) var restarted = false
-    /// The next one after a packet from far behind, if there was one (`bad_seq` of RFC 3550 A.1).
+    /// The number after the last packet from far behind (`bad_seq` in RFC 3550 A.1).
     private var expectedRestart: UInt16?
 
     public init() {}
 
-    /// - Returns: never negative, and the same modulo 2^16 as `sequenceNumber`.
+    /// - Returns: the extended number, which is never negative and is congruent to `sequenceNumber` modulo 2^16.
     public mutating func unwrap(_ sequenceNumber: UInt16) -> Int64 {
         restarted = false
         guard let highest else {
@@ -28,7 +28,7 @@ public struct SequenceUnwrapper: Equatable, Sendable {
             return first
         }
         let number = nearest(sequenceNumber)
-        if number >= highest &- Int64(Self.mostMisorder) {
+        if number >= highest &- Int64(Self.maxMisorder) {
             expectedRestart = nil
             self.highest = max(highest, number)
             return number
@@ -44,10 +44,10 @@ public struct SequenceUnwrapper: Equatable, Sendable {
         return forward
     }
 
-    /// The number nearest to the highest, without taking note of it: for sequence numbers that others tell, in a NACK
-    /// or in a retransmission.
+    /// Returns the extended number nearest to the highest, without recording it; for sequence numbers in NACKs and
+    /// retransmissions.
     ///
-    /// - Returns: never negative, and the same modulo 2^16 as `sequenceNumber`.
+    /// - Returns: a number that is never negative and is congruent to `sequenceNumber` modulo 2^16.
     public func nearest(_ sequenceNumber: UInt16) -> Int64 {
         guard let highest else { return Self.origin &+ Int64(sequenceNumber) }
         let step = Int16(bitPattern: sequenceNumber &- UInt16(truncatingIfNeeded: highest))

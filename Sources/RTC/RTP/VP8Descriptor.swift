@@ -1,38 +1,39 @@
-/// What stands before VP8 in a packet (RFC 7741 §4.2), and whether a keyframe begins there.
+/// The VP8 payload descriptor of a packet (RFC 7741 §4.2), and whether a keyframe begins there.
 public struct VP8Descriptor: Equatable, Sendable {
-    /// The longest descriptor in bytes: with all that is optional, and 15 bits of a picture id.
-    public static let mostLength = 6
+    /// The length of a descriptor with all optional fields and a 15-bit picture id.
+    public static let maxLength = 6
 
-    /// In bytes: where VP8 itself begins.
+    /// The length in bytes; the offset of the VP8 data.
     public let length: Int
-    /// 7 or 15 bits, see `hasLongPictureID`.
+    /// 7 or 15 bits; see `hasLongPictureID`.
     public let pictureID: UInt16?
     public let hasLongPictureID: Bool
     /// Counts the frames of the lowest temporal layer (`TL0PICIDX`).
     public let temporalLayerZeroIndex: UInt8?
     /// 0...3 (`TID`).
     public let temporalLayer: UInt8?
-    /// A receiver may go up to this layer here (`Y`).
+    /// Whether a receiver may switch up to this temporal layer at this frame (`Y`).
     public let isLayerSync: Bool
     /// 0...31 (`KEYIDX`).
     public let keyIndex: UInt8?
-    /// No other frame refers to this one (`N`).
+    /// Whether no other frame refers to this one (`N`).
     public let isNonReference: Bool
-    /// The packet begins a partition (`S`).
+    /// Whether the packet begins a partition (`S`).
     public let isPartitionStart: Bool
     /// 0...7 (`PID`).
     public let partition: UInt8
-    /// The first packet of a keyframe: `S`, partition 0, and `P` of VP8's own header is 0 (RFC 6386 §9.1).
+    /// Whether the packet is the first of a keyframe: `S` is set, the partition is 0, and `P` in the VP8 header is 0 (RFC
+    /// 6386 §9.1).
     public let isKeyframeStart: Bool
 
     private let first: UInt8
     private let extensions: UInt8
     private let layers: UInt8
 
-    /// The first packet of a frame.
+    /// Whether the packet is the first of a frame.
     public var isFrameStart: Bool { isPartitionStart && partition == 0 }
 
-    /// Nil if the payload ends before VP8 begins.
+    /// Returns nil if the payload ends before the VP8 data.
     public init?(_ payload: UnsafeRawBufferPointer) {
         var reader = ByteReader(payload)
         guard let first = reader.u8() else { return nil }
@@ -72,13 +73,12 @@ public struct VP8Descriptor: Equatable, Sendable {
         (self.first, self.extensions, self.layers) = (first, extensions, layers)
     }
 
-    /// Writes the descriptor again, as long as it was, with other numbers in it: what a router needs that leaves out
-    /// frames or changes between encodings of one picture.
+    /// Writes the descriptor with the same length but other numbers, after a router dropped frames or switched encodings.
     ///
     /// - Parameters:
-    ///   - pictureID: as many of its bits as there were; not written where there was none.
-    ///   - temporalLayerZeroIndex: not written where there was none.
-    /// - Returns: `length`, or 0 if the memory is smaller.
+    ///   - pictureID: the new picture id, cut to the original number of bits; ignored if there was none.
+    ///   - temporalLayerZeroIndex: the new TL0PICIDX; ignored if there was none.
+    /// - Returns: `length`; 0 if the memory is too small.
     public func rewrite(
         into memory: UnsafeMutableRawBufferPointer, pictureID: UInt16, temporalLayerZeroIndex: UInt8
     ) -> Int {
@@ -99,8 +99,7 @@ public struct VP8Descriptor: Equatable, Sendable {
 }
 
 extension ByteReader {
-    /// The number of a picture as VP8 and VP9 write it: a bit that says how long it is (`M`), and 7 or 15 bits of it
-    /// (RFC 7741 §4.2, RFC 9628 §4.2).
+    /// Reads a picture id of VP8 or VP9: one bit for the length (`M`), then 7 or 15 bits (RFC 7741 §4.2, RFC 9628 §4.2).
     mutating func pictureID() -> (id: UInt16, isLong: Bool)? {
         guard let first = u8() else { return nil }
         guard first & 0x80 != 0 else { return (UInt16(first), false) }

@@ -1,39 +1,39 @@
-/// What stands before VP9 in a packet (RFC 9628 §4.2), and whether a keyframe begins there.
+/// The VP9 payload descriptor of a packet (RFC 9628 §4.2), and whether a keyframe begins there.
 public struct VP9Descriptor: Equatable, Sendable {
-    /// In bytes: where VP9 itself begins.
+    /// The length in bytes; the offset of the VP9 data.
     public let length: Int
-    /// 7 or 15 bits, see `hasLongPictureID`.
+    /// 7 or 15 bits; see `hasLongPictureID`.
     public let pictureID: UInt16?
     public let hasLongPictureID: Bool
-    /// The picture is predicted from an earlier one (`P`).
+    /// Whether the picture is predicted from an earlier one (`P`).
     public let isInterPicture: Bool
-    /// Which pictures it refers to is said in the packet (`F`), at most three of them.
+    /// Whether the packet lists its reference pictures, at most three (flexible mode, `F`).
     public let isFlexible: Bool
     /// `B`.
     public let isFrameStart: Bool
     /// `E`.
     public let isFrameEnd: Bool
-    /// No higher spatial layer refers to this frame (`Z`).
+    /// Whether no higher spatial layer refers to this frame (`Z`).
     public let isNotReferenceForHigherLayers: Bool
     /// 0...7 (`TID`).
     public let temporalLayer: UInt8?
-    /// A receiver may go up to this temporal layer here (`U`).
+    /// Whether a receiver may switch up to this temporal layer at this frame (`U`).
     public let isSwitchingUpPoint: Bool
     /// 0...7 (`SID`).
     public let spatialLayer: UInt8?
-    /// The frame is predicted from a lower spatial layer of the same picture (`D`).
+    /// Whether the frame is predicted from a lower spatial layer of the same picture (`D`).
     public let dependsOnLowerLayer: Bool
-    /// Counts the pictures of the lowest temporal layer, where the mode is not flexible (`TL0PICIDX`).
+    /// Counts the pictures of the lowest temporal layer in non-flexible mode (`TL0PICIDX`).
     public let temporalLayerZeroIndex: UInt8?
-    /// The packet carries a scalability structure (`V`).
+    /// Whether the packet carries a scalability structure (`V`).
     public let hasScalabilityStructure: Bool
-    /// Of its highest spatial layer, where the structure says so.
+    /// The size of the highest spatial layer, if the scalability structure contains it.
     public let largestSize: PictureSize?
 
-    /// The first packet of a picture that is predicted from none: of its lowest spatial layer.
+    /// Whether the packet is the first of a keyframe, in the lowest spatial layer.
     public var isKeyframeStart: Bool { !isInterPicture && isFrameStart && (spatialLayer ?? 0) == 0 }
 
-    /// Nil if the payload ends before VP9 begins, and for more references than the three that are allowed.
+    /// Returns nil if the payload ends before the VP9 data, or for more than three references.
     public init?(_ payload: UnsafeRawBufferPointer) {
         var reader = ByteReader(payload)
         guard let first = reader.u8() else { return nil }
@@ -78,7 +78,7 @@ public struct VP9Descriptor: Equatable, Sendable {
         self.temporalLayerZeroIndex = temporalLayerZeroIndex
     }
 
-    /// Seven bits of a difference, and one that says that another follows, three times at most (RFC 9628 §4.2).
+    /// Skips at most three references: seven bits of a difference, and one bit that is set if another follows (RFC 9628 §4.2).
     private static func skipReferences(_ reader: inout ByteReader) -> Bool {
         for _ in 0..<3 {
             guard let reference = reader.u8() else { return false }

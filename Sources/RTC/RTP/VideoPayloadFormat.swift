@@ -1,14 +1,13 @@
-/// The ways in which video stands in packets that a router understands: enough to know where a receiver can start.
+/// The video payload formats that the router can parse, as far as needed to tell where a receiver can start.
 public enum VideoPayloadFormat: Sendable, CaseIterable {
     case vp8
     case vp9
     case h264
     case av1
 
-    /// Whether the first packet of a keyframe, or one from which a keyframe can be put together, has this payload.
-    /// False for one that cannot be read.
+    /// Whether this payload begins a keyframe. False if it is malformed.
     ///
-    /// - Parameter payload: of one packet, without padding.
+    /// - Parameter payload: the payload of one packet, without padding.
     public func isKeyframeStart(_ payload: UnsafeRawBufferPointer) -> Bool {
         switch self {
         case .vp8: VP8Descriptor(payload)?.isKeyframeStart ?? false

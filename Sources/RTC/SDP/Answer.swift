@@ -1,11 +1,11 @@
-/// Answers an offer, the first of a connection as well as any later one (RFC 8829 §5.3).
+/// Answers the first or a later offer of a connection (RFC 8829 §5.3).
 ///
-/// The answer is ICE-lite and passive in DTLS, bundles all accepted sections, and multiplexes RTCP. Sections without a
-/// codec that is understood, data channels, and what the offer itself does not use, are rejected.
+/// The answer is ICE-lite and passive in DTLS, bundles all accepted sections, and multiplexes RTCP. It rejects sections
+/// without a supported codec, data channels, and sections that the offer marks as unused.
 ///
-/// - Parameter sources: what is sent in the section with that mid; asked only in the role `.send`, and only for
+/// - Parameter sources: returns the source to send in the section with this mid. Called only in the role `.send`, for
 ///   sections that want to receive. A section without a source is answered `inactive`.
-/// - Throws: `SDPError` with a sentence for the client. Nothing of the offer holds then.
+/// - Throws: `SDPError` with a message for the client. Nothing of the offer takes effect then.
 public func answer(
     to offer: SessionDescription, role: AnswerRole, local: LocalParameters,
     sources: (_ mid: String) -> LocalSource? = { _ in nil }
@@ -19,10 +19,10 @@ private struct Answerer {
     let role: AnswerRole
     let local: LocalParameters
     let remote: RemoteParameters
-    /// By section; none where it is rejected.
+    /// The supported codecs of each section; empty if the section is rejected.
     let codecs: [[Codec]]
-    /// The accepted ones in the order of the offer's group: the first carries the transport (RFC 8843 §7.3.1). Nil if
-    /// the offer has no group.
+    /// The accepted mids in the order of the offer's BUNDLE group. The first section carries the transport (RFC 8843
+    /// §7.3.1). Nil if the offer has no group.
     let bundle: [String]?
     let tagged: String
 
@@ -31,11 +31,11 @@ private struct Answerer {
         codecs = offer.sections.map { $0.isAnswerable ? Codec.all(in: $0) : [] }
         var accepted: [String: MediaSection] = [:]
         for (section, codecs) in zip(offer.sections, codecs) where !codecs.isEmpty {
-            guard let mid = section.mid else { throw SDPError(.missing, "A section has no a=mid.") }
+            guard let mid = section.mid else { throw SDPError(.missing, "A media section has no a=mid. Add one.") }
             accepted[mid] = section
         }
         guard let first = zip(offer.sections, codecs).first(where: { !$1.isEmpty })?.0 else {
-            throw SDPError(.unsupported, "The offer has no audio or video that this server understands.")
+            throw SDPError(.unsupported, "The offer has no audio or video codec that this server supports.")
         }
         bundle = try Self.bundle(offer, accepted)
         tagged = bundle?.first ?? first.mid ?? ""
@@ -44,22 +44,23 @@ private struct Answerer {
         remote = try Self.transport(offer, carrier: accepted[tagged] ?? first)
     }
 
-    /// The transport, which is in the section that carries it, or in the one that the offer expected to
-    /// (RFC 8843 §7.2.1), or said for the session.
+    /// Reads the transport attributes from the section that carries the transport, or else from the offer's tagged section
+    /// (RFC 8843 §7.2.1), or else from the session level.
     private static func transport(
         _ offer: SessionDescription, carrier: MediaSection
     ) throws(SDPError) -> RemoteParameters {
         let expected = offer.bundleGroups.first?.first.flatMap { mid in offer.sections.first { $0.mid == mid } }
         guard carrier.hasRTCPMux || expected?.hasRTCPMux == true else {
-            throw SDPError(.unsupported, "RTCP goes over the port of RTP: the offer must have a=rtcp-mux.")
+            throw SDPError(
+                .unsupported, "The offer must have a=rtcp-mux: this server receives RTP and RTCP on one port.")
         }
         let transport = carrier.transport.completed(from: expected?.transport ?? TransportDescription())
         let remote = try RemoteParameters(transport.completed(from: offer.transport), of: offer)
         guard !remote.isICELite else {
-            throw SDPError(.unsupported, "This server is ICE-lite, so the client cannot be: nobody would begin.")
+            throw SDPError(.unsupported, "This server is ICE-lite, so the client must use full ICE. Remove a=ice-lite.")
         }
         guard remote.setup == .actpass || remote.setup == .active else {
-            throw SDPError(.unsupported, "This server is passive in DTLS: a=setup must be actpass or active.")
+            throw SDPError(.unsupported, "a=setup must be actpass or active: this server is passive in DTLS.")
         }
         return remote
     }
@@ -68,11 +69,11 @@ private struct Answerer {
         _ offer: SessionDescription, _ accepted: [String: MediaSection]
     ) throws(SDPError) -> [String]? {
         guard offer.bundleGroups.count <= 1 else {
-            throw SDPError(.unsupported, "All media goes over one transport: there must be one BUNDLE group.")
+            throw SDPError(.unsupported, "The offer must have only one BUNDLE group: all media uses one transport.")
         }
         guard let group = offer.bundleGroups.first else {
             guard accepted.count == 1 else {
-                throw SDPError(.unsupported, "All media goes over one transport: the offer must have a=group:BUNDLE.")
+                throw SDPError(.unsupported, "The offer must have a=group:BUNDLE: all media uses one transport.")
             }
             return nil
         }
@@ -80,26 +81,28 @@ private struct Answerer {
         let bundle = group.filter { accepted[$0] != nil && seen.insert($0).inserted }
         guard bundle.count == accepted.count else {
             throw SDPError(
-                .unsupported, "All media goes over one transport: every section must be in the BUNDLE group.")
+                .unsupported, "Every media section must be in the BUNDLE group: all media uses one transport.")
         }
         return bundle
     }
 
-    /// On one transport an id means one thing (RFC 8843 §9.2).
+    /// Checks that each header extension id has one meaning on the transport (RFC 8843 §9.2).
     private static func checkExtensions(_ sections: some Sequence<MediaSection>) throws(SDPError) {
         var uris: [UInt8: String] = [:]
         for mapping in sections.lazy.flatMap(\.extensions) {
             guard uris.updateValue(mapping.uri, forKey: mapping.id) ?? mapping.uri == mapping.uri else {
-                throw SDPError(.duplicate, "a=extmap has the id \(mapping.id) for two extensions in one BUNDLE group.")
+                throw SDPError(
+                    .duplicate,
+                    "a=extmap uses id \(mapping.id) for two extensions. Ids must be unique in a BUNDLE group.")
             }
         }
     }
 
-    /// Otherwise one section could take the packets of another.
+    /// Checks that each SSRC belongs to one section, so that no section can take over another's packets.
     private static func checkSources(_ sections: some Sequence<MediaSection>) throws(SDPError) {
         var seen: Set<UInt32> = []
         for source in sections.lazy.flatMap(\.sources) where !seen.insert(source.ssrc).inserted {
-            throw SDPError(.duplicate, "Two sections have the SSRC \(source.ssrc).")
+            throw SDPError(.duplicate, "Two media sections use SSRC \(source.ssrc). SSRCs must be unique.")
         }
     }
 
@@ -143,7 +146,7 @@ private struct Answerer {
         return media
     }
 
-    /// What the offer sends, without those layers for which no codec is left.
+    /// Returns the simulcast layers that the offer sends, without those that have no supported codec.
     private func rids(_ section: MediaSection, _ codecs: [Codec]) -> [RID] {
         let offered = section.rids.filter(\.isSend)
         let order = section.simulcast?.send ?? offered.map { Simulcast.Stream(rid: $0.id) }
@@ -164,11 +167,11 @@ private struct Answerer {
     }
 
     private func accept(_ section: MediaSection, _ media: NegotiatedMedia) -> MediaSection {
-        // Port 9 says that the candidates have the ports (RFC 8840 §4.1).
+        // Port 9 means that the candidates contain the ports (RFC 8840 §4.1).
         var answer = MediaSection(kind: section.kind, port: 9, protocolName: section.protocolName)
         (answer.mid, answer.direction) = (media.mid, media.direction)
         answer.transport = local.transport(setup: .passive)
-        // The first section's would do (RFC 8843 §7.3.1); but aiortc 1.16 takes those of the last.
+        // Candidates in the first section suffice (RFC 8843 §7.3.1), but aiortc 1.16 reads those of the last.
         answer.transport.candidates = local.candidates
         answer.transport.hasEndOfCandidates = true
         (answer.hasRTCPMux, answer.hasReducedSizeRTCP) = (true, section.hasReducedSizeRTCP)
@@ -177,7 +180,7 @@ private struct Answerer {
         answer.extensions = section.extensions.compactMap { mapping in
             guard let known = mapping.answered(role), media.extensions[known] == mapping.id else { return nil }
             var mapping = mapping
-            // One that goes both ways stays so: it is written where we send, and read where we receive.
+            // A bidirectional extension stays bidirectional: it is written when sending and read when receiving.
             mapping.direction = mapping.direction?.reversed
             return mapping
         }
@@ -198,13 +201,13 @@ private struct Answerer {
 }
 
 extension MediaSection {
-    /// Whether this is in use, and media over SRTP keyed by DTLS (RFC 8829 §5.1.2 has the names).
+    /// Whether the section is active and carries audio or video over DTLS-SRTP (protocol names from RFC 8829 §5.1.2).
     fileprivate var isAnswerable: Bool {
         guard isActive, kind == .audio || kind == .video else { return false }
         return ["UDP/TLS/RTP/SAVPF", "TCP/TLS/RTP/SAVPF", "TCP/DTLS/RTP/SAVPF", "RTP/SAVPF"].contains(protocolName)
     }
 
-    /// Writes down what is sent here (RFC 5576, RFC 4588 §8, RFC 8830).
+    /// Adds the SSRCs, the RTX group and the msid of a source (RFC 5576, RFC 4588 §8, RFC 8830).
     mutating func announce(_ source: LocalSource, cname: String) {
         streams = [source.msid]
         sources = [SourceDescription(ssrc: source.ssrc, cname: cname, msid: source.msid)]
@@ -215,7 +218,7 @@ extension MediaSection {
 }
 
 extension ExtensionMapping {
-    /// Which one it is, if it is answered, and goes the way in which the media goes.
+    /// Returns the extension if it is supported in this role and its direction matches that of the media.
     fileprivate func answered(_ role: AnswerRole) -> HeaderExtension? {
         let direction = direction ?? .sendrecv
         guard let known = HeaderExtension(rawValue: uri), known.isAnswered(role), id != 15,

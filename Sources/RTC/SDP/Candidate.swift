@@ -1,4 +1,4 @@
-/// An ICE candidate (RFC 8839 §5.1). Only addresses are kept, no names (`….local`), and of TCP only what listens.
+/// An ICE candidate (RFC 8839 §5.1). Host names (`….local`) and TCP candidates other than passive ones are not supported.
 public struct Candidate: Hashable, Sendable {
     public enum Transport: Hashable, Sendable {
         case udp
@@ -26,7 +26,7 @@ public struct Candidate: Hashable, Sendable {
 }
 
 extension Candidate {
-    /// What follows `a=candidate:`. Nil for a candidate that is well-formed and of no use here.
+    /// Parses the text after `a=candidate:`. Returns nil for a well-formed candidate that is not supported.
     init?(_ line: inout SDPLine) throws(SDPError) {
         let foundation = try line.token("The foundation of a candidate", upTo: 32)
         let component = try line.number(UInt16.self, "The component of a candidate")
@@ -34,7 +34,7 @@ extension Candidate {
         let priority = try line.number(UInt32.self, "The priority of a candidate")
         let host = line.word()
         let port = try line.number(UInt16.self, "The port of a candidate")
-        guard line.word().text == "typ" else { throw line.malformed("A candidate has a type.") }
+        guard line.word().text == "typ" else { throw line.malformed("A candidate must have a type (typ).") }
         let kind = Kind(rawValue: line.word().text)
         var isPassive = false
         while !line.isAtEnd {
@@ -49,11 +49,11 @@ extension Candidate {
             priority: priority, address: address, kind: kind)
     }
 
-    /// What follows `a=candidate:`.
+    /// The text after `a=candidate:`.
     var line: String {
         let name = transport == .udp ? "udp" : "tcp"
         let end = transport == .udp ? "" : " tcptype passive"
-        // RFC 8839 §5.1 wants a related address for all but host candidates; it may be any.
+        // RFC 8839 §5.1 requires a related address for all but host candidates; any address is allowed.
         let related = kind == .host ? "" : " raddr 0.0.0.0 rport 0"
         return "\(foundation) \(component) \(name) \(priority) \(address.host) \(address.port) typ \(kind.rawValue)"
             + related + end
@@ -61,7 +61,8 @@ extension Candidate {
 }
 
 extension TransportAddress {
-    /// - Parameter host: an IPv4 address in four parts, or an IPv6 address (RFC 4291 §2.2) without a zone. No names.
+    /// - Parameter host: an IPv4 address in dotted notation, or an IPv6 address (RFC 4291 §2.2) without a zone. Names
+    ///   return nil.
     init?(host: SDPBytes, port: UInt16) {
         if let v4 = Self.dotted(host) {
             self.init(v4: v4, port: port)
@@ -87,10 +88,10 @@ extension TransportAddress {
 
     /// The eight words of an IPv6 address.
     private static func words(_ host: SDPBytes) -> [UInt16]? {
-        // Eight words and an empty part at an end.
+        // Up to eight words, plus empty parts at one end.
         var parts = host.split(UInt8(ascii: ":"), most: 10)
         guard parts.count >= 3 else { return nil }
-        // `::` at an end splits into two empty parts; one of them stands for the zeros.
+        // `::` at one end splits into two empty parts; one of them stands for the zeros.
         if parts[0].isEmpty {
             guard parts[1].isEmpty else { return nil }
             parts.removeFirst()

@@ -1,11 +1,11 @@
-/// A codec that is understood here, with what a section agreed about it.
+/// A supported codec with its negotiated parameters.
 public struct Codec: Hashable, Sendable {
     public enum Kind: Hashable, Sendable {
         case opus
         /// Redundant Opus (RFC 2198).
         case red
         case vp8
-        /// RFC 6184 §8.1; the profile and level are three bytes, `0x42e01f`.
+        /// RFC 6184 §8.1; `profileLevelID` has three bytes, such as `0x42e01f`.
         case h264(profileLevelID: UInt32, packetizationMode: UInt8)
         /// RFC 9628 §7.
         case vp9(profile: UInt8)
@@ -16,7 +16,7 @@ public struct Codec: Hashable, Sendable {
 
     public var kind: Kind
     public var payloadType: UInt8
-    /// Where its retransmissions are (RFC 4588).
+    /// The payload type of its retransmissions (RFC 4588).
     public var rtxPayloadType: UInt8?
     /// In hertz.
     public var clockRate: UInt32
@@ -29,10 +29,10 @@ public struct Codec: Hashable, Sendable {
     public var fir: Bool
     public var remb: Bool
     public var transportCC: Bool
-    /// As it was written; empty where nothing was.
+    /// The parameters as written; empty if there are none.
     public var fmtp: String
 
-    /// A codec as robots offer it: video with all feedback, audio with what congestion control needs.
+    /// Creates a codec as robots offer it: video with all feedback, audio only with transport-wide congestion control.
     public init(_ kind: Kind, payloadType: UInt8, rtxPayloadType: UInt8? = nil, fmtp: String = "") {
         (self.kind, self.payloadType, self.rtxPayloadType, self.fmtp) = (kind, payloadType, rtxPayloadType, fmtp)
         (clockRate, channels) = kind.isAudio ? (48000, 2) : (90000, 1)
@@ -51,7 +51,7 @@ public struct Codec: Hashable, Sendable {
         transportCC = payload.feedback.contains(.transportWideCongestionControl)
     }
 
-    /// Those codecs of a section that are understood, in its order.
+    /// Returns the supported codecs of a section, in its order.
     static func all(in section: MediaSection) -> [Codec] {
         let encodings = section.payloads.map { $0.encoding.lowercased() }
         var opus: Set<Substring> = []
@@ -69,13 +69,13 @@ public struct Codec: Hashable, Sendable {
             guard !encoding.isEmpty, let kind = Kind(payload, encoding, in: section.kind, opus: opus) else {
                 return nil
             }
-            // Audio is never retransmitted: by then it is too late.
+            // Audio is never retransmitted: it would arrive too late.
             let rtx = kind.isAudio ? nil : retransmissions[payload.payloadType]
             return Codec(kind, payload, rtxPayloadType: rtx)
         }
     }
 
-    /// What a section says of it: itself, and its retransmissions.
+    /// The payload formats to write for this codec: itself and its RTX.
     var payloads: [PayloadFormat] {
         var payload = PayloadFormat(payloadType: payloadType)
         (payload.encoding, payload.clockRate, payload.channels) = (kind.encoding, clockRate, channels)
@@ -94,12 +94,12 @@ public struct Codec: Hashable, Sendable {
 
 extension Codec.Kind {
     /// - Parameters:
-    ///   - encoding: of the payload, in small letters.
-    ///   - opus: the payload types of Opus in the section, as RED refers to them.
+    ///   - encoding: the payload's encoding name in lowercase.
+    ///   - opus: the payload types of Opus in the section, to which RED refers.
     fileprivate init?(_ payload: PayloadFormat, _ encoding: String, in media: MediaKind, opus: Set<Substring>) {
         switch media {
         case .audio:
-            // RFC 7587 §7: always 48000 and 2.
+            // RFC 7587 §7: the clock rate is always 48000 and there are always 2 channels.
             guard payload.clockRate == 48000, payload.channels == 2 else { return nil }
             switch encoding {
             case "opus": self = .opus
@@ -126,8 +126,8 @@ extension Codec.Kind {
         }
     }
 
-    /// RFC 6184 §8.1: without a profile it is Baseline at level 1, without a mode single NAL units. Interleaving (mode
-    /// 2) is not taken: no browser has it.
+    /// Defaults from RFC 6184 §8.1: Baseline profile at level 1, and single NAL unit mode. Interleaved mode (2) is not
+    /// supported; no browser uses it.
     private init?(h264 payload: PayloadFormat) {
         let profile = payload.parameter("profile-level-id") ?? "42000a"
         guard profile.utf8.count == 6, profile.allSatisfy(\.isHexDigit), let id = UInt32(profile, radix: 16) else {
@@ -140,7 +140,7 @@ extension Codec.Kind {
         }
     }
 
-    /// As `a=rtpmap` has it.
+    /// The encoding name in `a=rtpmap`.
     var encoding: String {
         switch self {
         case .opus: "opus"

@@ -1,4 +1,4 @@
-/// The RTP header extensions that are understood here, by their URIs.
+/// A supported RTP header extension. The raw value is its URI.
 public enum HeaderExtension: String, Hashable, Sendable, CaseIterable {
     /// RFC 9143 §15.
     case mid = "urn:ietf:params:rtp-hdrext:sdes:mid"
@@ -18,7 +18,7 @@ public enum HeaderExtension: String, Hashable, Sendable, CaseIterable {
     case playoutDelay = "http://www.webrtc.org/experiments/rtp-hdrext/playout-delay"
     case absCaptureTime = "http://www.webrtc.org/experiments/rtp-hdrext/abs-capture-time"
 
-    /// Whether it is taken up in answers. Sending, the server puts neither layers nor its own timing into packets.
+    /// Whether answers accept the extension. When sending, the server adds neither RIDs nor its own timing to packets.
     func isAnswered(_ role: AnswerRole) -> Bool {
         switch self {
         case .rtpStreamID, .repairedRtpStreamID, .absSendTime, .transportWideCC: role == .receive

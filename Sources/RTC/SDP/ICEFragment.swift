@@ -1,20 +1,20 @@
-/// What an `application/trickle-ice-sdpfrag` says (RFC 8840 §9): the part of a description that is about ICE, without the
-/// description. WHIP trickles candidates and restarts ICE with it (RFC 9725 §4.3).
+/// An `application/trickle-ice-sdpfrag` (RFC 8840 §9): only the ICE attributes of a session description. WHIP uses it to
+/// trickle candidates and to restart ICE (RFC 9725 §4.3).
 ///
-/// Lines that a fragment need not have are tolerated, as they are in descriptions: some clients send all of theirs.
+/// Other lines are ignored, because some clients send all lines of their description.
 public struct ICEFragment: Hashable, Sendable {
-    /// Nil where the fragment has only candidates, which then are of the ICE session that there is.
+    /// Nil if the fragment has only candidates, which then belong to the current ICE session.
     public var ufrag: String?
     public var pwd: String?
-    /// Of all sections together. What cannot be used is left out.
+    /// The candidates of all sections, without unsupported ones.
     public var candidates: [Candidate] = []
     public var hasEndOfCandidates = false
 
-    /// In bytes: 128 candidates of the longest kind, twice over.
-    public static let mostBytes = 64 * 1024
+    /// The maximum size: twice that of 128 candidates of maximum length.
+    public static let maxBytes = 64 * 1024
 
-    /// Reads a fragment in time linear in its length.
-    /// - Throws: `SDPError`, with a sentence for whoever wrote the client.
+    /// Parses a fragment in linear time.
+    /// - Throws: `SDPError` with a message for the developer of the client.
     public init(parsing bytes: [UInt8]) throws(SDPError) {
         let result = bytes.withUnsafeBytes { raw in
             Result { () throws(SDPError) in try ICEFragment(reading: raw) }
@@ -23,8 +23,8 @@ public struct ICEFragment: Hashable, Sendable {
     }
 
     private init(reading bytes: UnsafeRawBufferPointer) throws(SDPError) {
-        guard bytes.count <= Self.mostBytes else {
-            throw SDPError(.tooLarge, "A fragment has at most \(Self.mostBytes / 1024) KiB.")
+        guard bytes.count <= Self.maxBytes else {
+            throw SDPError(.tooLarge, "The fragment is too long. The maximum is \(Self.maxBytes / 1024) KiB.")
         }
         var (rest, number) = (SDPBytes(bytes), 0)
         var (transport, sections, hasCandidates) = (TransportDescription(), 0, false)
@@ -37,13 +37,14 @@ public struct ICEFragment: Hashable, Sendable {
             guard let type = text.first, (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(type),
                 text.dropFirst(1).first == UInt8(ascii: "=")
             else {
-                throw SDPError(.malformed, line: number, "A line is a small letter, an equals sign and a value.")
+                throw SDPError(
+                    .malformed, line: number, "Every line must be a lowercase letter, an equals sign and a value.")
             }
             var line = SDPLine(number: number, text.dropFirst(2))
             if type == UInt8(ascii: "m") {
                 sections += 1
-                guard sections <= SessionDescription.mostSections else {
-                    throw line.tooMany(SessionDescription.mostSections, "m= lines")
+                guard sections <= SessionDescription.maxSections else {
+                    throw line.tooMany(SessionDescription.maxSections, "m= lines")
                 }
                 _ = try MediaSection(&line)
             } else if type == UInt8(ascii: "a") {
@@ -51,21 +52,21 @@ public struct ICEFragment: Hashable, Sendable {
             }
         }
         guard transport.ufrag != nil || hasCandidates || transport.hasEndOfCandidates else {
-            throw SDPError(.missing, "A fragment has a=ice-ufrag and a=ice-pwd, or candidates.")
+            throw SDPError(.missing, "The fragment must have a=ice-ufrag and a=ice-pwd, or candidates.")
         }
         guard (transport.ufrag == nil) == (transport.pwd == nil) else {
-            throw SDPError(.missing, "a=ice-ufrag and a=ice-pwd come together.")
+            throw SDPError(.missing, "a=ice-ufrag and a=ice-pwd must be sent together.")
         }
         (ufrag, pwd, candidates) = (transport.ufrag, transport.pwd, transport.candidates)
         hasEndOfCandidates = transport.hasEndOfCandidates
     }
 
-    /// - Returns: whether it was a candidate, of use or not.
+    /// - Returns: true if the line is a candidate, supported or not.
     private static func read(
         _ line: inout SDPLine, into transport: inout TransportDescription
     ) throws(SDPError) -> Bool {
         let name = line.take(until: UInt8(ascii: ":"))
-        guard name.count <= SDPAttribute.mostNameBytes, let attribute = SDPAttribute(rawValue: name.text) else {
+        guard name.count <= SDPAttribute.maxNameBytes, let attribute = SDPAttribute(rawValue: name.text) else {
             return false
         }
         let (ufrag, pwd) = (transport.ufrag, transport.pwd)
@@ -73,16 +74,17 @@ public struct ICEFragment: Hashable, Sendable {
         case .iceUfrag, .icePwd, .candidate, .endOfCandidates: try transport.read(attribute, &line)
         default: return false
         }
-        // One transport carries everything, so all sections are of one ICE session.
+        // All sections share one transport and therefore one ICE session.
         guard ufrag ?? transport.ufrag == transport.ufrag, pwd ?? transport.pwd == transport.pwd else {
-            throw SDPError(.duplicate, line: line.number, "A fragment is of one ICE session: it has one ufrag and pwd.")
+            throw SDPError(
+                .duplicate, line: line.number, "All media sections must have the same a=ice-ufrag and a=ice-pwd.")
         }
         return attribute == .candidate
     }
 }
 
 extension SessionDescription {
-    /// What an answer says about ICE, as a fragment (RFC 8840 §9): the credentials and candidates of the section that carries
+    /// The ICE part of an answer as a fragment (RFC 8840 §9): the credentials and candidates of the section that carries
     /// the transport.
     public var iceFragment: String {
         let tagged = bundleGroups.first?.first
@@ -104,7 +106,7 @@ extension SessionDescription {
         return lines.map { $0 + "\r\n" }.joined()
     }
 
-    /// The credentials of the transport that a bundled description is about: those of the section that carries it.
+    /// The ICE credentials of the section that carries the transport of a bundled description.
     public var iceCredentials: (ufrag: String, pwd: String)? {
         let tagged = bundleGroups.first?.first
         let carrier = sections.first { $0.mid == tagged } ?? sections.first { $0.transport.ufrag != nil }
@@ -113,8 +115,8 @@ extension SessionDescription {
         return (ufrag, pwd)
     }
 
-    /// The description as text without credentials and candidates, cut where credentials that hold for all sections belong:
-    /// with others in between, it is the offer of an ICE restart (RFC 8839 §4.4.3).
+    /// The text of the description without credentials and candidates, split where session-level credentials belong. With
+    /// other credentials in between, it is the offer of an ICE restart (RFC 8839 §4.4.3).
     public var textAroundCredentials: (head: String, tail: String) {
         var bare = self
         (bare.transport.ufrag, bare.transport.pwd, bare.transport.candidates) = (nil, nil, [])

@@ -1,13 +1,13 @@
-/// One `m=` line and what follows it (RFC 8866 §5.14).
+/// A media section: an `m=` line and the lines that belong to it (RFC 8866 §5.14).
 public struct MediaSection: Hashable, Sendable {
     public var kind: MediaKind
-    /// 0 says that the section is not in use, unless `isBundleOnly` (RFC 8843 §6).
+    /// 0 means that the section is not in use, unless it is `isBundleOnly` (RFC 8843 §6).
     public var port: UInt16
-    /// `UDP/TLS/RTP/SAVPF` and its like.
+    /// Such as `UDP/TLS/RTP/SAVPF`.
     public var protocolName: String
-    /// What the `m=` line ends with, where the protocol is not RTP.
+    /// The formats at the end of the `m=` line if the protocol is not RTP.
     public var formats: [String] = []
-    /// What the `m=` line ends with, where the protocol is RTP.
+    /// The payload types at the end of the `m=` line if the protocol is RTP.
     public var payloads: [PayloadFormat] = []
     public var mid: String?
     public var transport = TransportDescription()
@@ -28,15 +28,15 @@ public struct MediaSection: Hashable, Sendable {
         (self.kind, self.port, self.protocolName) = (kind, port, protocolName)
     }
 
-    /// Whether the section is in use at all.
+    /// Whether the section is in use.
     public var isActive: Bool { port != 0 || isBundleOnly }
-    /// Payload types are numbers, and attributes refer to them.
+    /// Whether the formats are RTP payload types.
     var isRTP: Bool { protocolName.hasSuffix("AVPF") || protocolName.hasSuffix("AVP") }
 }
 
 public enum MediaKind: Hashable, Sendable {
     case audio, video, application
-    /// `text`, `image`, `message`: never taken.
+    /// `text`, `image`, `message`: never accepted.
     case other(String)
 
     public init(_ name: String) {
@@ -48,7 +48,7 @@ public enum MediaKind: Hashable, Sendable {
         }
     }
 
-    /// As the `m=` line has it.
+    /// The name in the `m=` line.
     public var name: String {
         switch self {
         case .audio: "audio"
@@ -59,13 +59,13 @@ public enum MediaKind: Hashable, Sendable {
     }
 }
 
-/// From the view of whoever wrote the description (RFC 8866 §6.7).
+/// The direction of media, from the point of view of the description's author (RFC 8866 §6.7).
 public enum MediaDirection: String, Hashable, Sendable {
     case sendrecv, sendonly, recvonly, inactive
 
     public var sends: Bool { self == .sendrecv || self == .sendonly }
     public var receives: Bool { self == .sendrecv || self == .recvonly }
-    /// As the other side sees it.
+    /// The direction from the other side's point of view.
     public var reversed: MediaDirection {
         switch self {
         case .sendonly: .recvonly
@@ -75,24 +75,24 @@ public enum MediaDirection: String, Hashable, Sendable {
     }
 }
 
-/// What `a=rtpmap`, `a=fmtp` and `a=rtcp-fb` say about one payload type.
+/// One payload type with its `a=rtpmap`, `a=fmtp` and `a=rtcp-fb`.
 public struct PayloadFormat: Hashable, Sendable {
     /// 0...127.
     public var payloadType: UInt8
-    /// As written; compared without regard to case. Empty without an `a=rtpmap`.
+    /// The encoding name as written; compared case-insensitively. Empty without an `a=rtpmap`.
     public var encoding = ""
     /// In hertz.
     public var clockRate: UInt32 = 0
     public var channels: UInt8 = 1
-    /// The `a=fmtp` behind the payload type. Empty without one.
+    /// The value of `a=fmtp` after the payload type. Empty without one.
     public var parameters = ""
     public var feedback: RTCPFeedback = []
 
     public init(payloadType: UInt8) { self.payloadType = payloadType }
 
-    /// The value of one of the `parameters`, which are `name=value;name=value`.
+    /// Returns the value of one of the `parameters`, which have the form `name=value;name=value`.
     ///
-    /// - Parameter name: in small letters.
+    /// - Parameter name: in lowercase.
     func parameter(_ name: String) -> Substring? {
         for part in parameters.utf8.split(separator: UInt8(ascii: ";")) {
             let part = part.drop { $0 == UInt8(ascii: " ") }
@@ -104,7 +104,7 @@ public struct PayloadFormat: Hashable, Sendable {
     }
 }
 
-/// The kinds of feedback that are used here; others are dropped (RFC 4585 §4.2, RFC 5104 §7.1).
+/// The supported kinds of RTCP feedback (RFC 4585 §4.2, RFC 5104 §7.1).
 public struct RTCPFeedback: OptionSet, Hashable, Sendable {
     public var rawValue: UInt8
     public init(rawValue: UInt8) { self.rawValue = rawValue }
@@ -115,7 +115,7 @@ public struct RTCPFeedback: OptionSet, Hashable, Sendable {
     public static let receiverEstimatedMaximumBitrate = RTCPFeedback(rawValue: 8)
     public static let transportWideCongestionControl = RTCPFeedback(rawValue: 16)
 
-    /// As `a=rtcp-fb` has them, in the order in which they are written.
+    /// The values in `a=rtcp-fb`, in the order in which they are written.
     static let names: [(RTCPFeedback, String)] = [
         (.receiverEstimatedMaximumBitrate, "goog-remb"), (.transportWideCongestionControl, "transport-cc"),
         (.fullIntraRequest, "ccm fir"), (.nack, "nack"), (.pictureLossIndication, "nack pli"),
@@ -124,12 +124,12 @@ public struct RTCPFeedback: OptionSet, Hashable, Sendable {
 
 /// `a=extmap` (RFC 8285 §8).
 public struct ExtensionMapping: Hashable, Sendable {
-    /// 1...255; above 14 only the two-byte form has room.
+    /// 1...255; ids above 14 require the two-byte form.
     public var id: UInt8
-    /// Nil is both ways.
+    /// Nil means both directions.
     public var direction: MediaDirection?
     public var uri: String
-    /// What follows the URI, such as `vad=on` (RFC 6464 §4).
+    /// The text after the URI, such as `vad=on` (RFC 6464 §4).
     public var attributes = ""
 
     public init(id: UInt8, direction: MediaDirection? = nil, uri: String) {
@@ -137,7 +137,7 @@ public struct ExtensionMapping: Hashable, Sendable {
     }
 }
 
-/// What the `a=ssrc` lines say about one source (RFC 5576 §4.1).
+/// The `a=ssrc` lines of one source (RFC 5576 §4.1).
 public struct SourceDescription: Hashable, Sendable {
     public var ssrc: UInt32
     public var cname: String?
@@ -148,7 +148,7 @@ public struct SourceDescription: Hashable, Sendable {
     }
 }
 
-/// `a=ssrc-group` (RFC 5576 §4.2). Groups of other meanings are dropped.
+/// `a=ssrc-group` (RFC 5576 §4.2). Groups with other semantics are ignored.
 public struct SourceGroup: Hashable, Sendable {
     public enum Semantics: String, Hashable, Sendable {
         /// A source and its retransmissions (RFC 4588 §8).
@@ -165,7 +165,7 @@ public struct SourceGroup: Hashable, Sendable {
 
 /// `a=msid` (RFC 8830 §2).
 public struct MediaStreamID: Hashable, Sendable {
-    /// `-` is a track without a stream.
+    /// `-` means a track without a stream.
     public var stream: String
     public var track: String?
 
@@ -176,7 +176,7 @@ public struct MediaStreamID: Hashable, Sendable {
 public struct RestrictionIdentifier: Hashable, Sendable {
     public var id: String
     public var isSend: Bool
-    /// Empty is all of the section.
+    /// Empty means all payload types of the section.
     public var payloadTypes: [UInt8] = []
     /// The other restrictions, `max-width=1280;max-fps=30`, as written.
     public var restrictions = ""
@@ -184,7 +184,7 @@ public struct RestrictionIdentifier: Hashable, Sendable {
     public init(id: String, isSend: Bool) { (self.id, self.isSend) = (id, isSend) }
 }
 
-/// `a=simulcast` (RFC 8853 §5.1). Of alternatives the first is kept.
+/// `a=simulcast` (RFC 8853 §5.1). Only the first of several alternatives is kept.
 public struct Simulcast: Hashable, Sendable {
     public struct Stream: Hashable, Sendable {
         public var rid: String

@@ -1,13 +1,13 @@
-/// What this side says of itself in a description.
+/// The local parameters of a description.
 public struct LocalParameters: Hashable, Sendable {
     public var ufrag: String
     public var pwd: String
     public var fingerprint: Fingerprint
-    /// All of them: nothing is added later.
+    /// All local candidates; none are trickled later.
     public var candidates: [Candidate]
-    /// Of `o=`. Below 2^63, because browsers read it as signed (RFC 8829 §5.2.1).
+    /// The session id in `o=`, below 2^63 because browsers read it as signed (RFC 8829 §5.2.1).
     public var sessionID: UInt64
-    /// Of `o=`: one more with each description of the same session (RFC 3264 §8).
+    /// The version in `o=`, which increases with each description of the session (RFC 3264 §8).
     public var version: UInt64
     public var cname: String
 
@@ -27,20 +27,20 @@ public struct LocalParameters: Hashable, Sendable {
     }
 }
 
-/// What the server does with the media of a connection.
+/// Whether the server receives or sends the media of a connection.
 public enum AnswerRole: Hashable, Sendable {
-    /// The client publishes: it offers to send, and is answered `recvonly`.
+    /// The client publishes: it offers to send, and the answer is `recvonly`.
     case receive
-    /// The client watches: it offers to receive, and is answered `sendonly`, with sources that we choose.
+    /// The client subscribes: it offers to receive, and the answer is `sendonly` with sources that the server chooses.
     case send
 }
 
-/// What we send in a section.
+/// The RTP source that is sent in a section.
 public struct LocalSource: Hashable, Sendable {
     public var ssrc: UInt32
-    /// For retransmissions; not written where none were negotiated.
+    /// The SSRC of retransmissions; not written unless RTX was negotiated.
     public var rtxSSRC: UInt32?
-    /// Tracks of one stream are played in step, so an audio and a video section of one person share the stream.
+    /// Browsers synchronize the tracks of one stream, so the audio and video sections of one publisher share it.
     public var msid: MediaStreamID
 
     public init(ssrc: UInt32, rtxSSRC: UInt32?, msid: MediaStreamID) {
@@ -48,21 +48,21 @@ public struct LocalSource: Hashable, Sendable {
     }
 }
 
-/// What the transport needs to know of the other side.
+/// The transport parameters of the other side.
 public struct RemoteParameters: Hashable, Sendable {
     public var ufrag: String
     public var pwd: String
-    /// The SHA-256 one if there is one; it must be the certificate's (RFC 8122 §5).
+    /// The fingerprint of the certificate (RFC 8122 §5); SHA-256 if there are several.
     public var fingerprint: Fingerprint
     public var setup: Setup
-    /// Of `o=`: another one is another peer connection.
+    /// The session id in `o=`. Another id means another peer connection.
     public var originSessionID: String
     public var isICELite: Bool
-    /// Addresses only. The server never sends anything to them.
+    /// Addresses only. An ICE-lite server ignores them.
     public var candidates: [Candidate]
     public var hasEndOfCandidates: Bool
 
-    /// - Throws: `.missing` with a sentence that names what is not there.
+    /// - Throws: `.missing` with a message that names the missing attribute.
     init(_ transport: TransportDescription, of session: SessionDescription) throws(SDPError) {
         guard let ufrag = transport.ufrag else { throw SDPError(.missing, "The description has no a=ice-ufrag.") }
         guard let pwd = transport.pwd else { throw SDPError(.missing, "The description has no a=ice-pwd.") }
@@ -73,7 +73,7 @@ public struct RemoteParameters: Hashable, Sendable {
             throw SDPError(.missing, "The description has no a=fingerprint with sha-256, sha-384 or sha-512.")
         }
         (self.ufrag, self.pwd, self.fingerprint) = (ufrag, pwd, fingerprint)
-        // RFC 4145 §4: without one, whoever offers is active.
+        // RFC 4145 §4: without a=setup the offerer is active.
         setup = transport.setup ?? .active
         originSessionID = "\(session.origin.sessionID)"
         isICELite = session.isICELite
@@ -81,27 +81,27 @@ public struct RemoteParameters: Hashable, Sendable {
     }
 }
 
-/// What was agreed for one section.
+/// The result of negotiation for one section.
 public struct NegotiatedMedia: Hashable, Sendable {
-    /// Empty only where the section is rejected and had none.
+    /// Empty only if the section is rejected and had none.
     public var mid: String
     public var kind: MediaKind
-    /// Ours.
+    /// From the local point of view.
     public var direction: MediaDirection
     public var isRejected: Bool
-    /// In the offer's order, which is the offerer's preference.
+    /// In the offer's order of preference.
     public var codecs: [Codec] = []
     public var extensions: [HeaderExtension: UInt8] = [:]
-    /// Whether extensions may come in both forms, and ours may take the two-byte one (RFC 8285 §6).
+    /// Whether both sides may mix one-byte and two-byte header extensions (RFC 8285 §6).
     public var allowsMixedExtensions = false
     public var hasReducedSizeRTCP = false
-    /// As `a=ssrc` has them, without those that only repair others. None where simulcast is told apart by rids.
+    /// The sources in `a=ssrc`, without those for retransmission or error correction. Empty if simulcast uses RIDs.
     public var remoteSources: [RemoteSource] = []
-    /// Of what the other side sends, in simulcast order: the preferred first (RFC 8853 §5.2).
+    /// The layers that the other side sends, in simulcast order with the preferred first (RFC 8853 §5.2).
     public var rids: [RID] = []
-    /// What the other side calls what it sends.
+    /// The stream and track ids of what the other side sends.
     public var msid: MediaStreamID?
-    /// What we were told to send here, and wrote.
+    /// The source to send here, as written into the answer.
     public var localSource: LocalSource?
 
     public init(mid: String, kind: MediaKind, direction: MediaDirection, isRejected: Bool = false) {
@@ -120,7 +120,7 @@ public struct NegotiatedMedia: Hashable, Sendable {
     }
 }
 
-/// A source that the other side announced.
+/// An RTP source that the other side announced.
 public struct RemoteSource: Hashable, Sendable {
     public var ssrc: UInt32
     public var rtxSSRC: UInt32?
@@ -147,18 +147,18 @@ public struct RemoteSource: Hashable, Sendable {
     }
 }
 
-/// One layer of simulcast.
+/// One simulcast layer.
 public struct RID: Hashable, Sendable {
     public enum Direction: String, Hashable, Sendable {
         case send, recv
     }
 
     public var id: String
-    /// Ours.
+    /// From the local point of view.
     public var direction: Direction
-    /// The offerer does not send it for now (RFC 8853 §5.2).
+    /// Whether the offerer starts with this layer paused (RFC 8853 §5.2).
     public var isPaused: Bool
-    /// Empty is all of the section.
+    /// Empty means all payload types of the section.
     public var payloadTypes: [UInt8]
 
     public init(id: String, direction: Direction, isPaused: Bool = false, payloadTypes: [UInt8] = []) {
@@ -166,10 +166,10 @@ public struct RID: Hashable, Sendable {
     }
 }
 
-/// An offer and the answer to it.
+/// The result of answering an offer.
 public struct Negotiated: Hashable, Sendable {
     public var remote: RemoteParameters
-    /// As many as the offer has sections, in its order.
+    /// One value for each section of the offer, in its order.
     public var media: [NegotiatedMedia]
     /// The answer as text.
     public var answer: String

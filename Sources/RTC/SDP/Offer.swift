@@ -1,13 +1,13 @@
-/// A section that a robot offers. Browsers offer more; this is what the tests and the bench need.
+/// A media section that a robot offers. Browsers offer more; tests and benchmarks need only this.
 public struct OfferedMedia: Hashable, Sendable {
     public var mid: String
     public var kind: MediaKind
     public var direction: MediaDirection
     public var codecs: [Codec]
     public var extensions: [HeaderExtension: UInt8]
-    /// What it sends, where it does.
+    /// The source that it sends, if any.
     public var source: LocalSource?
-    /// Of the layers it sends, the preferred first. Empty is no simulcast.
+    /// The simulcast layers that it sends, the preferred first. Empty means no simulcast.
     public var rids: [String] = []
 
     public init(
@@ -18,24 +18,24 @@ public struct OfferedMedia: Hashable, Sendable {
         (self.extensions, self.source) = (extensions, source)
     }
 
-    /// Opus at 111.
+    /// Offers Opus with payload type 111.
     public static func audio(mid: String, _ direction: MediaDirection, source: LocalSource? = nil) -> OfferedMedia {
         let opus = Codec(.opus, payloadType: 111, fmtp: "minptime=10;useinbandfec=1")
         return OfferedMedia(mid: mid, kind: .audio, direction: direction, codecs: [opus], source: source)
     }
 
-    /// VP8 at 96, its retransmissions at 97.
+    /// Offers VP8 with payload type 96, and RTX with 97.
     public static func video(mid: String, _ direction: MediaDirection, source: LocalSource? = nil) -> OfferedMedia {
         let vp8 = Codec(.vp8, payloadType: 96, rtxPayloadType: 97)
         return OfferedMedia(mid: mid, kind: .video, direction: direction, codecs: [vp8], source: source)
     }
 
-    /// All that are known, with ids from 1.
+    /// All supported extensions, with ids from 1.
     public static let extensions = Dictionary(
         uniqueKeysWithValues: zip(HeaderExtension.allCases, UInt8(1)...))
 }
 
-/// An offer of these sections on one transport. Everything it names is ours, so nothing is checked.
+/// Creates an offer of these sections on one transport. It trusts the caller's values and checks nothing.
 public func offer(_ media: [OfferedMedia], local: LocalParameters) -> SessionDescription {
     var description = SessionDescription(origin: Origin(sessionID: local.sessionID, version: local.version))
     description.bundleGroups = [media.map(\.mid)]
@@ -62,24 +62,24 @@ public func offer(_ media: [OfferedMedia], local: LocalParameters) -> SessionDes
     return description
 }
 
-/// Reads an answer to an offer of ours.
+/// Reads an answer to a local offer.
 ///
-/// - Returns: the other side's transport, and one value for each section of the offer. `rids` are those that the answer
-///   takes.
-/// - Throws: `SDPError` if the answer is to another offer, or lacks what a transport needs.
+/// - Returns: the other side's transport, and one value for each section of the offer. `rids` contains those that the
+///   answer accepts.
+/// - Throws: `SDPError` if the answer is for another offer, or lacks a transport parameter.
 public func accept(
     _ answer: SessionDescription, to offer: SessionDescription
 ) throws(SDPError) -> (remote: RemoteParameters, media: [NegotiatedMedia]) {
     guard answer.sections.count == offer.sections.count,
         zip(answer.sections, offer.sections).allSatisfy({ $0.kind == $1.kind && $0.mid == $1.mid })
-    else { throw SDPError(.malformed, "An answer has the sections of its offer, in their order.") }
+    else { throw SDPError(.malformed, "The answer must have the same media sections as the offer, in the same order.") }
     let mid = answer.bundleGroups.first?.first
     guard let carrier = answer.sections.first(where: { $0.port != 0 && (mid == nil || $0.mid == mid) }) else {
-        throw SDPError(.unsupported, "The answer rejects everything.")
+        throw SDPError(.unsupported, "The answer rejects every media section.")
     }
     let remote = try RemoteParameters(carrier.transport.completed(from: answer.transport), of: answer)
     guard remote.setup == .active || remote.setup == .passive else {
-        throw SDPError(.malformed, "An answer is active or passive in DTLS.")
+        throw SDPError(.malformed, "a=setup in an answer must be active or passive.")
     }
     let media = answer.sections.map { section in
         guard section.port != 0, let mid = section.mid else { return NegotiatedMedia(rejecting: section) }

@@ -1,11 +1,11 @@
-/// A part of a description, without a copy. It has loops of its own because the library's generic ones are not
-/// specialised in debug builds, where tests read many thousand descriptions.
+/// A slice of a description, without a copy. It uses its own loops, because the library's generic ones are not specialized
+/// in debug builds, in which tests parse many thousand descriptions.
 struct SDPBytes {
     private let memory: UnsafeRawBufferPointer
     private var start: Int
     private var end: Int
 
-    /// - Parameter memory: must outlive this and all its parts.
+    /// - Parameter memory: must outlive this slice and all its parts.
     init(_ memory: UnsafeRawBufferPointer) { (self.memory, start, end) = (memory, 0, memory.count) }
 
     private init(_ memory: UnsafeRawBufferPointer, _ start: Int, _ end: Int) {
@@ -17,14 +17,14 @@ struct SDPBytes {
     var first: UInt8? { isEmpty ? nil : memory[start] }
     var last: UInt8? { isEmpty ? nil : memory[end - 1] }
 
-    /// Whatever is not UTF-8 is replaced; the parser has refused it before.
+    /// The text. Invalid UTF-8 would be replaced, but the parser has already rejected it.
     var text: String { String(decoding: UnsafeRawBufferPointer(rebasing: memory[start..<end]), as: UTF8.self) }
 
-    /// All of it, if there are fewer.
+    /// Drops everything if there are fewer bytes.
     func dropFirst(_ count: Int) -> SDPBytes { SDPBytes(memory, min(end, start + count), end) }
     func dropLast() -> SDPBytes { SDPBytes(memory, start, max(start, end - 1)) }
 
-    /// What comes before the next `separator`, or everything. The separator is passed over.
+    /// Takes the bytes before the next `separator`, or all if there is none. Skips the separator.
     mutating func take(until separator: UInt8) -> SDPBytes {
         var at = start
         while at < end, memory[at] != separator { at += 1 }
@@ -32,9 +32,9 @@ struct SDPBytes {
         return SDPBytes(memory, start, at)
     }
 
-    /// The parts between separators, also the empty ones.
+    /// Returns the parts between separators, including empty ones.
     ///
-    /// - Parameter most: the last part has what is left then.
+    /// - Parameter most: the maximum number of parts; the last contains the rest.
     func split(_ separator: UInt8, most: Int) -> [SDPBytes] {
         var parts: [SDPBytes] = []
         var (from, at) = (start, start)
@@ -48,10 +48,10 @@ struct SDPBytes {
         return parts + [SDPBytes(memory, from, end)]
     }
 
-    /// What the parser wants to know of a line.
+    /// The kind of characters in a line.
     enum Content: Equatable {
         case ascii, notASCII
-        /// There is a NUL or a carriage return.
+        /// Contains NUL or a carriage return.
         case notText
     }
 
@@ -65,10 +65,10 @@ struct SDPBytes {
         return content
     }
 
-    /// Decoding repairs what is wrong, so that only right text stays the same.
+    /// Decoding repairs invalid UTF-8, so only valid text stays equal.
     var isUTF8: Bool { text.utf8.elementsEqual(memory[start..<end]) }
 
-    /// Nil for anything but digits, and for what does not fit.
+    /// Returns the decimal number; nil for other characters or if it does not fit.
     func decimal<Number: FixedWidthInteger & UnsignedInteger>(_: Number.Type) -> Number? {
         guard !isEmpty else { return nil }
         var number: UInt64 = 0
@@ -83,7 +83,7 @@ struct SDPBytes {
         return Number(exactly: number)
     }
 
-    /// One to four hexadecimal digits.
+    /// The value of one to four hexadecimal digits.
     var hexadecimal: UInt16? {
         guard (1...4).contains(count) else { return nil }
         var number: UInt16 = 0
@@ -101,7 +101,8 @@ struct SDPBytes {
         return number
     }
 
-    /// Nothing but the characters of RFC 8866 §9 `token`, and `/`, which protocols and foundations of candidates have.
+    /// Whether all characters are allowed in a `token` of RFC 8866 §9, or are `/`, which protocols and candidate
+    /// foundations contain.
     var isToken: Bool {
         for index in start..<end {
             switch memory[index] {
@@ -112,13 +113,13 @@ struct SDPBytes {
         return true
     }
 
-    /// Nothing but ASCII from `!` to `~`.
+    /// Whether all characters are ASCII from `!` to `~`.
     var isVisible: Bool {
         for index in start..<end where !(0x21...0x7E).contains(memory[index]) { return false }
         return true
     }
 
-    /// Nothing but letters, digits, `+` and `/`: RFC 8839 §5.1 `ice-char`.
+    /// Whether all characters are letters, digits, `+` or `/` (`ice-char` in RFC 8839 §5.1).
     var isICECharacters: Bool {
         for index in start..<end {
             switch memory[index] {

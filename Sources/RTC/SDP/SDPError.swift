@@ -1,24 +1,24 @@
 /// Why a session description cannot be used.
 public struct SDPError: Error, Hashable, Sendable {
     public enum Code: String, Hashable, Sendable {
-        /// More bytes than a description may have.
+        /// The description, or one of its lines, is too long.
         case tooLarge
-        /// A line is not what its clause says.
+        /// A line does not follow its grammar.
         case malformed
-        /// More of something than one of the limits of `SessionDescription` allows.
+        /// A limit of `SessionDescription` is exceeded.
         case tooMany
-        /// Something that names one thing is there twice.
+        /// Something that must be unique appears twice.
         case duplicate
-        /// Something that this server cannot do without is not there.
+        /// Something that this server requires is missing.
         case missing
-        /// Well-formed, and not what this server does.
+        /// Well-formed, but not supported by this server.
         case unsupported
     }
 
     public var code: Code
-    /// Counted from 1; nil where no single line is to blame.
+    /// The line number, counted from 1; nil if no single line is wrong.
     public var line: Int?
-    /// A sentence for whoever wrote the client.
+    /// A message for the developer of the client.
     public var message: String
 
     public init(_ code: Code, line: Int? = nil, _ message: String) {

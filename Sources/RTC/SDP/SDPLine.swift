@@ -1,4 +1,4 @@
-/// One line of a description, read from the left.
+/// One line of a description, parsed from left to right.
 struct SDPLine {
     /// Counted from 1.
     let number: Int
@@ -8,10 +8,10 @@ struct SDPLine {
 
     var isAtEnd: Bool { rest.isEmpty }
 
-    /// What comes before the next `separator`, or everything. The separator is passed over.
+    /// Takes the bytes before the next `separator`, or all if there is none. Skips the separator.
     mutating func take(until separator: UInt8) -> SDPBytes { rest.take(until: separator) }
 
-    /// Up to the next space. Spaces in front are passed over.
+    /// Takes the next word. Skips leading spaces.
     mutating func word() -> SDPBytes {
         while rest.first == UInt8(ascii: " ") { rest = rest.dropFirst(1) }
         return rest.take(until: UInt8(ascii: " "))
@@ -19,36 +19,36 @@ struct SDPLine {
 
     func malformed(_ sentence: String) -> SDPError { SDPError(.malformed, line: number, sentence) }
     func tooMany(_ most: Int, _ what: String) -> SDPError {
-        SDPError(.tooMany, line: number, "There are more than \(most) \(what).")
+        SDPError(.tooMany, line: number, "Too many \(what): the maximum is \(most).")
     }
 
-    /// The next word, as a decimal number.
+    /// Takes the next word as a decimal number.
     mutating func number<Number: FixedWidthInteger & UnsignedInteger>(
         _: Number.Type, _ what: String
     ) throws(SDPError) -> Number {
         guard let number = word().decimal(Number.self) else {
-            throw malformed("\(what) is a number from 0 to \(Number.max).")
+            throw malformed("\(what) must be a number from 0 to \(Number.max).")
         }
         return number
     }
 
-    /// The next word, if it is a token (RFC 8866 §9) of at most so many characters.
+    /// Takes the next word as a token (RFC 8866 §9) of at most `most` characters.
     mutating func token(_ what: String, upTo most: Int) throws(SDPError) -> String {
         try token(word(), what, upTo: most)
     }
 
     func token(_ bytes: SDPBytes, _ what: String, upTo most: Int) throws(SDPError) -> String {
         guard (1...most).contains(bytes.count), bytes.isToken else {
-            throw malformed("\(what) is 1 to \(most) letters, digits and signs.")
+            throw malformed("\(what) must be 1 to \(most) letters, digits and symbols (RFC 8866 token).")
         }
         return bytes.text
     }
 
-    /// The next word, if it is ASCII that can be seen: some write an `@` where the clause says token.
+    /// Takes the next word as visible ASCII, for values in which some clients write `@` although the grammar requires a token.
     mutating func visible(_ what: String, upTo most: Int) throws(SDPError) -> String {
         let word = word()
         guard (1...most).contains(word.count), word.isVisible else {
-            throw malformed("\(what) is 1 to \(most) characters of ASCII without spaces.")
+            throw malformed("\(what) must be 1 to \(most) ASCII characters without spaces.")
         }
         return word.text
     }

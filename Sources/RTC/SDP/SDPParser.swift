@@ -1,5 +1,5 @@
 extension SessionDescription {
-    /// Reads a description in time linear in its length, into memory within the limits of `SessionDescription`.
+    /// Parses a description in linear time. The limits of `SessionDescription` bound its memory.
     public init(parsing bytes: UnsafeRawBufferPointer) throws(SDPError) {
         var parser = SDPParser()
         self = try parser.parse(bytes)
@@ -13,13 +13,13 @@ extension SessionDescription {
     }
 
     public init(parsing text: String) throws(SDPError) {
-        // Before it is copied.
-        guard text.utf8.count <= Self.mostBytes else { throw SDPParser.tooLarge }
+        // Check before copying.
+        guard text.utf8.count <= Self.maxBytes else { throw SDPParser.tooLarge }
         try self.init(parsing: Array(text.utf8))
     }
 }
 
-/// The attributes that are read; every other one is dropped.
+/// The attributes that are parsed; all others are ignored.
 enum SDPAttribute: String {
     case group, candidate, fingerprint, setup, mid, extmap, rtpmap, fmtp, ssrc, msid, rid, simulcast
     case sendrecv, sendonly, recvonly, inactive
@@ -34,29 +34,29 @@ enum SDPAttribute: String {
     case bundleOnly = "bundle-only"
     case ssrcGroup = "ssrc-group"
 
-    /// In bytes: nothing longer is looked up.
-    static let mostNameBytes = 20
+    /// No supported attribute has a longer name.
+    static let maxNameBytes = 20
 }
 
-/// The lines up to the first `m=`, and the cutting into lines and sections.
+/// A parser that splits a description into lines and sections, and reads the session-level lines.
 struct SDPParser {
     private var session = SessionDescription(origin: Origin(sessionID: 0, version: 0))
-    /// The section that lines are being added to.
+    /// The current section.
     private var section: MediaSection?
     private var mids: Set<String> = []
     private var hasVersion = false
     private var hasOrigin = false
 
     static let tooLarge = SDPError(
-        .tooLarge, "A session description has at most \(SessionDescription.mostBytes / 1024) KiB.")
+        .tooLarge, "The session description is too long. The maximum is \(SessionDescription.maxBytes / 1024) KiB.")
 
     mutating func parse(_ bytes: UnsafeRawBufferPointer) throws(SDPError) -> SessionDescription {
-        guard bytes.count <= SessionDescription.mostBytes else { throw Self.tooLarge }
+        guard bytes.count <= SessionDescription.maxBytes else { throw Self.tooLarge }
         var rest = SDPBytes(bytes)
         var number = 0
         while !rest.isEmpty {
             number += 1
-            // RFC 8866 §5: CRLF, and LF alone is to be accepted.
+            // RFC 8866 §5: lines end with CRLF, but parsers should accept LF alone.
             var text = rest.take(until: UInt8(ascii: "\n"))
             if text.last == UInt8(ascii: "\r") { text = text.dropLast() }
             if text.isEmpty { continue }
@@ -64,22 +64,24 @@ struct SDPParser {
             try read(text, number: number)
         }
         endSection()
-        guard hasVersion else { throw SDPError(.missing, "A session description begins with v=0.") }
-        guard hasOrigin else { throw SDPError(.missing, "A session description has an o= line.") }
+        guard hasVersion else { throw SDPError(.missing, "The session description must begin with v=0.") }
+        guard hasOrigin else { throw SDPError(.missing, "The session description has no o= line.") }
         return session
     }
 
-    /// What is not text would otherwise be written into an answer.
+    /// Rejects lines that are too long or not text, which could otherwise get into an answer.
     static func check(_ text: SDPBytes, number: Int) throws(SDPError) {
-        guard text.count <= SessionDescription.mostLineBytes else {
-            throw SDPError(.tooLarge, line: number, "A line has at most \(SessionDescription.mostLineBytes) bytes.")
+        guard text.count <= SessionDescription.maxLineBytes else {
+            throw SDPError(
+                .tooLarge, line: number,
+                "The line is too long. The maximum is \(SessionDescription.maxLineBytes) bytes.")
         }
         let content = text.content
         guard content != .notText else {
-            throw SDPError(.malformed, line: number, "NUL and a lone CR have no place in a line.")
+            throw SDPError(.malformed, line: number, "Lines must not contain NUL or a lone CR.")
         }
         guard content == .ascii || text.isUTF8 else {
-            throw SDPError(.malformed, line: number, "A session description is UTF-8.")
+            throw SDPError(.malformed, line: number, "The session description must be UTF-8.")
         }
     }
 
@@ -87,16 +89,17 @@ struct SDPParser {
         guard let type = text.first, (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(type),
             text.dropFirst(1).first == UInt8(ascii: "=")
         else {
-            throw SDPError(.malformed, line: number, "A line is a small letter, an equals sign and a value.")
+            throw SDPError(
+                .malformed, line: number, "Every line must be a lowercase letter, an equals sign and a value.")
         }
         var line = SDPLine(number: number, text.dropFirst(2))
         guard hasVersion || type == UInt8(ascii: "v") else {
-            throw line.malformed("A session description begins with v=0.")
+            throw line.malformed("The session description must begin with v=0.")
         }
         switch type {
         case UInt8(ascii: "v"):
             guard !hasVersion, line.rest.text == "0" else {
-                throw line.malformed("v= comes once and is 0.")
+                throw line.malformed("v= must appear once and must be 0.")
             }
             hasVersion = true
         case UInt8(ascii: "o"): try origin(&line)
@@ -107,18 +110,18 @@ struct SDPParser {
     }
 
     private mutating func origin(_ line: inout SDPLine) throws(SDPError) {
-        guard !hasOrigin, section == nil else { throw line.malformed("o= comes once, before the first m=.") }
+        guard !hasOrigin, section == nil else { throw line.malformed("o= must appear once, before the first m=.") }
         hasOrigin = true
         session.origin = Origin(
-            username: try line.visible("The name in o=", upTo: 256),
+            username: try line.visible("The username in o=", upTo: 256),
             sessionID: try line.number(UInt64.self, "The session id in o="),
             version: try line.number(UInt64.self, "The version in o="))
     }
 
     private mutating func beginSection(_ line: inout SDPLine) throws(SDPError) {
         endSection()
-        guard session.sections.count < SessionDescription.mostSections else {
-            throw line.tooMany(SessionDescription.mostSections, "m= lines")
+        guard session.sections.count < SessionDescription.maxSections else {
+            throw line.tooMany(SessionDescription.maxSections, "m= lines")
         }
         section = try MediaSection(&line)
     }
@@ -130,13 +133,14 @@ struct SDPParser {
 
     private mutating func attribute(_ line: inout SDPLine) throws(SDPError) {
         let name = line.take(until: UInt8(ascii: ":"))
-        guard name.count <= SDPAttribute.mostNameBytes, let attribute = SDPAttribute(rawValue: name.text) else {
+        guard name.count <= SDPAttribute.maxNameBytes, let attribute = SDPAttribute(rawValue: name.text) else {
             return
         }
         guard section != nil else { return try sessionAttribute(attribute, &line) }
         try section?.read(attribute, &line)
         if attribute == .mid, let mid = section?.mid, !mids.insert(mid).inserted {
-            throw SDPError(.duplicate, line: line.number, "Two sections have the mid \(mid).")
+            throw SDPError(
+                .duplicate, line: line.number, "Two media sections have the mid \(mid). Mids must be unique.")
         }
     }
 
@@ -153,24 +157,24 @@ struct SDPParser {
 
     private mutating func group(_ line: inout SDPLine) throws(SDPError) {
         guard line.word().text == "BUNDLE" else { return }
-        guard session.bundleGroups.count < SessionDescription.mostBundleGroups else {
-            throw line.tooMany(SessionDescription.mostBundleGroups, "BUNDLE groups")
+        guard session.bundleGroups.count < SessionDescription.maxBundleGroups else {
+            throw line.tooMany(SessionDescription.maxBundleGroups, "BUNDLE groups")
         }
         var mids: [String] = []
         while !line.isAtEnd {
             let word = line.word()
             if word.isEmpty { continue }
-            guard mids.count < SessionDescription.mostSections else {
-                throw line.tooMany(SessionDescription.mostSections, "mids in a group")
+            guard mids.count < SessionDescription.maxSections else {
+                throw line.tooMany(SessionDescription.maxSections, "mids in a group")
             }
-            mids.append(try line.token(word, "A mid", upTo: SessionDescription.mostMIDCharacters))
+            mids.append(try line.token(word, "A mid", upTo: SessionDescription.maxMIDCharacters))
         }
         session.bundleGroups.append(mids)
     }
 }
 
 extension TransportDescription {
-    /// Reads those attributes that are about the transport, and leaves the others alone.
+    /// Reads transport attributes and ignores others.
     mutating func read(_ attribute: SDPAttribute, _ line: inout SDPLine) throws(SDPError) {
         switch attribute {
         case .iceUfrag: ufrag = try Self.credential(&line, 4...256, "ice-ufrag")
@@ -178,12 +182,12 @@ extension TransportDescription {
         case .fingerprint: try fingerprint(&line)
         case .setup:
             guard let value = Setup(rawValue: line.word().text) else {
-                throw line.malformed("a=setup is actpass, active, passive or holdconn.")
+                throw line.malformed("a=setup must be actpass, active, passive or holdconn.")
             }
             setup = value
         case .candidate:
-            guard candidates.count < SessionDescription.mostCandidates else {
-                throw line.tooMany(SessionDescription.mostCandidates, "candidates")
+            guard candidates.count < SessionDescription.maxCandidates else {
+                throw line.tooMany(SessionDescription.maxCandidates, "candidates")
             }
             if let candidate = try Candidate(&line) { candidates.append(candidate) }
         case .endOfCandidates: hasEndOfCandidates = true
@@ -197,27 +201,27 @@ extension TransportDescription {
         let value = line.word()
         guard lengths.contains(value.count), value.isICECharacters, line.isAtEnd else {
             throw line.malformed(
-                "a=\(name) is \(lengths.lowerBound) to \(lengths.upperBound) letters, digits, + and /.")
+                "a=\(name) must be \(lengths.lowerBound) to \(lengths.upperBound) letters, digits, + or /.")
         }
         return value.text
     }
 
     private mutating func fingerprint(_ line: inout SDPLine) throws(SDPError) {
         guard let algorithm = Fingerprint.Algorithm(rawValue: line.word().text.lowercased()) else { return }
-        guard fingerprints.count < SessionDescription.mostFingerprints else {
-            throw line.tooMany(SessionDescription.mostFingerprints, "fingerprints")
+        guard fingerprints.count < SessionDescription.maxFingerprints else {
+            throw line.tooMany(SessionDescription.maxFingerprints, "fingerprints")
         }
         var bytes: [UInt8] = []
         var digits = line.word()
         while !digits.isEmpty, bytes.count <= algorithm.length {
             let pair = digits.take(until: UInt8(ascii: ":"))
             guard pair.count == 2, let byte = pair.hexadecimal else {
-                throw line.malformed("A fingerprint is pairs of hexadecimal digits with colons between them.")
+                throw line.malformed("A fingerprint must be pairs of hexadecimal digits separated by colons.")
             }
             bytes.append(UInt8(truncatingIfNeeded: byte))
         }
         guard let fingerprint = Fingerprint(algorithm, bytes) else {
-            throw line.malformed("A \(algorithm.rawValue) fingerprint has \(algorithm.length) bytes.")
+            throw line.malformed("A \(algorithm.rawValue) fingerprint must have \(algorithm.length) bytes.")
         }
         fingerprints.append(fingerprint)
     }

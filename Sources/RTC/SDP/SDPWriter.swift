@@ -74,7 +74,7 @@ private struct SDPWriter {
     private mutating func source(_ source: SourceDescription) {
         if let cname = source.cname { attribute("ssrc:\(source.ssrc) cname:\(cname)") }
         if let msid = source.msid { attribute("ssrc:\(source.ssrc) msid:\(msid.text)") }
-        // It is said that there is such a source, even if nothing is said of it.
+        // List a source without attributes too.
         attribute("ssrc:\(source.ssrc)", if: source.cname == nil && source.msid == nil)
     }
 }

@@ -1,10 +1,10 @@
 extension MediaSection {
-    /// What follows `m=` (RFC 8866 §5.14).
+    /// Parses the text after `m=` (RFC 8866 §5.14).
     init(_ line: inout SDPLine) throws(SDPError) {
         let kind = MediaKind(try line.token("The media of m=", upTo: 32))
         var portAndCount = line.word()
         guard let port = portAndCount.take(until: UInt8(ascii: "/")).decimal(UInt16.self) else {
-            throw line.malformed("The port of m= is a number from 0 to 65535.")
+            throw line.malformed("The port of m= must be a number from 0 to 65535.")
         }
         self.init(kind: kind, port: port, protocolName: try line.token("The protocol of m=", upTo: 64))
         let isRTP = isRTP
@@ -14,10 +14,12 @@ extension MediaSection {
             if format.isEmpty { continue }
             if isRTP {
                 guard let payloadType = format.decimal(UInt8.self), payloadType <= 127 else {
-                    throw line.malformed("A payload type is a number from 0 to 127.")
+                    throw line.malformed("A payload type must be a number from 0 to 127.")
                 }
                 guard !seen[Int(payloadType)] else {
-                    throw SDPError(.duplicate, line: line.number, "m= has payload type \(payloadType) twice.")
+                    throw SDPError(
+                        .duplicate, line: line.number,
+                        "m= has payload type \(payloadType) twice. Payload types must be unique.")
                 }
                 seen[Int(payloadType)] = true
                 payloads.append(PayloadFormat(payloadType: payloadType))
@@ -26,14 +28,16 @@ extension MediaSection {
                 formats.append(try line.token(format, "A format", upTo: 64))
             }
         }
-        guard !payloads.isEmpty || !formats.isEmpty else { throw line.malformed("m= has at least one format.") }
+        guard !payloads.isEmpty || !formats.isEmpty else { throw line.malformed("m= must have at least one format.") }
     }
 
     mutating func read(_ attribute: SDPAttribute, _ line: inout SDPLine) throws(SDPError) {
         switch attribute {
         case .mid:
-            guard mid == nil else { throw SDPError(.duplicate, line: line.number, "A section has one mid.") }
-            mid = try line.token("A mid", upTo: SessionDescription.mostMIDCharacters)
+            guard mid == nil else {
+                throw SDPError(.duplicate, line: line.number, "A media section must have only one a=mid.")
+            }
+            mid = try line.token("A mid", upTo: SessionDescription.maxMIDCharacters)
         case .sendrecv, .sendonly, .recvonly, .inactive: direction = MediaDirection(rawValue: attribute.rawValue)
         case .rtcpMux: hasRTCPMux = true
         case .rtcpRsize: hasReducedSizeRTCP = true
@@ -46,8 +50,8 @@ extension MediaSection {
         case .ssrc: try source(&line)
         case .ssrcGroup: try sourceGroup(&line)
         case .msid:
-            guard streams.count < SessionDescription.mostStreams else {
-                throw line.tooMany(SessionDescription.mostStreams, "a=msid lines in a section")
+            guard streams.count < SessionDescription.maxStreams else {
+                throw line.tooMany(SessionDescription.maxStreams, "a=msid lines in a section")
             }
             streams.append(try MediaStreamID(&line))
         case .rid: try rid(&line)
@@ -56,7 +60,7 @@ extension MediaSection {
         }
     }
 
-    /// Changes the payload that the next word names, if the `m=` line has it. At most 128 are looked through.
+    /// Changes the payload type in the next word, if it is in the `m=` line. Searches at most 128.
     private mutating func payload(
         _ line: inout SDPLine, _ change: (inout PayloadFormat, inout SDPLine) throws(SDPError) -> Void
     ) throws(SDPError) {
@@ -65,30 +69,30 @@ extension MediaSection {
         try change(&payloads[index], &line)
     }
 
-    /// RFC 8866 §6.6. The first of two stays.
+    /// RFC 8866 §6.6. If there are two for a payload type, the first counts.
     private mutating func rtpmap(_ line: inout SDPLine) throws(SDPError) {
         try payload(&line) { (payload, line) throws(SDPError) in
             var value = line.word()
             let encoding = try line.token(value.take(until: UInt8(ascii: "/")), "The encoding of a=rtpmap", upTo: 64)
             guard let clockRate = value.take(until: UInt8(ascii: "/")).decimal(UInt32.self), clockRate > 0 else {
-                throw line.malformed("The clock rate of a=rtpmap is a number above 0.")
+                throw line.malformed("The clock rate of a=rtpmap must be a number greater than 0.")
             }
             guard let channels = value.isEmpty ? 1 : value.decimal(UInt8.self) else {
-                throw line.malformed("The channels of a=rtpmap are a number from 0 to 255.")
+                throw line.malformed("The channel count of a=rtpmap must be a number from 0 to 255.")
             }
             guard payload.encoding.isEmpty else { return }
             (payload.encoding, payload.clockRate, payload.channels) = (encoding, clockRate, channels)
         }
     }
 
-    /// RFC 8866 §6.15. The first of two stays.
+    /// RFC 8866 §6.15. If there are two for a payload type, the first counts.
     private mutating func fmtp(_ line: inout SDPLine) throws(SDPError) {
         try payload(&line) { (payload, line) throws(SDPError) in
             if payload.parameters.isEmpty { payload.parameters = line.rest.text }
         }
     }
 
-    /// RFC 4585 §4.2; `*` is all payload types.
+    /// RFC 4585 §4.2; `*` means all payload types.
     private mutating func rtcpFeedback(_ line: inout SDPLine) throws(SDPError) {
         if line.rest.first == UInt8(ascii: "*") {
             _ = line.word()
@@ -106,25 +110,29 @@ extension MediaSection {
         var idAndDirection = line.word()
         let idText = idAndDirection.take(until: UInt8(ascii: "/"))
         guard let id = idText.decimal(UInt16.self), id > 0, id < 256 || (4096...4351).contains(id) else {
-            throw line.malformed("The id of a=extmap is a number from 1 to 255.")
+            throw line.malformed("The id of a=extmap must be a number from 1 to 255.")
         }
-        // 4096 to 4351 are offers of which the other side may choose (§7): nothing that is needed comes so.
+        // Ids from 4096 to 4351 are alternatives that the answerer may choose from (§7). They are ignored, because no
+        // required extension uses them.
         guard let id = UInt8(exactly: id) else { return }
         var mapping = ExtensionMapping(id: id, uri: line.word().text)
         if !idAndDirection.isEmpty {
             mapping.direction = MediaDirection(rawValue: idAndDirection.text)
-            guard mapping.direction != nil else { throw line.malformed("a=extmap has a direction that is none.") }
+            guard mapping.direction != nil else {
+                throw line.malformed("The direction of a=extmap must be sendrecv, sendonly, recvonly or inactive.")
+            }
         }
-        guard !mapping.uri.isEmpty else { throw line.malformed("a=extmap has a URI.") }
+        guard !mapping.uri.isEmpty else { throw line.malformed("a=extmap must have a URI.") }
         mapping.attributes = line.rest.text
         if let other = extensions.first(where: { $0.id == id }) {
             guard other.uri == mapping.uri else {
-                throw SDPError(.duplicate, line: line.number, "a=extmap has the id \(id) twice.")
+                throw SDPError(
+                    .duplicate, line: line.number, "Two a=extmap lines have the id \(id). Ids must be unique.")
             }
             return
         }
-        guard extensions.count < SessionDescription.mostExtensions else {
-            throw line.tooMany(SessionDescription.mostExtensions, "a=extmap lines in a section")
+        guard extensions.count < SessionDescription.maxExtensions else {
+            throw line.tooMany(SessionDescription.maxExtensions, "a=extmap lines in a section")
         }
         extensions.append(mapping)
     }
@@ -136,8 +144,8 @@ extension MediaSection {
         if let known = sources.lastIndex(where: { $0.ssrc == ssrc }) {
             index = known
         } else {
-            guard sources.count < SessionDescription.mostSources else {
-                throw line.tooMany(SessionDescription.mostSources, "sources in a section")
+            guard sources.count < SessionDescription.maxSources else {
+                throw line.tooMany(SessionDescription.maxSources, "sources in a section")
             }
             index = sources.count
             sources.append(SourceDescription(ssrc: ssrc))
@@ -152,13 +160,13 @@ extension MediaSection {
     /// RFC 5576 §4.2.
     private mutating func sourceGroup(_ line: inout SDPLine) throws(SDPError) {
         guard let semantics = SourceGroup.Semantics(rawValue: line.word().text) else { return }
-        guard sourceGroups.count < SessionDescription.mostSourceGroups else {
-            throw line.tooMany(SessionDescription.mostSourceGroups, "a=ssrc-group lines in a section")
+        guard sourceGroups.count < SessionDescription.maxSourceGroups else {
+            throw line.tooMany(SessionDescription.maxSourceGroups, "a=ssrc-group lines in a section")
         }
         var group = SourceGroup(semantics: semantics, ssrcs: [])
         while !line.isAtEnd {
-            guard group.ssrcs.count < SessionDescription.mostSourceGroups else {
-                throw line.tooMany(SessionDescription.mostSourceGroups, "sources in a group")
+            guard group.ssrcs.count < SessionDescription.maxSourceGroups else {
+                throw line.tooMany(SessionDescription.maxSourceGroups, "sources in a group")
             }
             group.ssrcs.append(try line.number(UInt32.self, "An SSRC"))
         }
@@ -167,15 +175,17 @@ extension MediaSection {
 
     /// RFC 8851 §4.
     private mutating func rid(_ line: inout SDPLine) throws(SDPError) {
-        let id = try line.token("A rid", upTo: SessionDescription.mostRIDCharacters)
+        let id = try line.token("A rid", upTo: SessionDescription.maxRIDCharacters)
         let direction = line.word().text
-        guard direction == "send" || direction == "recv" else { throw line.malformed("a=rid is send or recv.") }
-        guard rids.count < SessionDescription.mostRIDs else {
-            throw line.tooMany(SessionDescription.mostRIDs, "a=rid lines in a section")
+        guard direction == "send" || direction == "recv" else {
+            throw line.malformed("The direction of a=rid must be send or recv.")
+        }
+        guard rids.count < SessionDescription.maxRIDs else {
+            throw line.tooMany(SessionDescription.maxRIDs, "a=rid lines in a section")
         }
         var rid = RestrictionIdentifier(id: id, isSend: direction == "send")
         guard !rids.contains(where: { $0.id == id && $0.isSend == rid.isSend }) else {
-            throw SDPError(.duplicate, line: line.number, "A section has the rid \(id) twice.")
+            throw SDPError(.duplicate, line: line.number, "Two a=rid lines have the rid \(id). Rids must be unique.")
         }
         var others: [String] = []
         while !line.isAtEnd {
@@ -187,7 +197,7 @@ extension MediaSection {
             }
             while !list.isEmpty, rid.payloadTypes.count < payloads.count {
                 guard let payloadType = list.take(until: UInt8(ascii: ",")).decimal(UInt8.self) else {
-                    throw line.malformed("pt= of a=rid is payload types with commas between them.")
+                    throw line.malformed("pt= of a=rid must be payload types separated by commas.")
                 }
                 rid.payloadTypes.append(payloadType)
             }
@@ -199,7 +209,7 @@ extension MediaSection {
     /// RFC 8853 §5.1.
     private mutating func simulcast(_ line: inout SDPLine) throws(SDPError) {
         guard simulcast == nil else {
-            throw SDPError(.duplicate, line: line.number, "A section has one a=simulcast.")
+            throw SDPError(.duplicate, line: line.number, "A media section must have only one a=simulcast.")
         }
         var read = Simulcast()
         while !line.isAtEnd {
@@ -208,7 +218,7 @@ extension MediaSection {
             switch direction {
             case "send" where read.send.isEmpty: read.send = streams
             case "recv" where read.receive.isEmpty: read.receive = streams
-            default: throw line.malformed("a=simulcast is send or recv and rids, each once.")
+            default: throw line.malformed("a=simulcast must be send or recv followed by rids, each at most once.")
             }
         }
         simulcast = read
@@ -216,24 +226,25 @@ extension MediaSection {
 }
 
 extension Simulcast {
-    /// `1;~2,3`: streams between semicolons, their alternatives between commas, a tilde before the paused.
+    /// Parses a list like `1;~2,3`: semicolons separate streams, commas separate alternatives, and a tilde marks paused ones.
     fileprivate static func streams(_ list: SDPBytes, _ line: SDPLine) throws(SDPError) -> [Stream] {
         var (rest, streams): (SDPBytes, [Stream]) = (list, [])
         while !rest.isEmpty {
-            guard streams.count < SessionDescription.mostRIDs else {
-                throw line.tooMany(SessionDescription.mostRIDs, "streams in a=simulcast")
+            guard streams.count < SessionDescription.maxRIDs else {
+                throw line.tooMany(SessionDescription.maxRIDs, "streams in a=simulcast")
             }
             var alternatives = rest.take(until: UInt8(ascii: ";"))
             var first = alternatives.take(until: UInt8(ascii: ","))
             let isPaused = first.first == UInt8(ascii: "~")
             if isPaused { first = first.dropFirst(1) }
-            let rid = try line.token(first, "A rid", upTo: SessionDescription.mostRIDCharacters)
+            let rid = try line.token(first, "A rid", upTo: SessionDescription.maxRIDCharacters)
             guard !streams.contains(where: { $0.rid == rid }) else {
-                throw SDPError(.duplicate, line: line.number, "a=simulcast has the rid \(rid) twice.")
+                throw SDPError(
+                    .duplicate, line: line.number, "a=simulcast has the rid \(rid) twice. Rids must be unique.")
             }
             streams.append(Stream(rid: rid, isPaused: isPaused))
         }
-        guard !streams.isEmpty else { throw line.malformed("a=simulcast has rids.") }
+        guard !streams.isEmpty else { throw line.malformed("a=simulcast must list at least one rid.") }
         return streams
     }
 }
@@ -247,9 +258,9 @@ extension MediaStreamID {
 }
 
 extension RTCPFeedback {
-    /// What follows the payload type in `a=rtcp-fb`. Nil for kinds that are not used here.
+    /// Parses the text after the payload type in `a=rtcp-fb`. Returns nil for unsupported kinds.
     fileprivate init?(_ bytes: SDPBytes) {
-        // Longer than any of the names.
+        // No known name is longer.
         guard bytes.count <= 16 else { return nil }
         let name = bytes.text
         guard let known = Self.names.first(where: { $0.1 == name }) else { return nil }

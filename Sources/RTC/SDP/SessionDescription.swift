@@ -1,13 +1,13 @@
 /// A session description as WebRTC uses it (RFC 8866, RFC 8829).
 ///
-/// Read are `v=`, `o=`, `m=` and the attributes that the types below have a place for. All others are tolerated and
-/// dropped, among them `s=`, `t=`, `c=`, `b=`, `a=rtcp`, header extensions at session level, and groups that are not
-/// BUNDLE. So writing what was read gives an equal description, not the same bytes.
+/// The parser reads `v=`, `o=`, `m=` and the attributes that the types below have properties for. It ignores all others,
+/// including `s=`, `t=`, `c=`, `b=`, `a=rtcp`, session-level header extensions, and groups other than BUNDLE. Writing a
+/// parsed description therefore gives an equal description, not the same bytes.
 public struct SessionDescription: Hashable, Sendable {
     public var origin: Origin
     /// The mids of each `a=group:BUNDLE`, as written (RFC 8843 §5).
     public var bundleGroups: [[String]] = []
-    /// What holds for every section that does not say otherwise.
+    /// The defaults for sections that do not set their own.
     public var transport = TransportDescription()
     public var direction: MediaDirection?
     /// `a=ice-lite` (RFC 8839 §5.3).
@@ -18,38 +18,38 @@ public struct SessionDescription: Hashable, Sendable {
 
     public init(origin: Origin) { self.origin = origin }
 
-    /// In bytes: what a message may carry, and twenty times an ordinary offer.
-    public static let mostBytes = 256 * 1024
-    /// In bytes: a BUNDLE group of all sections with mids of full length takes 4.3 KiB.
-    public static let mostLineBytes = 8 * 1024
-    /// Two for each person in sight, with room to spare.
-    public static let mostSections = 256
+    /// The maximum length of a description: as much as a message may contain, and twenty times an ordinary offer.
+    public static let maxBytes = 256 * 1024
+    /// The maximum length of a line. A BUNDLE group of `maxSections` mids of full length takes 4.3 KiB.
+    public static let maxLineBytes = 8 * 1024
+    /// Two for each visible participant, with room to spare.
+    public static let maxSections = 256
     /// Browsers write about 25 in a section.
-    public static let mostExtensions = 64
-    /// Three layers with retransmission and forward error correction are nine.
-    public static let mostSources = 64
-    /// `a=ssrc-group` lines of a section, and the sources of one.
-    public static let mostSourceGroups = 32
-    /// Of a section. Nobody sends more than four layers.
-    public static let mostRIDs = 16
-    /// `a=msid` lines of a section.
-    public static let mostStreams = 16
-    /// At each level. A machine with many interfaces has a few dozen.
-    public static let mostCandidates = 128
-    /// At each level: one for each hash function there is.
-    public static let mostFingerprints = 8
-    public static let mostBundleGroups = 8
-    /// In characters: what fits the one-byte form of a header extension (RFC 8285 §4.2), which carries both.
-    public static let mostMIDCharacters = 16
-    public static let mostRIDCharacters = 16
+    public static let maxExtensions = 64
+    /// Three layers with retransmission and forward error correction need nine.
+    public static let maxSources = 64
+    /// The maximum number of `a=ssrc-group` lines in a section, and of sources in a group.
+    public static let maxSourceGroups = 32
+    /// The maximum number of RIDs in a section. Known clients send at most four layers.
+    public static let maxRIDs = 16
+    /// The maximum number of `a=msid` lines in a section.
+    public static let maxStreams = 16
+    /// The maximum number of candidates at session level and in each section. A machine with many interfaces has a few dozen.
+    public static let maxCandidates = 128
+    /// The maximum number of fingerprints at session level and in each section: one for each hash function.
+    public static let maxFingerprints = 8
+    public static let maxBundleGroups = 8
+    /// The longest MID and RID that fit a header extension in the one-byte form (RFC 8285 §4.2).
+    public static let maxMIDCharacters = 16
+    public static let maxRIDCharacters = 16
 }
 
-/// The `o=` line (RFC 8866 §5.2). The address in it is not kept: it means nothing, and browsers write `127.0.0.1`.
+/// The `o=` line (RFC 8866 §5.2). Its address has no meaning (browsers write `127.0.0.1`) and is not kept.
 public struct Origin: Hashable, Sendable {
     public var username: String
-    /// Stays the same for as long as the peer connection lives.
+    /// Constant during the life of a peer connection.
     public var sessionID: UInt64
-    /// Rises with every new description of it.
+    /// Increases with each new description.
     public var version: UInt64
 
     public init(username: String = "-", sessionID: UInt64, version: UInt64) {
@@ -57,23 +57,23 @@ public struct Origin: Hashable, Sendable {
     }
 }
 
-/// What a description says about ICE and DTLS, for the session or for one section.
+/// The ICE and DTLS attributes of the session or of one section.
 public struct TransportDescription: Hashable, Sendable {
     /// 4 to 256 ICE characters (RFC 8839 §5.4).
     public var ufrag: String?
     /// 22 to 256 ICE characters (RFC 8839 §5.4).
     public var pwd: String?
-    /// Those of hash functions that are known; the others are dropped (RFC 8122 §5).
+    /// The fingerprints with supported hash functions (RFC 8122 §5).
     public var fingerprints: [Fingerprint] = []
     public var setup: Setup?
-    /// Those that can be understood: the others are dropped (RFC 8839 §5.1).
+    /// The supported candidates (RFC 8839 §5.1).
     public var candidates: [Candidate] = []
     /// `a=end-of-candidates` (RFC 8840 §8.2).
     public var hasEndOfCandidates = false
 
     public init() {}
 
-    /// This, with what it leaves open taken from `other`.
+    /// Returns a copy in which missing attributes are taken from `other`.
     func completed(from other: TransportDescription) -> TransportDescription {
         var whole = self
         // A username fragment and a password belong together.
@@ -86,7 +86,7 @@ public struct TransportDescription: Hashable, Sendable {
     }
 }
 
-/// Who begins the DTLS handshake (RFC 8842 §5.3, RFC 4145 §4).
+/// The DTLS role: an active side starts the handshake (RFC 8842 §5.3, RFC 4145 §4).
 public enum Setup: String, Hashable, Sendable {
     case actpass, active, passive, holdconn
 }

@@ -1,9 +1,9 @@
-/// Where an RTP packet's clear part ends.
+/// The clear (unencrypted) part of an RTP packet.
 enum RTPBounds {
     static let fixedHeaderLength = 12
 
-    /// The length of the RTP header at the start of `packet` with its contributing sources and its extension, in bytes
-    /// (RFC 3550 §5.1, §5.3.1); nil when it is not of version 2 or does not fit.
+    /// Returns the length in bytes of the RTP header at the start of `packet`, including contributing sources and the
+    /// extension (RFC 3550 §5.1, §5.3.1); nil if the version is not 2 or the header does not fit.
     @inline(__always)
     static func headerLength(_ packet: UnsafeRawBufferPointer) -> Int? {
         guard packet.count >= fixedHeaderLength, packet[0] >> 6 == 2 else { return nil }

@@ -1,24 +1,24 @@
 import COpenSSL
 
-/// One set of session keys at work: encrypts and authenticates, or checks and decrypts, packets whose index is known.
-/// Checks no lengths: the sender and the receiver have done that. It lies within its owner: what one packet needs of a
-/// subscriber comes from memory that nobody has touched for a while, and each object more is one wait more.
+/// A cipher with one set of session keys that encrypts or decrypts packets whose index is known. It does not check lengths;
+/// the sender and the receiver already have. It is stored inline in its owner, because each separate object would cost one
+/// more cache miss per packet and subscriber.
 struct SRTPCipher: ~Copyable {
     enum Direction {
         case sealing
         case opening
     }
 
-    /// The flag that an SRTCP packet is encrypted, in front of its index (RFC 3711 §3.4).
+    /// The E flag in front of the SRTCP index: the packet is encrypted (RFC 3711 §3.4).
     static let encryptedFlag: UInt32 = 1 << 31
 
     private let context: OpaquePointer
-    /// Only AES_CM has it: GCM authenticates by itself.
+    /// Nil with GCM, which includes authentication.
     private let mac: UnsafeMutablePointer<confab_srtp_mac>?
-    /// The session salt as a block of 16 bytes in host order, zeros behind.
+    /// The session salt, padded with trailing zeros to 16 bytes, in host byte order.
     private let salt: (high: UInt64, low: UInt64)
 
-    /// nil when a key has the wrong length or OpenSSL refuses.
+    /// Returns nil if a key has the wrong length or OpenSSL fails.
     init?(profile: SRTPProfile, keys: SRTPSessionKeys, direction: Direction) {
         guard keys.encryptionKey.count == profile.keyLength, keys.salt.count == profile.saltLength else { return nil }
         let block = keys.salt + [UInt8](repeating: 0, count: 16 - profile.saltLength)
@@ -69,7 +69,7 @@ struct SRTPCipher: ~Copyable {
         return withUnsafeBytes(of: &block) { confab_cipher_begin(context, $0.baseAddress) == 1 }
     }
 
-    /// Writes the encrypted payload, which is `prefix` and then `payload`, and the tag behind the header in `packet`.
+    /// Encrypts `prefix` and then `payload`, and writes the result and the tag after the header in `packet`.
     func seal(
         _ packet: UnsafeMutableRawPointer, headerLength: Int, prefix: UnsafeRawBufferPointer,
         payload: UnsafeRawBufferPointer, ssrc: UInt32, index: UInt64
@@ -87,8 +87,8 @@ struct SRTPCipher: ~Copyable {
         return true
     }
 
-    /// Checks the tag behind `packet[..<length]` and decrypts what is behind the header, in place. After a failure the
-    /// payload is worth nothing: GCM has decrypted it before it knows.
+    /// Checks the tag after `packet[..<length]` and decrypts what follows the header, in place. After a failure the payload
+    /// must be discarded: GCM decrypts before it checks the tag.
     func open(
         _ packet: UnsafeMutableRawPointer, headerLength: Int, length: Int, ssrc: UInt32, index: UInt64
     ) -> Bool {
@@ -105,8 +105,8 @@ struct SRTPCipher: ~Copyable {
             && confab_gcm_verify(context, tag) == 1
     }
 
-    /// Encrypts `packet[8..<length]` in place and writes what SRTCP has behind it: the E flag with the index and then
-    /// the tag (RFC 3711 §3.4), with GCM in the other order (RFC 7714 §9.3).
+    /// Encrypts `packet[8..<length]` in place and writes the SRTCP trailer: the E flag with the index, then the tag (RFC
+    /// 3711 §3.4). With GCM the tag comes first (RFC 7714 §9.3).
     func sealControl(_ packet: UnsafeMutableRawPointer, length: Int, ssrc: UInt32, index: UInt32) -> Bool {
         var trailer = (index | Self.encryptedFlag).bigEndian
         guard begin(ssrc: ssrc, index: UInt64(index)) else { return false }
@@ -122,13 +122,13 @@ struct SRTPCipher: ~Copyable {
         return confab_gcm_finish(context, packet + length) == 1
     }
 
-    /// The E flag and the index as they are in an SRTCP packet whose RTCP part has `length` bytes.
+    /// Reads the E flag and the index of an SRTCP packet whose RTCP part has `length` bytes.
     func controlTrailer(_ packet: UnsafeMutableRawPointer, length: Int) -> UInt32 {
         let offset = mac == nil ? length + 16 : length
         return UInt32(bigEndian: packet.loadUnaligned(fromByteOffset: offset, as: UInt32.self))
     }
 
-    /// Checks the tag and decrypts `packet[8..<length]` in place. After a failure it is worth nothing.
+    /// Checks the tag and decrypts `packet[8..<length]` in place. After a failure the packet must be discarded.
     func openControl(_ packet: UnsafeMutableRawPointer, length: Int, ssrc: UInt32, index: UInt32) -> Bool {
         let body = packet + RTCPBounds.headerLength
         let count = length - RTCPBounds.headerLength
@@ -144,7 +144,7 @@ struct SRTPCipher: ~Copyable {
             && confab_gcm_verify(context, packet + length) == 1
     }
 
-    /// GCM's associated data in SRTCP: the first header, then the E flag and the index (RFC 7714 §9.2).
+    /// Authenticates GCM's associated data in SRTCP: the first header, then the E flag and the index (RFC 7714 §9.2).
     private func authenticateControl(_ packet: UnsafeMutableRawPointer, trailer: inout UInt32) -> Bool {
         confab_gcm_authenticate(context, packet, RTCPBounds.headerLength) == 1
             && withUnsafeBytes(of: &trailer) { confab_gcm_authenticate(context, $0.baseAddress, $0.count) == 1 }

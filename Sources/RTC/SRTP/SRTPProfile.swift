@@ -1,13 +1,13 @@
-/// The SRTP protection profiles we speak; the raw value is the one of DTLS's `use_srtp` extension (RFC 5764 §4.1.2,
-/// RFC 7714 §14.2). In the order of our preference: GCM costs about half.
+/// A supported SRTP protection profile. The raw value is the profile's number in the DTLS `use_srtp` extension (RFC 5764
+/// §4.1.2, RFC 7714 §14.2). Listed in order of preference: GCM costs about half the CPU time.
 public enum SRTPProfile: UInt16, Sendable, CaseIterable {
     case aeadAES128GCM = 0x0007
     case aes128CMSHA1 = 0x0001
 
-    /// A packet that is longer does not fit in a UDP datagram.
-    static let mostBytes = 65_535
+    /// The longest packet that fits in a UDP datagram.
+    static let maxBytes = 65_535
 
-    /// The name as `getStats` shows it (`RTCTransportStats.srtpCipher`) and as SDES registered it with IANA.
+    /// The name in `getStats` (`RTCTransportStats.srtpCipher`) and in the IANA registry of SDES.
     public var name: String {
         switch self {
         case .aeadAES128GCM: "AEAD_AES_128_GCM"
@@ -15,32 +15,32 @@ public enum SRTPProfile: UInt16, Sendable, CaseIterable {
         }
     }
 
-    /// Of a master key and of a session key, in bytes.
+    /// The length in bytes of a master key and of a session key.
     public var keyLength: Int { 16 }
 
-    /// Of a master salt and of a session salt, in bytes.
+    /// The length in bytes of a master salt and of a session salt.
     public var saltLength: Int { self == .aeadAES128GCM ? 12 : 14 }
 
-    /// Bytes that an SRTP packet is longer than its RTP packet: the tag.
+    /// The bytes that SRTP adds to an RTP packet: the tag.
     public var rtpOverhead: Int { self == .aeadAES128GCM ? 16 : 10 }
 
-    /// Bytes that an SRTCP packet is longer than its RTCP packet: the tag, and the E flag with the index.
+    /// The bytes that SRTCP adds to an RTCP packet: the tag, and the E flag with the index.
     public var rtcpOverhead: Int { rtpOverhead + 4 }
 
-    /// How many bytes the DTLS exporter has to give for both directions (RFC 5764 §4.2).
+    /// The number of bytes to export from DTLS for both directions (RFC 5764 §4.2).
     public var exportLength: Int { 2 * (keyLength + saltLength) }
 
     /// The master keys and salts of both directions. "Client" and "server" are the roles in the DTLS handshake: a DTLS
-    /// server sends with the server's and receives with the client's.
+    /// server encrypts with the server key and decrypts with the client key.
     public struct KeyingMaterial: Sendable {
         public let clientKey: [UInt8]
         public let serverKey: [UInt8]
         public let clientSalt: [UInt8]
         public let serverSalt: [UInt8]
 
-        /// Cuts up what was exported under the label `EXTRACTOR-dtls_srtp` (RFC 5764 §4.2).
+        /// Splits the key block exported with the label `EXTRACTOR-dtls_srtp` (RFC 5764 §4.2).
         ///
-        /// - Parameter exported: `profile.exportLength` bytes; nil comes back for any other length.
+        /// - Parameter exported: `profile.exportLength` bytes; any other length returns nil.
         public init?(exported: [UInt8], profile: SRTPProfile) {
             guard exported.count == profile.exportLength else { return nil }
             var rest = exported[...]

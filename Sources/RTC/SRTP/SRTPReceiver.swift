@@ -1,40 +1,39 @@
 /// Why a packet was not accepted.
 public enum SRTPFailure: Sendable {
-    /// Too short for what its header says, not of version 2, or SRTCP that is not encrypted.
+    /// Shorter than its header says, not version 2, or unencrypted SRTCP.
     case malformed
-    /// The tag is wrong: forged, damaged, or under another key.
+    /// The tag is wrong: the packet is forged, damaged, or encrypted with another key.
     case authentication
-    /// Its index was already received, or is too old to know (RFC 3711 §3.3.2).
+    /// The index was already received, or is older than the replay window (RFC 3711 §3.3.2).
     case replayed
-    /// From a new SSRC when there are already `SRTPReceiver.mostSources`.
+    /// The SSRC is new and there are already `SRTPReceiver.maxSources`.
     case tooManySources
 }
 
 public enum SRTPResult: Sendable {
-    /// The packet's first `length` bytes are the plaintext.
+    /// The first `length` bytes of the packet are the decrypted RTP or RTCP packet.
     case ok(length: Int)
-    /// What is in the packet is worth nothing any more.
+    /// The packet's content must be discarded.
     case failed(SRTPFailure)
 }
 
-/// Turns SRTP and SRTCP packets back into RTP and RTCP packets (RFC 3711, RFC 7714) under one master key. To be used
-/// by one thread at a time. What strangers send changes nothing here: a source is known, and an index marked, only
-/// after authentication.
+/// Decrypts SRTP and SRTCP packets (RFC 3711, RFC 7714) with one master key. Not thread-safe. Unauthenticated packets
+/// change no state: a source is added, and an index marked as received, only after authentication.
 public final class SRTPReceiver {
-    /// SSRCs of one peer under one key, RTP and RTCP each. A camera in three layers with retransmission and a
-    /// microphone are seven.
-    public static let mostSources = 64
+    /// The maximum number of SSRCs under one key, for RTP and RTCP each. A camera in three layers with retransmission and a
+    /// microphone need seven.
+    public static let maxSources = 64
 
     private let profile: SRTPProfile
     private let media: SRTPCipher
     private let control: SRTPCipher
-    private var sources = SRTPSources(most: mostSources)
-    private var controlSources = SRTPSources(most: mostSources)
+    private var sources = SRTPSources(most: maxSources)
+    private var controlSources = SRTPSources(most: maxSources)
 
     /// - Parameters:
     ///   - key: the master key of this direction, `profile.keyLength` bytes.
     ///   - salt: the master salt of this direction, `profile.saltLength` bytes.
-    /// - Returns: nil for other lengths, or when OpenSSL has no memory.
+    /// - Returns: nil for other lengths, or if OpenSSL runs out of memory.
     public convenience init?(profile: SRTPProfile, key: [UInt8], salt: [UInt8]) {
         guard
             let media = SRTPSessionKeys(profile: profile, masterKey: key, masterSalt: salt, kind: .rtp),
@@ -43,7 +42,7 @@ public final class SRTPReceiver {
         self.init(profile: profile, media: media, control: control)
     }
 
-    /// With given session keys; for the RFCs' test vectors.
+    /// Uses the given session keys; for the RFCs' test vectors.
     init?(profile: SRTPProfile, media: SRTPSessionKeys, control: SRTPSessionKeys) {
         guard
             let media = SRTPCipher(profile: profile, keys: media, direction: .opening),
@@ -59,7 +58,7 @@ public final class SRTPReceiver {
         let bytes = UnsafeRawBufferPointer(packet)
         let length = packet.count - profile.rtpOverhead
         guard
-            let base = packet.baseAddress, packet.count <= SRTPProfile.mostBytes,
+            let base = packet.baseAddress, packet.count <= SRTPProfile.maxBytes,
             let headerLength = RTPBounds.headerLength(bytes), headerLength <= length
         else { return .failed(.malformed) }
         let sequence = bytes.bigEndian16(at: 2)
@@ -68,7 +67,7 @@ public final class SRTPReceiver {
         var index = UInt64(sequence)
         if let window {
             guard let estimate = window.estimate(sequence) else { return .failed(.replayed) }
-            // Before the first rollover there is nothing to go back to: then it can only be a leap forward.
+            // A negative estimate would be before the first packet, so treat it as a forward jump.
             if estimate >= 0 { index = UInt64(estimate) }
             guard window.isFresh(index) else { return .failed(.replayed) }
         } else if sources.isFull {
@@ -85,12 +84,12 @@ public final class SRTPReceiver {
         return .ok(length: length)
     }
 
-    /// Checks and decrypts one SRTCP packet in place. Unencrypted SRTCP is not accepted, even if it is authentic: both
-    /// profiles encrypt, and WebRTC allows nothing else (RFC 8827 §6.5).
+    /// Checks and decrypts one SRTCP packet in place. Unencrypted SRTCP is rejected even if it is authentic: both profiles
+    /// encrypt, and WebRTC requires it (RFC 8827 §6.5).
     public func unprotectControl(_ packet: UnsafeMutableRawBufferPointer) -> SRTPResult {
         let length = packet.count - profile.rtcpOverhead
         guard
-            let base = packet.baseAddress, packet.count <= SRTPProfile.mostBytes,
+            let base = packet.baseAddress, packet.count <= SRTPProfile.maxBytes,
             length >= RTCPBounds.headerLength, packet[0] >> 6 == 2
         else { return .failed(.malformed) }
         let trailer = control.controlTrailer(base, length: length)

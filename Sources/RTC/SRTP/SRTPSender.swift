@@ -1,26 +1,25 @@
-/// Turns RTP and RTCP packets into SRTP and SRTCP packets (RFC 3711, RFC 7714) under one master key. To be used by one
-/// thread at a time.
+/// Encrypts RTP and RTCP packets as SRTP and SRTCP (RFC 3711, RFC 7714) with one master key. Not thread-safe.
 ///
-/// A source's first sequence number should be below 32,768: the peer takes the rollover counter of the first packet
-/// it gets for 0, and would be wrong when the counter had rolled over in packets that were lost.
+/// A source's first sequence number should be below 32,768. The receiver assumes a rollover counter of 0 for the first
+/// packet that it gets, which would be wrong after a rollover within lost packets.
 public final class SRTPSender {
-    /// SSRCs that one peer is sent under one key. They are ours, so this is only reached by a leak; each takes 150
-    /// bytes.
-    public static let mostSources = 1024
-    /// Past this index the key is used up (RFC 3711 §9.2).
-    static let mostControlIndex: UInt32 = 1 << 31 - 1
+    /// The maximum number of SSRCs under one key. The server chooses them, so only a leak can reach this limit. Each takes
+    /// 150 bytes.
+    public static let maxSources = 1024
+    /// The last SRTCP index that a key may be used for (RFC 3711 §9.2).
+    static let maxControlIndex: UInt32 = 1 << 31 - 1
 
     private let profile: SRTPProfile
     private let media: SRTPCipher
     private let control: SRTPCipher
-    private var sources = SRTPSources(most: mostSources)
-    /// One count for all our SSRCs: an index then never repeats for any of them.
+    private var sources = SRTPSources(most: maxSources)
+    /// Shared by all SSRCs, so that no SSRC reuses an index.
     private var nextControlIndex: UInt32 = 0
 
     /// - Parameters:
     ///   - key: the master key of this direction, `profile.keyLength` bytes.
     ///   - salt: the master salt of this direction, `profile.saltLength` bytes.
-    /// - Returns: nil for other lengths, or when OpenSSL has no memory.
+    /// - Returns: nil for other lengths, or if OpenSSL runs out of memory.
     public convenience init?(profile: SRTPProfile, key: [UInt8], salt: [UInt8]) {
         guard
             let media = SRTPSessionKeys(profile: profile, masterKey: key, masterSalt: salt, kind: .rtp),
@@ -29,7 +28,7 @@ public final class SRTPSender {
         self.init(profile: profile, media: media, control: control)
     }
 
-    /// With given session keys; for the RFCs' test vectors, which also name the SRTCP index.
+    /// Uses the given session keys; for the RFCs' test vectors, which also specify the SRTCP index.
     init?(profile: SRTPProfile, media: SRTPSessionKeys, control: SRTPSessionKeys, nextControlIndex: UInt32 = 0) {
         guard
             let media = SRTPCipher(profile: profile, keys: media, direction: .sealing),
@@ -45,27 +44,28 @@ public final class SRTPSender {
     @inline(__always)
     func warm(_ ssrc: UInt32) -> UInt64 { sources.warm(ssrc) }
 
-    /// Encrypts one RTP packet: the copy that every subscriber needs anyway is the encryption itself.
+    /// Encrypts one RTP packet. The output is the copy that each subscriber needs anyway.
     ///
-    /// An index is used once. What was already sent, or is 1024 packets older than the newest, is refused: GCM with
-    /// the same nonce twice gives its authentication key away. To send a packet again, keep the datagram.
+    /// Each index is used only once. A packet that was already sent, or is 1024 packets older than the newest, is rejected,
+    /// because reusing a nonce with GCM reveals its authentication key. To retransmit a packet unchanged, keep the
+    /// datagram.
     ///
     /// - Parameters:
-    ///   - packet: starts with a finished RTP header; the rest is written to.
-    ///   - headerLength: of that header, with contributing sources and extension, in bytes.
-    ///   - prefix: the payload's beginning, written anew for this subscriber; may be empty.
+    ///   - packet: starts with a complete RTP header; the rest is overwritten.
+    ///   - headerLength: the length in bytes of that header, with contributing sources and extension.
+    ///   - prefix: the beginning of the payload as rewritten for this subscriber; may be empty.
     ///   - payload: the rest of the payload, in memory that does not overlap `packet`.
-    /// - Returns: the datagram's length, which is `profile.rtpOverhead` more than went in; nil when it does not fit,
-    ///   when the header is not one, when the index must not be used, or when there are too many sources.
+    /// - Returns: the datagram's length, `profile.rtpOverhead` bytes more than the input; nil if it does not fit, if the
+    ///   header is malformed, if the index must not be used, or if there are too many sources.
     public func protect(
         _ packet: UnsafeMutableRawBufferPointer, headerLength: Int, prefix: UnsafeRawBufferPointer,
         payload: UnsafeRawBufferPointer
     ) -> Int? {
         let header = UnsafeRawBufferPointer(packet)
         guard let base = packet.baseAddress, RTPBounds.headerLength(header) == headerLength else { return nil }
-        guard prefix.count <= SRTPProfile.mostBytes, payload.count <= SRTPProfile.mostBytes else { return nil }
+        guard prefix.count <= SRTPProfile.maxBytes, payload.count <= SRTPProfile.maxBytes else { return nil }
         let end = headerLength + prefix.count + payload.count + profile.rtpOverhead
-        guard end <= min(packet.count, SRTPProfile.mostBytes) else { return nil }
+        guard end <= min(packet.count, SRTPProfile.maxBytes) else { return nil }
         let ssrc = header.bigEndian32(at: 8)
         guard let index = use(header.bigEndian16(at: 2), of: ssrc) else { return nil }
         let sealed = media.seal(
@@ -73,7 +73,7 @@ public final class SRTPSender {
         return sealed ? end : nil
     }
 
-    /// Finds the packet's index and marks it used, before anything is encrypted with it.
+    /// Returns the packet's index and marks it as used before it encrypts anything.
     @inline(__always)
     private func use(_ sequence: UInt16, of ssrc: UInt32) -> UInt64? {
         guard let window = sources.window(ssrc) else {
@@ -89,13 +89,13 @@ public final class SRTPSender {
     /// Encrypts one RTCP compound packet in place.
     ///
     /// - Parameters:
-    ///   - packet: `packet[..<length]` is the compound packet; `profile.rtcpOverhead` bytes behind it are written to.
-    ///   - length: of the compound packet in bytes, 8 at least.
-    /// - Returns: the datagram's length; nil when it does not fit, or when 2^31 packets were sent under this key.
+    ///   - packet: `packet[..<length]` is the compound packet; the `profile.rtcpOverhead` bytes after it are overwritten.
+    ///   - length: the length in bytes of the compound packet, at least 8.
+    /// - Returns: the datagram's length; nil if it does not fit, or if 2^31 packets were sent with this key.
     public func protectControl(_ packet: UnsafeMutableRawBufferPointer, length: Int) -> Int? {
         guard let base = packet.baseAddress, length >= RTCPBounds.headerLength else { return nil }
-        let room = min(packet.count, SRTPProfile.mostBytes) - profile.rtcpOverhead
-        guard length <= room, nextControlIndex <= Self.mostControlIndex else { return nil }
+        let room = min(packet.count, SRTPProfile.maxBytes) - profile.rtcpOverhead
+        guard length <= room, nextControlIndex <= Self.maxControlIndex else { return nil }
         let index = nextControlIndex
         nextControlIndex += 1
         let ssrc = UnsafeRawBufferPointer(packet).bigEndian32(at: 4)

@@ -1,9 +1,9 @@
 import COpenSSL
 
-/// What RFC 3711 §4.3 derives from a master key and a master salt for one kind of packet in one direction. The key
-/// derivation rate is 0, as DTLS-SRTP has it: the keys never change.
+/// The session keys that RFC 3711 §4.3 derives from a master key and salt for one kind of packet in one direction. The key
+/// derivation rate is 0, as in DTLS-SRTP, so the keys never change.
 struct SRTPSessionKeys {
-    /// The purposes of §4.3.2; for SRTCP each is three more than for SRTP.
+    /// The labels of §4.3.2 for SRTP; those for SRTCP are three higher.
     private enum Label: UInt8 {
         case encryption = 0
         case authentication = 1
@@ -15,7 +15,7 @@ struct SRTPSessionKeys {
         case rtcp = 3
     }
 
-    /// HMAC-SHA1's key has 160 bits (§5.2).
+    /// HMAC-SHA1 has a 160-bit key (§5.2).
     static let authenticationKeyLength = 20
 
     let encryptionKey: [UInt8]
@@ -27,15 +27,15 @@ struct SRTPSessionKeys {
         (self.encryptionKey, self.authenticationKey, self.salt) = (encryptionKey, authenticationKey, salt)
     }
 
-    /// nil when the key or the salt has another length than the profile's.
+    /// Returns nil if the key or the salt does not have the profile's length.
     init?(profile: SRTPProfile, masterKey: [UInt8], masterSalt: [UInt8], kind: Kind) {
         guard masterKey.count == profile.keyLength, masterSalt.count == profile.saltLength else { return nil }
         guard let context = confab_aes_ctr_new(masterKey) else { return nil }
         defer { EVP_CIPHER_CTX_free(context) }
 
         func derive(_ label: Label, _ length: Int) -> [UInt8]? {
-            // x = key_id XOR master_salt, where key_id is the label and 48 zero bits; the IV is x * 2^16. GCM's
-            // shorter salt is padded with zeros behind (RFC 7714 §11).
+            // x = key_id XOR master_salt, where key_id is the label and 48 zero bits; the IV is x * 2^16. GCM's shorter
+            // salt is padded with trailing zeros (RFC 7714 §11).
             var initial = masterSalt + [UInt8](repeating: 0, count: 16 - masterSalt.count)
             initial[7] ^= label.rawValue + kind.rawValue
             var stream = [UInt8](repeating: 0, count: length)

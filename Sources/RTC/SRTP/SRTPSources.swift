@@ -1,11 +1,11 @@
-/// Which packet indices of one source were already used: the highest, and a bit for each of those below it. A view of
-/// memory that `SRTPSources` owns, good until a source is added.
+/// The replay window of one source: the highest packet index used, and a bit for each recent one below it. It is a view of
+/// memory that `SRTPSources` owns, valid until a source is added.
 struct ReplayWindow {
-    /// RFC 3711 §3.3.2 asks for 64 at least. Retransmissions may come in the stream itself and a second late: a
-    /// thousand packets are that at 10 Mbit/s.
+    /// RFC 3711 §3.3.2 requires at least 64. Retransmissions in the same stream can arrive a second late, which is a
+    /// thousand packets at 10 Mbit/s.
     static let size: UInt64 = 1024
-    /// 2^16 sequence numbers in 2^32 rollovers: after that the master key is used up (RFC 3711 §9.2).
-    static let mostIndex: UInt64 = 1 << 48 - 1
+    /// 2^16 sequence numbers times 2^32 rollovers, after which the master key must not be used (RFC 3711 §9.2).
+    static let maxIndex: UInt64 = 1 << 48 - 1
     static let wordCount = 1 + Int(size / 64)
 
     /// The highest index, then the bits.
@@ -15,12 +15,12 @@ struct ReplayWindow {
 
     var highest: UInt64 { words[0] }
 
-    /// The bits among which the next index has its own, most of the time.
+    /// The word that usually contains the next index's bit.
     @inline(__always)
     var newestWord: UInt64 { words[Self.place(highest).word] }
 
-    /// The index that a sequence number most probably has (RFC 3711 §3.3.1), below zero when it is from before the
-    /// first rollover that can be. nil when the key is used up.
+    /// Returns the most probable packet index of a sequence number (RFC 3711 §3.3.1); negative if that would be before
+    /// rollover 0. Nil if the key must not be used any more.
     func estimate(_ sequence: UInt16) -> Int64? {
         let half: Int64 = 1 << 15
         let last = Int64(UInt16(truncatingIfNeeded: highest))
@@ -31,10 +31,10 @@ struct ReplayWindow {
             step += 2 * half
         }
         let index = Int64(highest) + step
-        return index <= Int64(Self.mostIndex) ? index : nil
+        return index <= Int64(Self.maxIndex) ? index : nil
     }
 
-    /// Neither used nor too old to know.
+    /// Whether the index is unused and not older than the window.
     func isFresh(_ index: UInt64) -> Bool {
         if index > highest { return true }
         guard highest - index < Self.size else { return false }
@@ -51,7 +51,7 @@ struct ReplayWindow {
     func mark(_ index: UInt64) {
         guard index > highest else { return set(index) }
         guard index - highest < Self.size else { return start(index) }
-        // The window is a ring: what it moves over loses the bits of those that fall out behind.
+        // The window is a ring: clear the bits of the skipped indices, which still belong to old ones.
         var skipped = highest + 1
         while skipped < index {
             let (word, bit) = Self.place(skipped)
@@ -73,19 +73,19 @@ struct ReplayWindow {
     }
 }
 
-/// The windows of all sources under one key, found by SSRC. A hash table with open addressing in one piece of memory;
-/// a source is never forgotten, because its old packets could then be sent or replayed again under the same key.
+/// The replay windows of all sources under one key, by SSRC. A hash table with open addressing in one block of memory.
+/// Sources are never removed, because their old packets could then be sent or replayed again under the same key.
 struct SRTPSources: ~Copyable {
-    /// A source takes a word for its SSRC, then its window.
+    /// The size of an entry in words: one for the SSRC, then the window.
     private static let stride = 1 + ReplayWindow.wordCount
 
     private let most: Int
     private var count = 0
-    /// A power of two, and more than twice `count`, so that a search ends.
+    /// A power of two, and more than twice `count`, so that every search finds a free entry.
     private var capacity = 8
     private var words: UnsafeMutablePointer<UInt64>
 
-    /// - Parameter most: how many sources there may be.
+    /// - Parameter most: the maximum number of sources.
     init(most: Int) {
         self.most = most
         words = Self.memory(capacity)
@@ -101,14 +101,14 @@ struct SRTPSources: ~Copyable {
 
     var isFull: Bool { count >= most }
 
-    /// Marked, because 0 is an SSRC too and must not look like a free place.
+    /// Sets a bit above the SSRC, so that SSRC 0 differs from a free entry.
     @inline(__always)
     private static func key(_ ssrc: UInt32) -> UInt64 { 1 << 32 | UInt64(ssrc) }
 
-    /// The place of this SSRC, or the free one where it belongs.
+    /// Returns the entry of this SSRC, or the free entry for it.
     @inline(__always)
     private func place(_ ssrc: UInt32) -> UnsafeMutablePointer<UInt64> {
-        // SSRCs that are counted up are spread too (Knuth's multiplicative hashing).
+        // Knuth's multiplicative hashing also spreads consecutive SSRCs.
         var slot = Int((ssrc &* 0x9E37_79B1) >> 16) & (capacity - 1)
         while true {
             let place = words + slot * Self.stride
@@ -126,9 +126,9 @@ struct SRTPSources: ~Copyable {
         return place[0] == 0 ? nil : ReplayWindow(place + 1)
     }
 
-    /// Adds a source that is not there yet, with the index of its first packet.
+    /// Adds a new source with the index of its first packet.
     ///
-    /// - Returns: false when there is no room.
+    /// - Returns: false if there are too many sources.
     mutating func add(_ ssrc: UInt32, first index: UInt64) -> Bool {
         guard !isFull else { return false }
         if 2 * (count + 1) >= capacity { grow() }

@@ -1,14 +1,14 @@
-/// Session Traversal Utilities for NAT (RFC 8489): the numbers that a reader and a writer agree on.
+/// Session Traversal Utilities for NAT (RFC 8489): the constants of the format.
 public enum STUN {
-    /// RFC 8489 §5. Requests without it are of RFC 3489, which nobody sends any more except to make servers answer.
+    /// RFC 8489 §5. Requests without it follow the obsolete RFC 3489, and today only come from reflection attacks.
     public static let magicCookie: UInt32 = 0x2112_a442
     public static let headerLength = 20
-    /// In bytes. A browser's Binding request has about 150; a STUN message is one datagram (RFC 8489 §6.1).
-    public static let mostBytes = 1500
-    /// A browser sends seven or eight. Each takes four bytes at least, so a datagram could have hundreds.
-    public static let mostAttributes = 32
-    /// How many attributes that we do not know are named in an answer (RFC 8489 §14.9).
-    public static let mostUnknown = 8
+    /// The longest message: one datagram (RFC 8489 §6.1). A browser's Binding request has about 150 bytes.
+    public static let maxBytes = 1500
+    /// Browsers send seven or eight attributes. A datagram could contain hundreds, since each takes only four bytes.
+    public static let maxAttributes = 32
+    /// The maximum number of unknown attributes to list in an error response (RFC 8489 §14.9).
+    public static let maxUnknown = 8
 
     /// RFC 8489 §18.2.
     static let binding: UInt16 = 0x001
@@ -37,8 +37,8 @@ public enum STUN {
         case failure = 3
     }
 
-    /// The names that a request is addressed with, before anything is verified: enough to find whom to ask. Both point
-    /// into `datagram`; nil if it is no Binding request of RFC 8445 §7.2.2.
+    /// Returns the username fragments of a Binding request before it is verified, to find the peer connection it belongs
+    /// to. Both point into `datagram`; nil if it is not a Binding request of RFC 8445 §7.2.2.
     public static func username(
         of datagram: UnsafeRawBufferPointer
     ) -> (local: UnsafeRawBufferPointer, remote: UnsafeRawBufferPointer)? {
@@ -50,13 +50,13 @@ public enum STUN {
         )
     }
 
-    /// The type field has the class's two bits between the method's (RFC 8489 §5).
+    /// Returns the type field, in which the class's two bits lie between those of the method (RFC 8489 §5).
     static func type(_ class: Class, _ method: UInt16) -> UInt16 {
         let low = `class`.rawValue & 1, high = `class`.rawValue >> 1
         return (method & 0xf80) << 2 | (method & 0x70) << 1 | method & 0xf | low << 4 | high << 8
     }
 
-    /// ITU V.42's CRC-32, as FINGERPRINT has it (RFC 8489 §14.7).
+    /// Returns the CRC-32 of ITU V.42 for FINGERPRINT (RFC 8489 §14.7).
     static func crc32(_ bytes: UnsafeRawBufferPointer) -> UInt32 {
         var register: UInt32 = 0xffff_ffff
         for byte in bytes { register = crcTable[Int((register ^ UInt32(byte)) & 0xff)] ^ (register >> 8) }
@@ -70,7 +70,7 @@ public enum STUN {
     }
 }
 
-/// Which request an answer is to: 96 random bits (RFC 8489 §5).
+/// A transaction id that matches a response to its request: 96 random bits (RFC 8489 §5).
 public struct STUNTransaction: Hashable, Sendable {
     public var high: UInt32
     public var low: UInt64

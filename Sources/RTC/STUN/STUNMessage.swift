@@ -1,7 +1,7 @@
 import COpenSSL
 
-/// A STUN message as it lies in a datagram, every length in it checked. It points into the datagram and must not outlive
-/// it. Nothing in it is verified until `isAuthentic` says so.
+/// A STUN message in a datagram, with all lengths checked. It points into the datagram and must not outlive it. Its content
+/// is not verified until `isAuthentic` returns true.
 public struct STUNMessage {
     public let `class`: STUN.Class
     /// 1 is Binding.
@@ -16,22 +16,22 @@ public struct STUNMessage {
     public private(set) var controlling: UInt64?
     /// ICE-CONTROLLED's tie-breaker.
     public private(set) var controlled: UInt64?
-    /// XOR-MAPPED-ADDRESS, its mask taken off.
+    /// XOR-MAPPED-ADDRESS, decoded.
     public private(set) var mappedAddress: TransportAddress?
     /// ERROR-CODE, 300...699.
     public private(set) var errorCode: UInt16?
-    /// Attributes that must be understood and are not (RFC 8489 §6.3.1), the first `STUN.mostUnknown` of them.
+    /// The first `STUN.maxUnknown` comprehension-required attributes that are unknown (RFC 8489 §6.3.1).
     public private(set) var unknown: [UInt16] = []
-    /// Whether FINGERPRINT was there. If it is there and wrong, there is no message.
+    /// Whether FINGERPRINT was present. A message with a wrong one is rejected.
     public private(set) var hasFingerprint = false
 
     private let bytes: UnsafeRawBufferPointer
-    /// Where MESSAGE-INTEGRITY begins.
+    /// The offset of MESSAGE-INTEGRITY.
     private var integrity: Int?
 
-    /// - Returns: nil for everything that is not one whole well-formed message of RFC 8489.
+    /// - Returns: nil unless the datagram is exactly one well-formed message of RFC 8489.
     public init?(_ datagram: UnsafeRawBufferPointer) {
-        guard datagram.count >= STUN.headerLength, datagram.count <= STUN.mostBytes,
+        guard datagram.count >= STUN.headerLength, datagram.count <= STUN.maxBytes,
             datagram[0] & 0xc0 == 0,
             datagram.bigEndian32(at: 4) == STUN.magicCookie,
             datagram.count % 4 == 0,
@@ -55,11 +55,11 @@ public struct STUNMessage {
         while !reader.isAtEnd {
             count += 1
             let start = reader.position
-            guard count <= STUN.mostAttributes, !hasFingerprint,  // RFC 8489 §14.7: it is the last.
+            guard count <= STUN.maxAttributes, !hasFingerprint,  // It must be the last (RFC 8489 §14.7).
                 let type = reader.u16(), let length = reader.u16(), let value = reader.take(Int(length)),
                 reader.skip((4 - Int(length) % 4) % 4)
             else { return false }
-            // RFC 8489 §14.5: what follows the code is not covered by it and is not looked at.
+            // RFC 8489 §14.5: attributes after MESSAGE-INTEGRITY are not protected, so ignore them.
             if integrity != nil, type != STUN.Attribute.fingerprint { continue }
             guard read(type, value, at: start) else { return false }
         }
@@ -69,7 +69,7 @@ public struct STUNMessage {
     private mutating func read(_ type: UInt16, _ value: UnsafeRawBufferPointer, at start: Int) -> Bool {
         switch type {
         case STUN.Attribute.username:
-            // RFC 8489 §14.3: fewer than 509 bytes. Of two the first counts (§14).
+            // RFC 8489 §14.3: fewer than 509 bytes. If it appears twice, the first counts (§14).
             guard !value.isEmpty, value.count < 509 else { return false }
             if username == nil { username = value }
         case STUN.Attribute.messageIntegrity:
@@ -110,7 +110,7 @@ public struct STUNMessage {
             STUN.Attribute.unknownAttributes:
             break
         default:
-            if type < 0x8000, unknown.count < STUN.mostUnknown { unknown.append(type) }
+            if type < 0x8000, unknown.count < STUN.maxUnknown { unknown.append(type) }
         }
         return true
     }
@@ -133,10 +133,10 @@ public struct STUNMessage {
 
     public var hasIntegrity: Bool { integrity != nil }
 
-    /// Whether MESSAGE-INTEGRITY is there and made with `key` (RFC 8489 §14.5): an ICE password.
+    /// Whether MESSAGE-INTEGRITY is present and correct for `key`, an ICE password (RFC 8489 §14.5).
     public func isAuthentic(_ key: [UInt8]) -> Bool {
         guard let integrity, integrity >= STUN.headerLength, integrity + 24 <= bytes.count else { return false }
-        // The code is over the message up to it, with the length that it would have if it ended with the code.
+        // The HMAC covers the message up to this attribute, with a length field as if the attribute were the last.
         return withUnsafeTemporaryAllocation(byteCount: integrity, alignment: 8) { covered in
             covered.copyMemory(from: UnsafeRawBufferPointer(rebasing: bytes[..<integrity]))
             let length = UInt16(truncatingIfNeeded: integrity + 24 - STUN.headerLength)
@@ -147,12 +147,12 @@ public struct STUNMessage {
         }
     }
 
-    /// Whether USERNAME is exactly this.
+    /// Whether USERNAME equals `name`.
     public func isAddressed(to name: [UInt8]) -> Bool { username?.elementsEqual(name) ?? false }
 }
 
 extension STUN {
-    /// HMAC-SHA1, 20 bytes. The key is an ICE password and never empty.
+    /// Returns the 20-byte HMAC-SHA1; nil for an empty key, since an ICE password is never empty.
     static func integrity(of bytes: UnsafeRawBufferPointer, key: [UInt8]) -> [UInt8]? {
         guard !key.isEmpty, let count = Int32(exactly: key.count) else { return nil }
         var code = [UInt8](repeating: 0, count: 20)

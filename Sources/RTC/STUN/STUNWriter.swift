@@ -1,5 +1,5 @@
-/// Writes one STUN message into memory that somebody else owns. No SOFTWARE, nothing padded: an answer is no longer than it
-/// must be, so that nobody gains by having us answer somebody else.
+/// Writes one STUN message into the caller's memory. It adds no SOFTWARE attribute and no padding beyond alignment, so that
+/// a response is useless for traffic amplification.
 ///
 /// ```swift
 /// var writer = STUNWriter(memory, .success, method: STUN.binding, transaction: request.transaction)
@@ -11,7 +11,7 @@ struct STUNWriter {
     private var writer: ByteWriter
     private let transaction: STUNTransaction
 
-    /// - Parameter memory: `STUN.mostBytes` are enough for everything written here.
+    /// - Parameter memory: `STUN.maxBytes` are enough for any message.
     init(
         _ memory: UnsafeMutableRawBufferPointer, _ class: STUN.Class, method: UInt16 = STUN.binding,
         transaction: STUNTransaction
@@ -33,7 +33,7 @@ struct STUNWriter {
         writer.zeros((4 - value.count % 4) % 4)
     }
 
-    /// At most 508 bytes: two names of ICE are shorter only if each is under 254 (RFC 8839 §5.4 allows 256).
+    /// Writes USERNAME, at most 508 bytes. Two ICE username fragments fit if each is under 254 bytes; RFC 8839 §5.4 allows 256.
     mutating func username(_ name: [UInt8]) { attribute(STUN.Attribute.username, name) }
 
     mutating func priority(_ priority: UInt32) {
@@ -69,7 +69,7 @@ struct STUNWriter {
         }
     }
 
-    /// ERROR-CODE without a reason: nobody reads it (RFC 8489 §14.8 lets it be empty).
+    /// Writes ERROR-CODE with an empty reason phrase, which RFC 8489 §14.8 allows.
     mutating func error(_ code: UInt16) {
         writer.u16(STUN.Attribute.errorCode)
         writer.u16(4)
@@ -84,20 +84,20 @@ struct STUNWriter {
             types.flatMap { [UInt8(truncatingIfNeeded: $0 >> 8), UInt8(truncatingIfNeeded: $0)] })
     }
 
-    /// An attribute of any kind, for tests and for what is read as unknown.
+    /// Writes an attribute of any type, for tests.
     mutating func raw(_ type: UInt16, _ value: [UInt8]) { attribute(type, value) }
 
-    /// MESSAGE-INTEGRITY under `key`, FINGERPRINT, and the length.
+    /// Writes MESSAGE-INTEGRITY with `key`, FINGERPRINT, and the length field.
     /// - Returns: the message's length; nil if it did not fit.
     mutating func finish(key: [UInt8]) -> Int? {
-        // Each of the two is computed with the length that the message has with it and without what follows it.
+        // MESSAGE-INTEGRITY and FINGERPRINT are each computed with the length that the message has if it ends after them.
         writer.patch16(UInt16(truncatingIfNeeded: writer.count + 24 - STUN.headerLength), at: 2)
         guard !writer.overflowed, let code = STUN.integrity(of: written, key: key) else { return nil }
         attribute(STUN.Attribute.messageIntegrity, code)
         return finish()
     }
 
-    /// FINGERPRINT and the length only.
+    /// Writes only FINGERPRINT and the length field.
     mutating func finish() -> Int? {
         writer.patch16(UInt16(truncatingIfNeeded: writer.count + 8 - STUN.headerLength), at: 2)
         let sum = STUN.crc32(written) ^ STUN.fingerprintMask

@@ -1,8 +1,7 @@
-/// Everything between one peer's sockets and its media: ICE finds the path, DTLS agrees on keys over it, SRTP protects what
-/// flows (RFC 8827 §6). To be used by one thread at a time.
+/// The transport of one peer connection: ICE selects the path, DTLS negotiates keys over it, and SRTP protects the media
+/// (RFC 8827 §6). Not thread-safe.
 ///
-/// The owner hands it every datagram that is the peer's, calls `handleTimeout` at `nextTimeout`, and looks at `state` after
-/// either.
+/// The owner passes it every datagram of the peer, calls `handleTimeout` at `nextTimeout`, and checks `state` after either.
 ///
 /// ```swift
 /// let transport = PeerTransport(server: ICECredentials(using: &random), certificate: certificate)
@@ -14,9 +13,9 @@
 /// }
 /// ```
 public final class PeerTransport {
-    // What each packet needs stands first, and so in few of the processor's cache lines.
+    // The fields that each packet needs come first, so that they share few cache lines.
     private var sender: SRTPSender?
-    /// Where media goes; nil while nothing is nominated or everything is lost.
+    /// The path for media; nil while no pair is nominated, or after all paths are lost.
     public private(set) var selectedPath: Path?
     private var receiver: SRTPReceiver?
 
@@ -25,17 +24,17 @@ public final class PeerTransport {
     private var random: any RandomNumberGenerator
     private var agent: TransportAgent
     private var remoteFingerprint: Fingerprint?
-    /// Until it has done its work.
+    /// Nil before the handshake starts and after it is released.
     private var handshake: DTLSConnection?
 
     public private(set) var state = TransportState.new
-    /// What media is protected with, once that is agreed on.
+    /// The negotiated SRTP profile; nil before.
     public private(set) var profile: SRTPProfile?
     public private(set) var counters = TransportCounters()
-    /// When `handleTimeout` is due. Asked for far more often than it changes.
+    /// When `handleTimeout` is due. Stored, because it is read far more often than it changes.
     public private(set) var nextTimeout: MediaTime?
 
-    /// The server's end: ICE-lite and the server in DTLS. It never sends to anybody first.
+    /// Creates the server side: ICE-lite, and the server role in DTLS. It never sends before it receives.
     public init(server local: ICECredentials, certificate: DTLSCertificate) {
         role = .server
         self.certificate = certificate
@@ -43,7 +42,7 @@ public final class PeerTransport {
         agent = .lite(ICELiteAgent(local: local))
     }
 
-    /// The client's end: controlling in ICE and the client in DTLS. Its checks begin after `setRemote` and `add`.
+    /// Creates the client side: controlling in ICE, and the client role in DTLS. Checks begin after `setRemote` and `add`.
     public init(
         client local: ICECredentials, certificate: DTLSCertificate,
         random: any RandomNumberGenerator = SystemRandomNumberGenerator()
@@ -56,13 +55,13 @@ public final class PeerTransport {
     }
 
     public var local: ICECredentials { agent.local }
-    /// Whether the other end has shown its password there.
+    /// Whether an authenticated check has validated this path.
     public func isValidated(_ path: Path) -> Bool { agent.isValidated(path) }
     public var localFingerprint: Fingerprint { certificate.fingerprint }
 
-    /// What the other end's description says. A fingerprint other than the first would need a new association (RFC 8842
-    /// §3.1): that is a new transport here, so it is refused.
-    /// - Returns: whether it was taken.
+    /// Sets the parameters of the remote description. A different fingerprint would need a new DTLS association (RFC 8842
+    /// §3.1) and thus a new transport, so it is rejected.
+    /// - Returns: false if rejected.
     @discardableResult
     public func setRemote(_ remote: ICECredentials, fingerprint: Fingerprint) -> Bool {
         guard remoteFingerprint == nil || remoteFingerprint == fingerprint else { return false }
@@ -72,20 +71,20 @@ public final class PeerTransport {
         return true
     }
 
-    /// Client only: a pair of one of our sockets and one of the server's candidates.
+    /// Adds a pair of a local socket and a server candidate; client only.
     public func add(_ path: Path, priority: UInt32) {
         agent.add(path, priority: priority)
         reschedule()
     }
 
-    /// An ICE restart (RFC 8445 §9): the keys stay, and so does the path until there is a new one.
+    /// Restarts ICE (RFC 8445 §9). The keys stay, and the path stays until a new one is nominated.
     public func restart(local: ICECredentials, remote: ICECredentials) {
         agent.restart(local: local, remote: remote)
         if state == .failed(.noPath) { state = .connecting }
         reschedule()
     }
 
-    /// A socket is gone, and every path over it.
+    /// Removes all paths of a closed socket.
     public func remove(socket: UInt32, now: MediaTime) {
         agent.remove(socket: socket)
         settle(now)
@@ -93,12 +92,12 @@ public final class PeerTransport {
 
     // MARK: Datagrams
 
-    /// Takes one datagram. What is decrypted lies in its beginning.
+    /// Processes one datagram. Media is decrypted in place, at the beginning of the datagram.
     public func receive(
         _ datagram: UnsafeMutableRawBufferPointer, on path: Path, now: MediaTime, sink: any DatagramSink
     ) -> Received {
         guard let first = datagram.first else { return .nothing }
-        // RFC 7983 §7: the first byte tells them apart.
+        // RFC 7983 §7: the first byte identifies the protocol.
         switch first {
         case 128...191: return receiveMedia(datagram, on: path)
         case 0...3: receiveSTUN(UnsafeRawBufferPointer(datagram), on: path, now, sink)
@@ -117,14 +116,14 @@ public final class PeerTransport {
             counters.unvalidated &+= 1
             return .nothing
         }
-        // RFC 5761 §4: packet types 192 to 223 are RTCP's.
+        // RFC 5761 §4: packet types 192 to 223 are RTCP.
         let isControl = datagram.count > 1 && (192...223).contains(datagram[1])
         switch isControl ? receiver.unprotectControl(datagram) : receiver.unprotect(datagram) {
         case .failed(let failure):
             counters.count(failure)
             return .nothing
         case .ok(let length):
-            // The other end has the keys: it will not ask for the end of the handshake again.
+            // The peer has the keys, so it will not retransmit its last flight.
             if let handshake {
                 handshake.releaseHandshake()
                 self.handshake = nil
@@ -150,7 +149,7 @@ public final class PeerTransport {
         _ datagram: UnsafeRawBufferPointer, on path: Path, _ now: MediaTime, _ sink: any DatagramSink
     ) {
         guard !isOver else { return }
-        // Whoever sends the first ClientHello would otherwise be the one we talk with.
+        // Otherwise anyone could start the handshake with the first ClientHello.
         guard agent.isValidated(path) else { return counters.unvalidated &+= 1 }
         guard let remoteFingerprint else { return counters.early &+= 1 }
         if role == .server, handshake == nil, sender == nil {
@@ -163,7 +162,7 @@ public final class PeerTransport {
         settle(now)
     }
 
-    /// The client speaks first, as soon as there is somebody to speak to.
+    /// Starts the handshake as the client, once a path is validated.
     private func beginHandshake(_ now: MediaTime, _ sink: any DatagramSink) {
         guard role == .client, handshake == nil, sender == nil, !isOver, let remoteFingerprint,
             case .controlling(let agent) = agent, let path = agent.validatedPath
@@ -186,7 +185,7 @@ public final class PeerTransport {
         }
     }
 
-    /// RFC 5764 §4.2: each end sends with the keys of its role in DTLS.
+    /// Creates the SRTP contexts. Each side encrypts with the keys of its DTLS role (RFC 5764 §4.2).
     private func agree(_ handshake: DTLSConnection) {
         guard let profile = handshake.profile, let keys = handshake.exportKeys() else {
             return end(.failed(.dtls(.resources)))
@@ -201,14 +200,14 @@ public final class PeerTransport {
 
     // MARK: Media
 
-    /// What encrypts media, for whoever sends several packets at once; nil while not connected.
+    /// The SRTP sender, for callers that send several packets at once; nil while not connected.
     public var mediaSender: SRTPSender? { selectedPath == nil ? nil : sender }
 
-    /// Reads what protecting a packet of this source begins with, for nothing but to have it in the processor's cache.
-    /// - Returns: a number that says nothing, so that reading is not optimised away.
+    /// Reads the memory that `protect` needs for this source, to get it into the processor's cache.
+    /// - Returns: a meaningless number that keeps the compiler from removing the reads.
     public func warm(_ ssrc: UInt32) -> UInt64 { selectedPath == nil ? 0 : sender?.warm(ssrc) ?? 0 }
 
-    /// See `SRTPSender.protect`; nil too while not connected.
+    /// See `SRTPSender.protect`; also nil while not connected.
     @inline(__always)
     public func protect(
         _ packet: UnsafeMutableRawBufferPointer, headerLength: Int, prefix: UnsafeRawBufferPointer,
@@ -218,7 +217,7 @@ public final class PeerTransport {
         return sender.protect(packet, headerLength: headerLength, prefix: prefix, payload: payload)
     }
 
-    /// See `SRTPSender.protectControl`; nil too while not connected.
+    /// See `SRTPSender.protectControl`; also nil while not connected.
     public func protectControl(_ packet: UnsafeMutableRawBufferPointer, length: Int) -> Int? {
         guard selectedPath != nil, let sender else { return nil }
         return sender.protectControl(packet, length: length)
@@ -226,7 +225,7 @@ public final class PeerTransport {
 
     // MARK: Time and the end
 
-    /// After everything that changes the agent's timers or the handshake's.
+    /// Updates `nextTimeout`. Call it after any change of the agent's or the handshake's timers.
     private func reschedule() {
         guard !isOver else { return nextTimeout = nil }
         guard let agent = agent.nextTimeout, let handshake = handshake?.nextTimeout else {
@@ -245,15 +244,15 @@ public final class PeerTransport {
         settle(now)
     }
 
-    /// Says farewell as long as the handshake is remembered, which is until the first media or ten seconds; later the other
-    /// end learns it through signalling, or by silence.
+    /// Closes the transport, and sends close_notify if the handshake is not released, which happens at the first media or
+    /// after ten seconds. Later the peer learns of the end by signaling or by silence.
     public func close(sink: any DatagramSink) {
         guard !isOver else { return }
         handshake?.close(sink: sink)
         end(.closed)
     }
 
-    /// Whether nothing can happen any more.
+    /// Whether the transport has ended.
     private var isOver: Bool {
         switch state {
         case .closed, .failed(.dtls): true

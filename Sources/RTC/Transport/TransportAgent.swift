@@ -1,4 +1,4 @@
-/// Either end of ICE, as a transport needs it.
+/// The ICE agent of a transport, in either role.
 enum TransportAgent {
     case lite(ICELiteAgent)
     case controlling(ICEControllingAgent)
@@ -24,7 +24,7 @@ enum TransportAgent {
         }
     }
 
-    /// Always false for a lite agent, which cannot know what else might come.
+    /// Always false for a lite agent, because another check can always arrive.
     var hasFailed: Bool {
         if case .controlling(let agent) = self { agent.hasFailed } else { false }
     }

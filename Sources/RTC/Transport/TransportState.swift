@@ -1,55 +1,55 @@
-/// How it stands between us and one peer.
+/// The state of a transport.
 ///
-/// new → connecting → connected ⇄ disconnected; each of them → failed or closed. Only `failed(.noPath)` can be left again,
-/// by an ICE restart.
+/// new → connecting → connected ⇄ disconnected; each of them → failed or closed. Failed and closed are final, except
+/// `failed(.noPath)`, which an ICE restart can recover.
 public enum TransportState: Hashable, Sendable {
-    /// Nobody with the right password has come yet.
+    /// No authenticated check has arrived yet.
     case new
-    /// There is a path; the keys are being agreed on.
+    /// A path is validated, and the DTLS handshake is in progress.
     case connecting
-    /// Media can flow both ways.
+    /// Media can flow in both directions.
     case connected
-    /// Nothing was heard over any path for `ICETimes.consent`. It may come back by itself or by an ICE restart.
+    /// No check arrived over any path for `ICETimes.consent`. The transport can recover automatically or by an ICE restart.
     case disconnected(since: MediaTime)
     case failed(TransportFailure)
-    /// One of the two ended it.
+    /// Either side closed the transport.
     case closed
 }
 
 public enum TransportFailure: Error, Hashable, Sendable {
-    /// No candidate of the other end answers.
+    /// No remote candidate answers checks.
     case noPath
-    /// There are no keys, and will be none: a new connection is needed.
+    /// The DTLS handshake failed; a new connection is needed.
     case dtls(DTLSFailure)
 }
 
-/// What came with a datagram.
+/// The media in a datagram.
 public enum Received: Hashable, Sendable {
-    /// Nothing for the owner: it was the transport's own business, or worth nothing.
+    /// No media: STUN, DTLS, or a dropped datagram.
     case nothing
-    /// An RTP packet: the datagram's first so many bytes.
+    /// RTP packet: length in bytes from the start of the datagram.
     case rtp(Int)
-    /// A compound of RTCP packets: the datagram's first so many bytes.
+    /// Compound RTCP packet: length in bytes from the start of the datagram.
     case rtcp(Int)
 }
 
 /// Datagrams that were dropped, by reason.
 public struct TransportCounters: Hashable, Sendable {
-    /// No STUN, DTLS, RTP or RTCP (RFC 7983), or none that is well formed.
+    /// Not well-formed STUN, DTLS, RTP or RTCP (RFC 7983).
     public var malformed: UInt64 = 0
-    /// STUN for another name, or without the password, or answering nothing.
+    /// STUN with an unknown username, without the right password, or a response without a request.
     public var strangers: UInt64 = 0
-    /// DTLS or media from an address that has not proved itself by ICE.
+    /// DTLS or media on a path that ICE has not validated.
     public var unvalidated: UInt64 = 0
-    /// Media before there were keys, or DTLS before the other end's fingerprint was known.
+    /// Media before the keys, or DTLS before the remote fingerprint was known.
     public var early: UInt64 = 0
-    /// DTLS when the handshake is over and gone.
+    /// DTLS after the handshake was released.
     public var late: UInt64 = 0
-    /// Media that was not made with the keys.
+    /// Media that failed authentication.
     public var forged: UInt64 = 0
-    /// Media that had come already.
+    /// Media that was already received.
     public var replayed: UInt64 = 0
-    /// Media from more sources than a peer may have.
+    /// Media from more SSRCs than a peer may use.
     public var tooManySources: UInt64 = 0
 
     public init() {}
@@ -66,7 +66,7 @@ public struct TransportCounters: Hashable, Sendable {
     mutating func count(_ drop: ICEDrop) {
         switch drop {
         case .malformed: malformed &+= 1
-        case .unknownName, .unauthenticated, .unasked: strangers &+= 1
+        case .unknownName, .unauthenticated, .unsolicited: strangers &+= 1
         }
     }
 }

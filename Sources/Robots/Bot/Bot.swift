@@ -2,8 +2,8 @@ import Datagrams
 import RTC
 import Wire
 
-/// A client that shows a film, repeats what people write, and records what they show: with it one person alone can try
-/// everything. It owns one line to the server and two media connections; where it is, its `Visit` knows.
+/// A client that plays a clip, echoes chat messages and records the other members, so that one person can try every
+/// feature alone. It owns one WebSocket and two peer connections. A `Visit` keeps the state of the session it is in.
 ///
 /// ```swift
 /// let bot = try await Bot.connect(plan, on: loop) { print($0) }
@@ -17,20 +17,20 @@ public final class Bot: Sendable {
     private let number: Int
     private let tell: @Sendable (String) -> Void
 
-    /// Several bots of one process that must not meet each other.
-    public struct Company: Sendable {
+    /// A group of bots in one process that are never matched with each other.
+    public struct Group: Sendable {
         let turns = RouletteTurns()
         public init() {}
     }
 
-    /// Opens the line and negotiates media.
+    /// Connects to the server and negotiates media.
     ///
     /// - Parameters:
-    ///   - number: which of the company it is.
-    ///   - tell: takes a line about what happens, without a line feed; called from any thread.
-    /// - Throws: a `RobotError` or the server's `WireError`, both with a sentence.
+    ///   - number: the bot's index in its group.
+    ///   - tell: receives one line of progress text without a line feed; called on any thread.
+    /// - Throws: a `RobotError`, or the server's `WireError`.
     public static func connect(
-        _ plan: BotPlan, number: Int = 0, of company: Company = Company(), on loop: RobotLoop,
+        _ plan: BotPlan, number: Int = 0, of group: Group = Group(), on loop: RobotLoop,
         tell: @escaping @Sendable (String) -> Void
     ) async throws -> Bot {
         var hello = Hello()
@@ -41,7 +41,7 @@ public final class Bot: Sendable {
             try check(plan, client.welcome)
             let media = BotMedia(plan, on: loop, tell: tell)
             try await media.connect(over: client)
-            return Bot(plan, client, media, number, company.turns, tell)
+            return Bot(plan, client, media, number, group.turns, tell)
         } catch {
             await client.close()
             throw error
@@ -58,16 +58,16 @@ public final class Bot: Sendable {
 
     private static func check(_ plan: BotPlan, _ welcome: Welcome) throws {
         guard let routed = welcome.media else {
-            throw RobotError("This server routes no media, and the bot needs routed sessions.")
+            throw RobotError("This server does not route media, and the bot needs routed sessions.")
         }
         if case .roulette = plan.place, routed.roulette != .routed {
             throw RobotError("The roulette of this server is relayed, and the bot needs routed media.")
         }
     }
 
-    /// Goes where the plan says and stays there, until the task is cancelled or the line ends.
+    /// Goes to the place in the plan and stays there until the task is cancelled or the connection ends.
     ///
-    /// - Throws: why it ended, when nobody cancelled it.
+    /// - Throws: the reason the connection ended, unless the task was cancelled.
     public func run() async throws {
         let outcome: Result<Void, any Error>
         do {
@@ -85,7 +85,7 @@ public final class Bot: Sendable {
         if !Task.isCancelled { try outcome.get() }
     }
 
-    private func ended() -> RobotError { RobotError(client.ending ?? "The line to the server ended.") }
+    private func ended() -> RobotError { RobotError(client.ending ?? "The connection to the server ended.") }
 
     // MARK: In a session
 
@@ -94,9 +94,9 @@ public final class Bot: Sendable {
         try await visit.enter(publishing: session, token, as: plan)
         tell("In the session")
         for await event in client.events {
-            try await visit.hear(event)
+            try await visit.handle(event)
             if case .session(.left(let left)) = event, left.session == session {
-                throw RobotError("The bot was put out of the session (\(left.reason.rawValue)).")
+                throw RobotError("The bot was removed from the session (\(left.reason.rawValue)).")
             }
         }
         if !Task.isCancelled { throw ended() }
@@ -122,15 +122,15 @@ public final class Bot: Sendable {
                 try await wait(isInQueue: true)
             case .roulette(.partner(let partner)) where partner.match == match:
                 tell(partner.state == .reconnecting ? "The partner dropped and may come back" : "The partner is back")
-            default: try await visit?.hear(event)
+            default: try await visit?.handle(event)
             }
         }
         if !Task.isCancelled { throw ended() }
     }
 
-    /// Enters the queue when no other bot of the company is in it.
+    /// Enters the queue once no other bot of the group is in it.
     ///
-    /// - Parameter isInQueue: the server has put it there by itself, after a match.
+    /// - Parameter isInQueue: true if the server has already queued this bot again after a match.
     private func wait(isInQueue: Bool = false) async throws {
         let isTurn = await turns.tryTaking(number)
         if !isTurn {
@@ -141,23 +141,23 @@ public final class Bot: Sendable {
         tell("In the roulette; waiting for a partner")
     }
 
-    /// - Returns: nil if nothing came of it: the partner had gone, or is of the same company.
+    /// - Returns: nil if there is no visit, because the partner is another bot of this group.
     private func meet(_ matched: RouletteNotice.Matched) async throws -> Visit? {
         guard await turns.begin(matched.match, of: number) else {
-            // The other one hears that its partner left, and waits on.
+            // The other bot is notified that its partner left, and keeps waiting.
             try await client.stop()
             try await wait()
             return nil
         }
         await turns.release(number)
-        tell("Met somebody" + (matched.partner.name.isEmpty ? "" : ": \(printable(matched.partner.name))"))
+        tell("Matched with a partner" + (matched.partner.name.isEmpty ? "" : ": \(printable(matched.partner.name))"))
         var visit = Visit(client, media, Conversation(saying: plan.line), tell)
         do {
             let (publish, subscribe) = (matched.publish, matched.subscribe)
             try await visit.enter(publishing: publish.session, publish.token, as: plan)
             if subscribe.session != publish.session { try await visit.enter(subscribe.session, subscribe.token) }
         } catch let error as WireError where error.code.isToken || error.code == .notJoined {
-            // It was over before the bot had come: `ended` follows.
+            // The match ended before the bot joined; `roulette.ended` follows.
             return visit
         }
         return visit

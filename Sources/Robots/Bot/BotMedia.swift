@@ -2,13 +2,13 @@ import Datagrams
 import RTC
 import Wire
 
-/// A bot's two connections with the server: one to show its programme, one for what it records. Its functions may be called
-/// from anywhere.
+/// A bot's two peer connections with the server: one sends its clip, the other receives what it records. Its functions
+/// may be called from any thread.
 ///
-/// Unchecked: what changes is used on the loop's thread alone.
+/// Unchecked: mutable state is used only on the loop's thread.
 final class BotMedia: RobotHandler, @unchecked Sendable {
-    /// Streams recorded at a time. More would be a meeting, which is recorded by the server.
-    static let mostStreams = 8
+    /// Maximum number of streams recorded at the same time.
+    static let maxStreams = 8
     static let sent = MediaMids(audio: "a", video: "v")
 
     private let loop: RobotLoop
@@ -17,7 +17,7 @@ final class BotMedia: RobotHandler, @unchecked Sendable {
     private var sending: RobotConnection?
     private var receiving: RobotConnection?
     private var recorder: StreamRecorder?
-    private var places: [StreamID?] = Array(repeating: nil, count: mostStreams)
+    private var places: [StreamID?] = Array(repeating: nil, count: maxStreams)
     private var hasTold = false
 
     init(_ plan: BotPlan, on loop: RobotLoop, tell: @escaping @Sendable (String) -> Void) {
@@ -27,19 +27,19 @@ final class BotMedia: RobotHandler, @unchecked Sendable {
 
     // MARK: Connecting
 
-    /// Negotiates both connections; media flows as soon as there is a path.
+    /// Negotiates both connections. Media flows as soon as ICE finds a path.
     func connect(over client: RobotClient) async throws {
-        try await connect(over: client, .send, Self.offered(plan.programme))
+        try await connect(over: client, .send, Self.offered(plan.clip))
         if plan.directory != nil { try await connect(over: client, .receive, Self.received) }
     }
 
-    private static func offered(_ programme: Programme) -> [OfferedMedia] {
-        (programme.hasAudio ? [.audio(mid: "a", .sendonly)] : [])
-            + (programme.hasVideo ? [.video(mid: "v", .sendonly)] : [])
+    private static func offered(_ clip: MediaClip) -> [OfferedMedia] {
+        (clip.hasAudio ? [.audio(mid: "a", .sendonly)] : [])
+            + (clip.hasVideo ? [.video(mid: "v", .sendonly)] : [])
     }
 
     private static var received: [OfferedMedia] {
-        (0..<mostStreams).flatMap { number in
+        (0..<maxStreams).flatMap { number in
             [.audio(mid: "a\(number)", .recvonly), OfferedMedia.video(mid: "v\(number)", .recvonly)]
         }
     }
@@ -55,7 +55,7 @@ final class BotMedia: RobotHandler, @unchecked Sendable {
             try await loop.run { [self] in
                 try connection.accept(answer: answer, now: .monotonic)
                 if side == .send {
-                    connection.source = ProgrammePlayer(plan.programme, using: &connection.random)
+                    connection.source = ClipPlayer(plan.clip, using: &connection.random)
                     sending = connection
                 } else {
                     receiving = connection
@@ -77,7 +77,7 @@ final class BotMedia: RobotHandler, @unchecked Sendable {
 
     // MARK: Recording
 
-    /// Where a stream will be recorded; nil when as many are recorded as can be, or none.
+    /// Returns the mids that will carry the stream to record; nil if nothing is recorded or all slots are in use.
     func begin(_ stream: StreamID) async throws -> MediaMids? {
         try await loop.run { [self] in
             guard let recorder, let number = places.firstIndex(where: { $0 == nil }), !places.contains(stream) else {
@@ -109,10 +109,10 @@ final class BotMedia: RobotHandler, @unchecked Sendable {
         switch connection.state {
         case .failed(.noPath):
             hasTold = true
-            tell("No media gets through: the server's media port cannot be reached by UDP.")
+            tell("No media: the server's media port cannot be reached over UDP.")
         case .failed(.dtls):
             hasTold = true
-            tell("No media gets through: there is no agreement on keys with the server.")
+            tell("No media: the DTLS handshake with the server failed.")
         default: break
         }
     }

@@ -1,8 +1,8 @@
 import Wire
 
-/// What a bot is told to do.
+/// The configuration of a bot.
 public struct BotPlan: Sendable {
-    /// Where it goes.
+    /// The place the bot joins.
     public enum Place: Sendable {
         case session(SessionID, token: String)
         case roulette
@@ -11,21 +11,21 @@ public struct BotPlan: Sendable {
     /// `http://host:port` or `https://host`.
     public var server: String
     public var place: Place
-    public var programme: Programme
-    /// Where it writes what it receives. It receives nothing without one.
+    public var clip: MediaClip
+    /// Directory for recordings. If nil, the bot receives no media.
     public var directory: String?
     public var name: String
-    /// What it says to everybody who comes, besides that it is a bot.
+    /// Text appended to the greeting of each new member.
     public var line: String?
 
     public init(
-        server: String, place: Place, programme: Programme = .sample, directory: String? = nil, name: String = "Bot",
+        server: String, place: Place, clip: MediaClip = .sample, directory: String? = nil, name: String = "Bot",
         line: String? = nil
     ) {
-        (self.server, self.place, self.programme) = (server, place, programme)
+        (self.server, self.place, self.clip) = (server, place, clip)
         (self.directory, self.name, self.line) = (directory, name, line)
     }
 
-    /// Whether the server is named by an address of IPv6, so that its media is reached by it too.
+    /// True if the server's host is an IPv6 address. Its media port is then reached over IPv6 too.
     var isIPv6: Bool { (try? RobotPlace(server))?.host.contains(":") ?? false }
 }

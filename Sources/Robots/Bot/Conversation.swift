@@ -1,14 +1,14 @@
 import RTC
 import Wire
 
-/// What a bot says in the text chat. Each of its lines says whose it is, and lines that do get no answer: two bots would
-/// never come to an end.
+/// Produces a bot's chat messages. Each starts with a sign, and messages with that sign get no reply: otherwise two
+/// bots would answer each other endlessly.
 struct Conversation {
-    /// What every line begins with.
+    /// Prefix of every message.
     static let sign = "[bot] "
-    /// In characters: of what somebody wrote, as much is repeated.
-    static let mostRepeated = 300
-    /// Lines that can be said at once, and then one in each interval: the server takes more, and people want fewer.
+    /// Maximum length of the echoed text, in characters.
+    static let maxEchoLength = 300
+    /// Rate limit: this many messages at once, then one per interval. The server allows more, but people want less.
     static let burst = 5
     static let interval = MediaInterval.seconds(1)
 
@@ -16,21 +16,21 @@ struct Conversation {
     private var allowance = Self.burst
     private var countedAt: MediaTime?
 
-    /// - Parameter line: said when somebody comes, besides that this is a bot.
+    /// - Parameter line: appended to the greeting of each new member.
     init(saying line: String?) { self.line = line }
 
-    /// To somebody who has come; nil when there was too much to be said lately.
+    /// Greeting for a new member; nil when rate-limited.
     mutating func greeting(now: MediaTime) -> String? {
         guard spend(now) else { return nil }
-        let introduction = "Hello! I am a program that shows a film and repeats what you write."
+        let introduction = "Hello! I am a bot: I play a video and repeat what you write."
         return Self.sign + (line.map { "\(introduction) \($0)" } ?? introduction)
     }
 
-    /// To what somebody wrote; nil when nothing is to be said.
+    /// Reply to a chat message; nil if it needs no reply or the bot is rate-limited.
     mutating func answer(to text: String, now: MediaTime) -> String? {
         let text = printable(text).split(separator: " ").joined(separator: " ")
         guard !text.isEmpty, !text.hasPrefix(Self.sign), spend(now) else { return nil }
-        let part = text.prefix(Self.mostRepeated)
+        let part = text.prefix(Self.maxEchoLength)
         return "\(Self.sign)You wrote: \(part)\(part.count < text.count ? "…" : "")"
     }
 

@@ -1,37 +1,38 @@
 import RTC
 
-/// Where in its programme a bot is: what is due when, round after round, with times that only grow.
+/// The playback position in a clip. It loops, and its times always increase.
 ///
-/// Video and sound of about the same length begin each round together; otherwise each repeats by itself.
+/// Video and audio of about the same length start each round together. Otherwise each loops independently.
 struct Playback {
     enum Kind { case video, audio }
 
-    /// What is to be sent now.
+    /// An item to send now.
     struct Due: Equatable {
         var kind: Kind
-        var item: Programme.Item
-        /// When it was due: what its timestamp says.
+        var item: MediaClip.Item
+        /// The time when the item was due, which its timestamp shows.
         var at: MediaTime
     }
 
-    /// A keyframe that is asked for is shown early when its own time is no further away; the picture then stands still
-    /// until the time has caught up, and stays with its sound.
-    static let mostHold = MediaInterval.seconds(2)
-    /// From one keyframe to another that is asked for: several who ask at once get one.
+    /// A requested keyframe is sent early if it is due within this time. The picture then freezes until its regular
+    /// time, so that it stays in sync with the audio.
+    static let maxHold = MediaInterval.seconds(2)
+    /// Minimum interval between a keyframe and the next requested one. Requests of several subscribers at once share
+    /// one keyframe.
     static let keyframeInterval = MediaInterval.milliseconds(300)
-    /// Files whose lengths differ by no more belong together, as a film's picture and sound do.
-    static let mostDifference = MediaInterval.seconds(1)
-    /// Later than this nothing is caught up: the machine slept, or the line was gone.
-    static let mostLate = MediaInterval.milliseconds(500)
+    /// Maximum difference between the lengths of video and audio that belong together.
+    static let maxDifference = MediaInterval.seconds(1)
+    /// Playback that is later than this does not catch up, for example after the machine slept.
+    static let maxLate = MediaInterval.milliseconds(500)
 
     private struct Position {
-        let track: Programme.Track
+        let track: MediaClip.Track
         let period: MediaInterval
-        /// When the round began.
+        /// Start time of the current round.
         var began: MediaTime
         var index = 0
 
-        var next: Programme.Item { track.items[index] }
+        var next: MediaClip.Item { track.items[index] }
         var due: MediaTime { began + next.at }
 
         mutating func put(off interval: MediaInterval) { began = began + interval }
@@ -47,33 +48,33 @@ struct Playback {
     private var video: Position?
     private var audio: Position?
     private var lastKeyframe: (index: Int, at: MediaTime)?
-    /// When one that was asked for is to be shown.
+    /// When to send the requested keyframe.
     private var keyframeDue: MediaTime?
     private let isFilm: Bool
 
-    init(_ programme: Programme, beginning now: MediaTime) {
-        let lengths = [programme.video?.length, programme.audio?.length].compactMap(\.self)
+    init(_ clip: MediaClip, beginning now: MediaTime) {
+        let lengths = [clip.video?.length, clip.audio?.length].compactMap(\.self)
         let longest = lengths.max() ?? .zero
         let shortest = lengths.min() ?? .zero
-        let isFilm = lengths.count == 2 && longest - shortest <= Self.mostDifference
+        let isFilm = lengths.count == 2 && longest - shortest <= Self.maxDifference
         self.isFilm = isFilm
-        func position(_ track: Programme.Track) -> Position {
+        func position(_ track: MediaClip.Track) -> Position {
             Position(track: track, period: isFilm ? longest : track.length, began: now)
         }
-        video = programme.video.map(position)
-        audio = programme.audio.map(position)
+        video = clip.video.map(position)
+        audio = clip.audio.map(position)
     }
 
-    /// When `next` has something; nil when there is nothing to play.
+    /// Time of the next item; nil if there is nothing to play.
     var nextDue: MediaTime? {
         [video?.due, audio?.due, keyframeDue].compactMap(\.self).min()
     }
 
-    /// What is due by now, the earliest first; nil when nothing is. Ask until then.
+    /// Returns the earliest item that is due, or nil. Call it until it returns nil.
     mutating func next(now: MediaTime) -> Due? {
         if let keyframeDue, keyframeDue <= now { return takeKeyframe(at: now) }
         guard let due = nextDue, due <= now else { return nil }
-        if now - due > Self.mostLate {
+        if now - due > Self.maxLate {
             video?.put(off: now - due)
             audio?.put(off: now - due)
         }
@@ -89,8 +90,8 @@ struct Playback {
         return item
     }
 
-    /// Somebody needs a keyframe. It comes with `next`: the last one again if nothing followed it yet, otherwise the
-    /// next in the file, or its first.
+    /// Requests a keyframe, which `next` then returns. It is the last one again if no frame followed it, otherwise the
+    /// next one in the file, wrapping around at the end.
     mutating func showKeyframe(now: MediaTime) {
         guard video != nil, keyframeDue == nil else { return }
         let soonest = lastKeyframe.map { $0.at + Self.keyframeInterval } ?? now
@@ -105,7 +106,7 @@ struct Playback {
         }
         while !position.next.isKeyframe { position.advance() }
         let ahead = position.due - now
-        if ahead > Self.mostHold { seek(&position, by: ahead) }
+        if ahead > Self.maxHold { seek(&position, by: ahead) }
         let index = position.index
         position.advance()
         video = position
@@ -117,13 +118,13 @@ struct Playback {
         return Due(kind: .video, item: position.track.items[index], at: now)
     }
 
-    /// Skips what lies before the keyframe, in the sound of a film too.
+    /// Skips ahead to the keyframe, in the audio of a film too.
     private mutating func seek(_ position: inout Position, by ahead: MediaInterval) {
         position.began = position.began - ahead
         guard isFilm, var sound = audio else { return }
         let before = sound.due
         sound.began = sound.began - ahead
-        // At most one round: the next keyframe is no further away.
+        // One round is enough: the next keyframe is at most one round away.
         for _ in 0..<sound.track.items.count where sound.due < before { sound.advance() }
         audio = sound
     }

@@ -6,12 +6,12 @@ import Musl
 import Darwin
 #endif
 
-/// A file that only grows. What was written is with the system at once, and stays if the program is killed.
+/// An append-only file. Each write goes to the kernel immediately, so the data survives if the process is killed.
 final class RecordingFile {
     let path: String
     private let descriptor: Int32
 
-    /// - Throws: a sentence when it cannot be made, or is there already.
+    /// - Throws: `RobotError` if the file exists or cannot be created.
     init(creating path: String) throws(RobotError) {
         self.path = path
         descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o644)
@@ -20,20 +20,20 @@ final class RecordingFile {
 
     deinit { close(descriptor) }
 
-    /// Makes a file beside those that are there: `DIRECTORY/NAME-1.SUFFIX`, `-2` and so on.
+    /// Creates the first free file of `DIRECTORY/NAME-1.SUFFIX`, `-2` and so on.
     static func next(in directory: String, name: String, suffix: String) throws(RobotError) -> RecordingFile {
-        for number in 1...mostNumber {
+        for number in 1...maxNumber {
             let path = "\(directory)/\(name)-\(number).\(suffix)"
             if access(path, F_OK) == 0 { continue }
             return try RecordingFile(creating: path)
         }
-        throw RobotError("\(directory) has \(mostNumber) recordings of one stream. Take another directory.")
+        throw RobotError("\(directory) has \(maxNumber) recordings of one stream. Use another directory.")
     }
 
-    /// Recordings of one stream; nobody begins anew so often but by a fault.
-    private static let mostNumber = 9_999
+    /// Maximum number of recordings of one stream. Only a bug would start this many.
+    private static let maxNumber = 9_999
 
-    /// - Throws: a sentence when the disk is full, for example. What is written in part stays.
+    /// - Throws: `RobotError`, for example when the disk is full. A partial write stays in the file.
     func write(_ bytes: [UInt8]) throws(RobotError) {
         var rest = bytes[...]
         while !rest.isEmpty {

@@ -1,31 +1,31 @@
 import Wire
 
-/// Sees to it that the bots of one process do not meet each other: only one of them waits in the queue at a time.
+/// Lets only one bot of the process wait in the queue at a time, so that its bots are never matched with each other.
 actor RouletteTurns {
     private var waiting: Int?
     private var line: [(bot: Int, turn: AsyncStream<Void>.Continuation)] = []
     private var matches: [MatchID: Int] = [:]
 
-    /// Comes back when this bot may wait for a partner; false when it was cancelled meanwhile.
+    /// Waits until this bot may enter the queue. Returns false if the task was cancelled first.
     func take(_ bot: Int) async -> Bool {
         if tryTaking(bot) { return true }
         let (stream, turn) = AsyncStream.makeStream(of: Void.self)
         line.append((bot, turn))
-        // Ends without an element when the task is cancelled.
+        // The stream ends without an element when the task is cancelled.
         for await _ in stream { return true }
         line.removeAll { $0.bot == bot }
         release(bot)
         return false
     }
 
-    /// Whether it may at once.
+    /// Takes the turn if it is free. Returns whether the bot has it.
     func tryTaking(_ bot: Int) -> Bool {
         guard waiting == nil || waiting == bot else { return false }
         waiting = bot
         return true
     }
 
-    /// It waits no more.
+    /// Passes the turn to the next bot.
     func release(_ bot: Int) {
         guard waiting == bot else { return }
         waiting = nil
@@ -36,7 +36,7 @@ actor RouletteTurns {
         next.turn.finish()
     }
 
-    /// Takes note of a match; false when another bot of this process has it too.
+    /// Registers a match. Returns false if another bot of this process is in the same match.
     func begin(_ match: MatchID, of bot: Int) -> Bool {
         guard let other = matches[match], other != bot else {
             matches[match] = bot

@@ -1,10 +1,11 @@
 import Datagrams
 import RTC
 
-/// Writes what comes into a connection to files, a pair for each stream. It belongs to the connection's thread.
+/// Writes received media to files, one for video and one for audio of each stream. Used only on the connection's
+/// thread.
 final class StreamRecorder {
     private let directory: String
-    /// Says in a line what it does.
+    /// Receives one line of progress text.
     private let tell: @Sendable (String) -> Void
     /// By mid.
     private var videos: [String: Recorded<VideoRecording>] = [:]
@@ -13,7 +14,7 @@ final class StreamRecorder {
     private struct Recorded<Recording> {
         let stream: String
         var recording: Recording
-        /// Made when there is something to be written.
+        /// Created with the first bytes to write.
         var file: RecordingFile?
         var hasFailed = false
     }
@@ -22,16 +23,16 @@ final class StreamRecorder {
         (self.directory, self.tell) = (directory, tell)
     }
 
-    /// What comes into these sections from here on is of this stream.
+    /// Starts recording a stream: from now on these mids carry it.
     func begin(_ stream: String, audioMid: String?, videoMid: String?) {
         if let videoMid { videos[videoMid] = Recorded(stream: stream, recording: VideoRecording()) }
         if let audioMid {
-            // Ogg wants each of the streams in a file to have a number of its own; here it is alone.
+            // An Ogg serial number must be unique within its file. Each file has one stream.
             audios[audioMid] = Recorded(stream: stream, recording: AudioRecording(serial: 1))
         }
     }
 
-    /// The stream in these sections has ended: what is left of it is written.
+    /// Ends the recording of a stream and writes its remaining data.
     func end(audioMid: String?, videoMid: String?, now: MediaTime) {
         if let videoMid, var video = videos.removeValue(forKey: videoMid) {
             var bytes: [UInt8] = []
@@ -58,7 +59,7 @@ final class StreamRecorder {
             video.recording.take(PacketOrder.Packet(packet), at: packet.at, into: &bytes)
             write(bytes, to: &video, suffix: "ivf")
             if video.recording.needsKeyframe, !video.hasFailed {
-                connection.askForKeyframe(of: reception, now: packet.at)
+                connection.requestKeyframe(of: reception, now: packet.at)
             }
             videos[reception.mid] = video
         case .opus:

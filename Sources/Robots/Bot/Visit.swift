@@ -2,14 +2,14 @@ import Datagrams
 import RTC
 import Wire
 
-/// A bot among people: the one or two sessions it is in for a while, what it publishes there, whom it records, and what
-/// it says. Forgotten when it leaves.
+/// The state of a bot in one or two sessions: its connections, the streams it records, and its chat. Discarded when it
+/// leaves.
 struct Visit {
     private let client: RobotClient
     private let media: BotMedia
     private let tell: @Sendable (String) -> Void
     private var conversation: Conversation
-    /// In which it has which connection of its own.
+    /// The bot's own connection in each session.
     private var own: [SessionID: ConnectionID] = [:]
     private var capabilities: [SessionID: Capabilities] = [:]
     private var recorded: Set<StreamID> = []
@@ -25,25 +25,25 @@ struct Visit {
     mutating func enter(publishing session: SessionID, _ token: String, as plan: BotPlan) async throws {
         let joined = try await enter(session, token)
         guard joined.capabilities.publish else {
-            throw RobotError("The token's role may not publish; make one with --role publisher.")
+            throw RobotError("The token's role does not allow publishing. Create one with --role publisher.")
         }
         var publish = SessionVerb.Publish()
         (publish.session, publish.name, publish.videoType) = (session, plan.name, .custom)
-        (publish.hasAudio, publish.hasVideo) = (plan.programme.hasAudio, plan.programme.hasVideo)
-        (publish.width, publish.height) = (plan.programme.width, plan.programme.height)
+        (publish.hasAudio, publish.hasVideo) = (plan.clip.hasAudio, plan.clip.hasVideo)
+        (publish.width, publish.height) = (plan.clip.width, plan.clip.height)
         publish.mids = MediaMids(
-            audio: plan.programme.hasAudio ? BotMedia.sent.audio : nil,
-            video: plan.programme.hasVideo ? BotMedia.sent.video : nil)
+            audio: plan.clip.hasAudio ? BotMedia.sent.audio : nil,
+            video: plan.clip.hasVideo ? BotMedia.sent.video : nil)
         _ = try await client.publish(publish)
     }
 
-    /// Joins a session, greets who is there and records what they publish.
+    /// Joins a session, greets its members and records their streams.
     @discardableResult
     mutating func enter(_ session: SessionID, _ token: String) async throws -> SessionNotice.Joined {
         let joined = try await client.join(session, token: token)
         guard joined.mediaMode == .routed else {
             throw RobotError(
-                "This session is relayed, and the bot needs a routed one: confab session create --media routed.")
+                "The session is relayed, but the bot needs a routed one. Use confab session create --media routed.")
         }
         own[session] = joined.connection.id
         capabilities[session] = joined.capabilities
@@ -57,13 +57,13 @@ struct Visit {
     mutating func leave() async {
         for stream in recorded { await media.end(stream) }
         recorded = []
-        // The server may have closed them already.
+        // The server may have ended these sessions already.
         for session in own.keys { try? await client.leave(session) }
         own = [:]
     }
 
-    /// - Throws: only when the line has ended, or the server ended the media.
-    mutating func hear(_ event: ServerMessage) async throws {
+    /// - Throws: only if the connection ended or the server closed the media.
+    mutating func handle(_ event: ServerMessage) async throws {
         switch event {
         case .session(.connectionCreated(let created)): try await greet(created.connection.id, in: created.session)
         case .session(.signal(let signal)): try await answer(signal)
@@ -72,8 +72,8 @@ struct Visit {
             guard recorded.remove(destroyed.stream) != nil else { return }
             await media.end(destroyed.stream)
         case .session(.subscriptionChanged(let change)) where change.videoPaused:
-            let why = change.reason == .codec ? "it is in no VP8" : "this line is too slow for it"
-            tell("A picture is not recorded: \(why)")
+            let why = change.reason == .codec ? "its codec is not VP8" : "the connection is too slow"
+            tell("Video is not recorded: \(why)")
         case .media(.closed(let closed)): throw RobotError("The server ended the media: \(closed.message)")
         default: break
         }
@@ -90,7 +90,7 @@ struct Visit {
         guard signal.type == "chat", let text = signal.data, let sender = signal.from,
             let own = own[signal.session], own != sender, capabilities[signal.session]?.signal == true
         else { return }
-        tell("Somebody wrote: \(printable(String(text.prefix(Conversation.mostRepeated))))")
+        tell("Chat message: \(printable(String(text.prefix(Conversation.maxEchoLength))))")
         guard let answer = conversation.answer(to: text, now: .monotonic) else { return }
         try await say(answer, to: sender, in: signal.session)
     }
@@ -99,7 +99,7 @@ struct Visit {
         do {
             try await client.signal(session, type: "chat", data: text, to: connection)
         } catch is WireError {
-            // Whom it was for has left, or the server has heard enough.
+            // The recipient has left, or the bot is rate-limited.
         }
     }
 
@@ -111,7 +111,7 @@ struct Visit {
         do {
             try await client.subscribe(.init(session: session, stream: stream.id, mids: mids))
         } catch is WireError {
-            // It has ended meanwhile.
+            // The stream has ended in the meantime.
             recorded.remove(stream.id)
             await media.end(stream.id)
         }

@@ -1,13 +1,13 @@
 import RTC
 import Wire
 
-/// Our own server as a load's target.
+/// A Confab server as the target of a load test.
 struct ConfabLoad: LoadTarget {
-    /// Where people come from: a server counts what comes from one address, and all of 127.0.0.0/8 is this machine.
+    /// Clients per source address. The server limits connections per address, and all of 127.0.0.0/8 is this machine.
     private static let peoplePerAddress = 20
 
     let server: String
-    /// A session and a token for somebody in a room.
+    /// Returns a session and a token for a new member of a room.
     let admit: @Sendable (_ room: Int) throws -> Admission
 
     func enter(room: Int, number: Int) async throws -> any LoadSeat {
@@ -21,7 +21,7 @@ struct ConfabLoad: LoadTarget {
         let client = try await RobotClient.connect(to: server, hello: hello, from: source)
         let joined = try await client.join(admission.session, token: admission.token)
         guard joined.mediaMode == .routed else {
-            throw RobotError("The session is relayed: its media does not go through the server. Give a routed one.")
+            throw RobotError("The session is relayed, so its media bypasses the server. Use a routed session.")
         }
         return ConfabSeat(client: client, session: admission.session)
     }
@@ -49,7 +49,7 @@ private struct ConfabSeat: LoadSeat {
     func watch(_ streams: [LoadStream], on loop: RobotLoop, meter: LoadMeterBox) async throws -> RobotConnection {
         let count = streams.count
         let connection = try await client.openMedia(.receive, on: loop) { connection in
-            connection.complains = false
+            connection.sendsFeedback = false
             connection.handler = meter.meter
             let sections = (0..<count).flatMap { slot in
                 [OfferedMedia.audio(mid: "a\(slot)", .recvonly), .video(mid: "v\(slot)", .recvonly)]

@@ -1,12 +1,12 @@
 import RTC
 
-/// Janus' VideoRoom as a load's target, driven as its own demo does: a handle for each who publishes, and one with all
-/// streams for each who watches.
+/// Janus' VideoRoom as the target of a load test. Like its demo, it uses one handle per publisher, and one handle with
+/// all streams per subscriber.
 ///
-/// Robots are the lite end of ICE here, whoever offers: Janus is a full one, and wants its own checks answered.
+/// Robots are always the ICE-lite side here: Janus is a full ICE agent and needs its own checks answered.
 final class JanusLoad: LoadTarget {
     private let session: JanusSession
-    /// So that runs after each other do not meet.
+    /// A random base for room numbers, so that consecutive runs use different rooms.
     private let base = Int64.random(in: 1_000_000..<1_000_000_000)
 
     init(_ server: String, rooms count: Int) async throws {
@@ -14,7 +14,7 @@ final class JanusLoad: LoadTarget {
         let handle = try await session.attach()
         for room in 0..<count {
             var body = JanusBody(request: "create", room: base + Int64(room))
-            // Without a bound for bit rates, as ours has none.
+            // Set no bit rate limit, because Confab has none.
             (body.publishers, body.bitrate) = (10_000, 0)
             (body.audiocodec, body.videocodec) = ("opus", "vp8")
             _ = try await session.ask(handle, body)
@@ -58,7 +58,7 @@ private struct JanusSeat: LoadSeat {
         guard let offer = try await session.ask(handle, body).jsep else { throw RobotError.unexpected }
         let (connection, sdp) = try await loop.run {
             let connection = try loop.open()
-            connection.complains = false
+            connection.sendsFeedback = false
             connection.handler = meter.meter
             let candidates = loop.hostCandidates(of: connection)
             return (connection, try connection.answer(offer: offer.sdp, candidates: candidates, now: loop.now))
@@ -68,6 +68,6 @@ private struct JanusSeat: LoadSeat {
         return connection
     }
 
-    /// The session's end is everybody's.
+    /// Does nothing: the session is shared, and `JanusLoad.leave` ends it.
     func leave() async {}
 }

@@ -1,13 +1,13 @@
 import Foundation
 import Synchronization
 
-/// A session description as Janus' messages carry it.
+/// A session description in a Janus message.
 struct JanusDescription: Codable, Sendable {
     var type: String
     var sdp: String
 }
 
-/// What the VideoRoom plugin is asked, of all requests that a load makes.
+/// The body of a VideoRoom request, with the members that a load test needs.
 struct JanusBody: Encodable, Sendable {
     struct Feed: Encodable, Sendable {
         var feed: Int64
@@ -18,7 +18,7 @@ struct JanusBody: Encodable, Sendable {
     var ptype: String?
     var display: String?
     var streams: [Feed]?
-    // Of a room.
+    // For `create`.
     var publishers: Int?
     var bitrate: Int?
     var audiocodec: String?
@@ -33,7 +33,7 @@ private struct JanusRequest: Encodable {
     var jsep: JanusDescription?
 }
 
-/// Any of its answers and events.
+/// A Janus response or event.
 struct JanusMessage: Decodable, Sendable {
     struct Made: Decodable, Sendable {
         var id: Int64
@@ -59,8 +59,8 @@ struct JanusMessage: Decodable, Sendable {
     var jsep: JanusDescription?
 }
 
-/// One session with a Janus, over its HTTP API (https://janus.conf.meetecho.com/docs/rest.html). All that a load does
-/// goes through one: its events are polled by one request at a time.
+/// A session with Janus over its HTTP API (https://janus.conf.meetecho.com/docs/rest.html). A load test uses a single
+/// one, because events are polled by one request at a time.
 final class JanusSession: Sendable {
     private typealias Waiting = CheckedContinuation<JanusMessage, any Error>
 
@@ -78,7 +78,7 @@ final class JanusSession: Sendable {
         let base = URLComponents(string: server)?.path ?? ""
         let outer = JanusSession(LoadHTTP(place: place), base.isEmpty || base == "/" ? "/janus" : base)
         let made = try await outer.say("create")
-        guard let id = made.data?.id else { throw RobotError("There is no Janus at \(server).") }
+        guard let id = made.data?.id else { throw RobotError("\(server) is not a Janus server.") }
         let session = JanusSession(outer.http, "\(outer.path)/\(id)")
         session.poll.withLock { $0 = Task { await session.listen() } }
         return session
@@ -89,15 +89,15 @@ final class JanusSession: Sendable {
         _ = try? await say("destroy")
     }
 
-    /// A handle of the VideoRoom plugin.
+    /// Creates a handle of the VideoRoom plugin.
     func attach() async throws -> Int64 {
         guard let id = try await say("attach", plugin: "janus.plugin.videoroom").data?.id else {
-            throw RobotError("This Janus has no VideoRoom.")
+            throw RobotError("This Janus server has no VideoRoom plugin.")
         }
         return id
     }
 
-    /// Asks the plugin, and waits for what it has to say.
+    /// Sends a request to the plugin and waits for its response or event.
     func ask(_ handle: Int64, _ body: JanusBody, _ jsep: JanusDescription? = nil) async throws -> JanusMessage {
         let transaction = next()
         let answer = try await withCheckedThrowingContinuation { (asker: Waiting) in
@@ -107,7 +107,7 @@ final class JanusSession: Sendable {
                     let first = try await self.post(
                         JanusRequest(janus: "message", transaction: transaction, body: body, jsep: jsep),
                         to: "\(self.path)/\(handle)")
-                    // An ack says that an event follows.
+                    // After an ack, the response arrives as an event.
                     if first.janus != "ack" { self.take(transaction)?.resume(returning: first) }
                 } catch {
                     self.take(transaction)?.resume(throwing: error)

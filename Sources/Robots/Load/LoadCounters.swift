@@ -1,15 +1,16 @@
-/// What a Confab counted of its media, as its `GET /metrics` says it. Zero of a server that does not say.
+/// Media counters of a Confab server from `GET /metrics`. Missing ones are zero.
 struct LoadCounters: Sendable {
-    /// Packets from publishers, and packets to subscribers.
+    /// Packets received from publishers, and packets forwarded to subscribers.
     var taken: Int64 = 0
     var forwarded: Int64 = 0
-    /// Packets that it could not use, and datagrams that the system did not take from it.
+    /// Packets the server could not use, and datagrams its kernel did not accept for sending.
     var dropped: Int64 = 0
     var unsent: Int64 = 0
 
     init() {}
 
-    /// - Parameter text: Prometheus' format: a name, a space and a number in each line that does not begin with `#`.
+    /// - Parameter text: the Prometheus text format. Each line that does not begin with `#` has a name, a space and a
+    ///   number.
     init(exposition text: String) {
         for line in text.split(separator: "\n") where !line.hasPrefix("#") {
             let fields = line.split(separator: " ")

@@ -2,10 +2,10 @@ import Datagrams
 import Foundation
 import RTC
 
-/// All robots of a load.
+/// All clients of a load test.
 final class LoadCrowd: @unchecked Sendable {
-    /// For the last of many to be connected, and to get something.
-    private static let patience: Duration = .seconds(60)
+    /// Timeout for all clients to connect, and for all of them to receive media.
+    private static let stepTimeout: Duration = .seconds(60)
 
     private struct Seat: Sendable {
         var room: Int
@@ -16,7 +16,7 @@ final class LoadCrowd: @unchecked Sendable {
 
     let loop: RobotLoop
     private let box = LoadMeterBox()
-    /// Changed between phases only, by the task that runs the load.
+    /// Changed only between phases, by the task that runs the load test.
     private var seats: [Seat] = []
     private var streams: [Int: [(seat: Int, stream: LoadStream)]] = [:]
     private var senders: [RobotConnection] = []
@@ -46,7 +46,7 @@ final class LoadCrowd: @unchecked Sendable {
         let (seats, loop) = (seats, loop)
         let numbers = seats.indices.filter { seats[$0].publishes }
         let made = try await each(numbers, atOnce: atOnce) { number in
-            // Spread over the time between two frames.
+            // Spread the senders over one frame interval.
             let phase = MediaInterval(nanoseconds: Int64(number) &* 7_919_000 % LoadSource.frameInterval.nanoseconds)
             return (number, try await seats[number].seat.publish(on: loop, phase: phase))
         }
@@ -72,7 +72,7 @@ final class LoadCrowd: @unchecked Sendable {
         loop.stop()
     }
 
-    /// Does it for each, a few at a time, in their order.
+    /// Runs `body` for each number, at most `atOnce` at a time, and returns the results in order.
     private func each<Number: Sendable, Value: Sendable>(
         _ numbers: some Collection<Number>, atOnce: Int, _ body: @escaping @Sendable (Number) async throws -> Value
     ) async throws -> [Value] {
@@ -90,29 +90,29 @@ final class LoadCrowd: @unchecked Sendable {
     // MARK: Waiting
 
     func connected(_ count: Int) async throws {
-        try await until("not all connections are there") { crowd in
+        try await until("not all connections are open") { crowd in
             let all = crowd.senders + crowd.receivers
             let open = all.count(where: \.isConnected)
             return (open == count, "\(open) of \(count), \(all.first { !$0.isConnected }.map { "\($0.state)" } ?? "")")
         }
     }
 
-    /// Until every subscriber has got something of everything it watches.
+    /// Waits until every subscriber has received packets of all its streams.
     func flowing(_ count: Int) async throws {
-        try await until("not everybody gets media") { crowd in
+        try await until("not all subscribers receive media") { crowd in
             let done = crowd.receivers.count { $0.receptions.allSatisfy { $0.packets > 0 } }
             return (done == count, "\(done) of \(count)")
         }
     }
 
     private func until(
-        _ complaint: String, _ isDone: @escaping @Sendable (LoadCrowd) -> (Bool, String)
+        _ problem: String, _ isDone: @escaping @Sendable (LoadCrowd) -> (Bool, String)
     ) async throws {
-        let end = ContinuousClock.now + Self.patience
+        let end = ContinuousClock.now + Self.stepTimeout
         while true {
             let (done, text) = try await loop.run { isDone(self) }
             if done { return }
-            guard ContinuousClock.now < end else { throw RobotError("After \(Self.patience) \(complaint): \(text).") }
+            guard ContinuousClock.now < end else { throw RobotError("After \(Self.stepTimeout) \(problem): \(text).") }
             try await Task.sleep(for: .milliseconds(50))
         }
     }

@@ -2,11 +2,11 @@ import NIOCore
 import NIOHTTP1
 import NIOPosix
 
-/// One HTTP request at a time, on a connection of its own: as much as the other server's signalling needs.
+/// A minimal HTTP client for Janus and for metrics. Each request uses its own connection.
 struct LoadHTTP: Sendable {
-    private static let mostBody = 4 << 20
-    /// Above the half minute that Janus lets a poll wait.
-    private static let patience = TimeAmount.seconds(60)
+    private static let maxBody = 4 << 20
+    /// Longer than the 30 seconds for which Janus holds a poll.
+    private static let requestTimeout = TimeAmount.seconds(60)
 
     let place: RobotPlace
 
@@ -16,8 +16,8 @@ struct LoadHTTP: Sendable {
     private func request(_ method: HTTPMethod, _ path: String, _ body: [UInt8]) async throws -> [UInt8] {
         let loop = MultiThreadedEventLoopGroup.singleton.next()
         let answer = loop.makePromise(of: [UInt8].self)
-        let deadline = loop.scheduleTask(in: Self.patience) {
-            answer.fail(RobotError("\(place.authority) does not answer."))
+        let deadline = loop.scheduleTask(in: Self.requestTimeout) {
+            answer.fail(RobotError("\(place.authority) did not respond."))
         }
         defer { deadline.cancel() }
         let channel: any Channel
@@ -26,7 +26,7 @@ struct LoadHTTP: Sendable {
                 channel.eventLoop.makeCompletedFuture {
                     let pipeline = channel.pipeline.syncOperations
                     try pipeline.addHTTPClientHandlers()
-                    try pipeline.addHandler(NIOHTTPClientResponseAggregator(maxContentLength: Self.mostBody))
+                    try pipeline.addHandler(NIOHTTPClientResponseAggregator(maxContentLength: Self.maxBody))
                     try pipeline.addHandler(AnswerHandler(answer))
                     return channel
                 }
@@ -62,13 +62,13 @@ private final class AnswerHandler: ChannelInboundHandler {
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         let response = unwrapInboundIn(data)
         guard response.head.status == .ok else {
-            return answer.fail(RobotError("The server answers \(response.head.status)."))
+            return answer.fail(RobotError("The server responded with \(response.head.status)."))
         }
         answer.succeed(response.body.map { Array($0.readableBytesView) } ?? [])
     }
 
     func channelInactive(context: ChannelHandlerContext) {
-        answer.fail(RobotError("The server closed the connection without an answer."))
+        answer.fail(RobotError("The server closed the connection without a response."))
         context.fireChannelInactive()
     }
 

@@ -1,8 +1,8 @@
 import RTC
 
-/// How long many packets took, in a fixed number of steps: exact to three hundredths, from a microsecond to minutes.
+/// A histogram of packet delays with fixed buckets, from one microsecond to minutes, accurate to about 3 percent.
 struct DelayHistogram: Sendable {
-    /// Steps to each doubling.
+    /// Buckets per power of two.
     private static let steps = 32
     private static let doublings = 28
     private var counts = [UInt64](repeating: 0, count: steps * doublings)
@@ -22,7 +22,7 @@ struct DelayHistogram: Sendable {
         return min((doubling + 1) * steps + rest, steps * doublings - 1)
     }
 
-    /// The delay that this share of the packets did not exceed.
+    /// Returns the delay that this fraction of the packets did not exceed.
     func quantile(_ share: Double) -> MediaInterval {
         var left = UInt64((Double(count) * share).rounded(.up))
         guard left > 0 else { return .zero }
@@ -40,19 +40,19 @@ struct DelayHistogram: Sendable {
     }
 }
 
-/// Hears what all subscribers of one thread get.
+/// Counts the packets of all subscribers on one thread and measures their delays.
 final class LoadMeter: RobotHandler {
-    /// Packets that came at once, and those repeated.
+    /// Packets without retransmissions, and retransmissions.
     private(set) var packets: UInt64 = 0
-    private(set) var repeats: UInt64 = 0
+    private(set) var retransmissions: UInt64 = 0
     var delays = DelayHistogram()
-    /// Whether delays are taken down.
+    /// Whether delays are recorded.
     var isMeasuring = false
     private(set) var connected = 0
     private(set) var failures: [String] = []
 
     func received(_ packet: RobotPacket, of reception: RobotReception, over connection: RobotConnection) {
-        guard !packet.isRepeat else { return repeats &+= 1 }
+        guard !packet.isRetransmission else { return retransmissions &+= 1 }
         packets &+= 1
         guard isMeasuring, let sent = LoadSource.sentAt(packet.payload, reception.kind) else { return }
         delays.add(packet.at - sent)

@@ -1,12 +1,12 @@
 import Foundation
 
-/// What the kernel says that a process used.
+/// Resource usage of a process, as the kernel reports it.
 struct LoadProcess {
     let id: Int32
 
-    /// Of all its threads, in its own code and in the kernel on its behalf, in seconds.
+    /// CPU time of all threads in user and kernel mode, in seconds.
     ///
-    /// The scheduler counts it in nanoseconds; `utime` and `stime` of `stat` are the same sum in hundredths.
+    /// `schedstat` has it in nanoseconds. `utime` and `stime` in `stat` are the same sum in hundredths of a second.
     func processorSeconds() -> Double {
         let tasks = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/\(id)/task")) ?? []
         var nanoseconds = 0.0
@@ -18,9 +18,9 @@ struct LoadProcess {
         return tasks.isEmpty ? .nan : nanoseconds / 1e9
     }
 
-    /// `utime` + `stime`, which threads that have ended are part of.
+    /// CPU time from `utime` + `stime`, which include threads that have ended.
     func ticks() -> Double {
-        // The second field is the name in parentheses and may hold anything; fields 14 and 15 are utime and stime.
+        // The second field is the name in parentheses and may contain anything. Fields 14 and 15 are utime and stime.
         let text = (try? String(contentsOfFile: "/proc/\(id)/stat", encoding: .utf8)) ?? ""
         let fields = text.split(separator: ")").last?.split(separator: " ") ?? []
         guard fields.count > 12, let user = Double(fields[11]), let system = Double(fields[12]) else { return .nan }
@@ -37,7 +37,7 @@ struct LoadProcess {
         ((try? String(contentsOfFile: path, encoding: .utf8)) ?? "").split { $0 == " " || $0 == "\n" }
     }
 
-    /// Whether it lives.
+    /// True if the process is running.
     var isRunning: Bool { kill(id, 0) == 0 }
 
     /// The ports of its UDP sockets.
@@ -55,7 +55,7 @@ struct LoadProcess {
     }
 }
 
-/// Datagrams that the kernel threw away because nobody read them in time, by the socket's port.
+/// Datagrams that the kernel dropped because the process did not read them in time, by the socket's port.
 enum DatagramDrops {
     static func rows() -> [(port: UInt16, inode: String, drops: UInt64)] {
         ["/proc/net/udp", "/proc/net/udp6"].flatMap { path in
@@ -70,10 +70,10 @@ enum DatagramDrops {
         }
     }
 
-    /// What the whole machine threw away before it came to any socket, because more than `net.core.netdev_max_backlog`
-    /// waited to be delivered: over loopback too. Several segments that travel as one (GSO) count as one.
+    /// Packets that the machine dropped before they reached a socket, because more than `net.core.netdev_max_backlog`
+    /// were queued. This happens over loopback too. Several segments sent as one (GSO) count as one.
     static func backlog() -> UInt64 {
-        // A line for each processor; the second field is what it dropped, in hexadecimal.
+        // One line per CPU. The second field is its drop count in hexadecimal.
         let text = (try? String(contentsOfFile: "/proc/net/softnet_stat", encoding: .utf8)) ?? ""
         return text.split(separator: "\n").reduce(0) { sum, line in
             let fields = line.split(separator: " ")

@@ -1,54 +1,54 @@
 import RTC
 
-/// What a load found.
+/// The result of a load test.
 public struct LoadReport: Codable, Sendable {
     public var target = ""
     public var publishers = 0
     public var subscribers = 0
-    /// Of the window, in seconds.
+    /// Length of the measured window.
     public var seconds = 0.0
-    /// Packets of publishers.
+    /// Packets sent by publishers.
     public var sent: Int64 = 0
-    /// Media packets that subscribers should have got, that they got, and that did not come.
+    /// Media packets that subscribers should have received, did receive, and did not receive.
     public var expected: Int64 = 0
     public var received: Int64 = 0
     public var lost: Int64 = 0
-    /// Of `lost`: what the server's own counters and the drops of its sockets explain, what the machine or this load
-    /// explains, and what nothing explains.
+    /// Parts of `lost`: explained by the server's counters and socket drops, explained by the machine or this load
+    /// test, and unexplained.
     public var lostByServer: Int64 = 0
     public var lostByMachine: Int64 = 0
     public var unexplained: Int64 = 0
-    /// What the kernel threw away: at the server's sockets because the server did not read in time, at this load's
-    /// because this load did not, and before any socket because more waited than the machine lets wait
-    /// (`net.core.netdev_max_backlog`). Several packets that travelled as one datagram (GSO) count as one.
+    /// Kernel drops: at the server's sockets because the server did not read in time, at the sockets of this load test
+    /// for the same reason, and before any socket because the queue was full (`net.core.netdev_max_backlog`). Several
+    /// packets sent as one datagram (GSO) count as one.
     public var droppedAtServer: Int64 = 0
     public var droppedHere: Int64 = 0
     public var droppedBetween: Int64 = 0
-    /// Datagrams that the system did not take from the server, or from this load.
+    /// Datagrams that the kernel did not accept from the server, and from this load test.
     public var unsentByServer: Int64 = 0
     public var unsentHere: Int64 = 0
-    /// Of the server process: microseconds of processor for each packet that subscribers received, in its own code and
-    /// in the kernel on its behalf.
+    /// CPU time of the server process per packet received by subscribers, in microseconds, in user and kernel mode.
     public var processorPerPacket = 0.0
-    /// Shares of one core.
+    /// CPU usage of the server and of this load test; 1 is one core.
     public var serverLoad = 0.0
     public var robotsLoad = 0.0
-    /// In kB of 1000 bytes: how its resident memory grew from before the subscribers came to the end, by subscriber.
+    /// Growth of the server's resident memory per subscriber, in kB of 1000 bytes, from before the subscribers joined
+    /// to the end.
     public var memoryPerSubscriber = 0.0
-    /// In milliseconds, from being sent to being received.
+    /// Delay from sending to receiving, in milliseconds.
     public var delayMedian = 0.0
     public var delay99 = 0.0
     public var delayMost = 0.0
-    /// Connections that broke.
+    /// Connections that failed.
     public var broken = 0
-    /// Times at which the load itself was too late to send.
+    /// How often the load test itself was too late to send.
     public var pauses = 0
 
     public var packetsPerSecond: Double { seconds > 0 ? Double(received) / seconds : 0 }
 }
 
 extension LoadReport {
-    /// - Parameter fanOut: how many get each packet of a publisher.
+    /// - Parameter fanOut: number of subscribers of each published packet.
     init(from start: LoadSample, to end: LoadSample, fanOut: Int64) {
         self.init()
         seconds = Double((end.at - start.at).nanoseconds) / 1e9
@@ -72,8 +72,9 @@ extension LoadReport {
         pauses = end.pauses - start.pauses
     }
 
-    /// Tells loss by the server from loss by the machine. The kernel counts datagrams, of which each may be several
-    /// packets, so where it threw away anything outside the server, what the server does not explain is laid to that.
+    /// Separates loss in the server from loss in the machine. The kernel counts datagrams, and each may carry several
+    /// packets. So if it dropped any outside the server, all loss the server does not explain is attributed to the
+    /// machine.
     private mutating func blame(forgotten: Int64, _ fanOut: Int64) {
         let missing = max(0, lost)
         lostByServer = min(missing, (droppedAtServer + max(0, forgotten)) * fanOut + unsentByServer)

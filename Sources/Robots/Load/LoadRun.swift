@@ -2,29 +2,29 @@ import Foundation
 import RTC
 import Wire
 
-/// Robots as load: brings them in, lets them run, and measures a window in which nobody comes or goes.
+/// A load test: connects the clients, lets them run, and measures a window in which no client joins or leaves.
 public struct LoadRun: Sendable {
     public var shape: LoadShape
-    /// Of the window.
+    /// Length of the measured window.
     public var seconds: Int
-    /// The process that serves, if it runs here.
+    /// Process ID of the server, if it runs on this machine.
     public var process: Int32?
-    /// Its `GET /metrics`, if it has one that is for us.
+    /// URL of the server's metrics, if they are readable.
     public var metrics: String?
-    /// Between the last who came and the window: what connecting costs is another figure.
+    /// Pause between the last client that joined and the window, so that the cost of connecting is not measured.
     public var settling: Duration = .seconds(3)
-    /// What happens, in lines for people.
+    /// Receives progress text for the terminal.
     public var progress: @Sendable (String) -> Void = { _ in }
 
-    /// At once: the server answers one after the other.
-    private static let mostAtOnce = 8
+    /// Clients that connect at the same time. More would only wait: the server handles one after the other.
+    private static let maxAtOnce = 8
 
     public init(shape: LoadShape, seconds: Int, process: Int32?) {
         (self.shape, self.seconds, self.process) = (shape, seconds, process)
     }
 
-    /// Over Confab.
-    /// - Parameter admit: a session and a token for somebody in a room.
+    /// Measures a Confab server.
+    /// - Parameter admit: returns a session and a token for a new member of a room.
     public func run(
         confab server: String, admit: @escaping @Sendable (_ room: Int) throws -> Admission
     ) async throws -> LoadReport {
@@ -48,21 +48,21 @@ public struct LoadRun: Sendable {
 
     private func measure(_ target: some LoadTarget, _ crowd: LoadCrowd, _ name: String) async throws -> LoadReport {
         let server = process.map { LoadProcess(id: $0) }
-        progress("Publishers come: \(shape.senders)")
-        try await crowd.fill(shape, by: target, atOnce: Self.mostAtOnce)
-        try await crowd.publish(atOnce: Self.mostAtOnce)
+        progress("Connecting publishers: \(shape.senders)")
+        try await crowd.fill(shape, by: target, atOnce: Self.maxAtOnce)
+        try await crowd.publish(atOnce: Self.maxAtOnce)
         try await crowd.connected(shape.senders)
-        // What a server that forwards needs once is no subscriber's.
+        // Measure memory after this, so that what the server allocates once is not counted for subscribers.
         try await Task.sleep(for: settling)
         let before = server?.residentBytes() ?? .nan
-        progress("Subscribers come: \(shape.receivers)")
-        try await crowd.watch(shape, atOnce: Self.mostAtOnce)
+        progress("Connecting subscribers: \(shape.receivers)")
+        try await crowd.watch(shape, atOnce: Self.maxAtOnce)
         try await crowd.connected(shape.senders + shape.receivers)
         try await crowd.flowing(shape.receivers)
         try await Task.sleep(for: settling)
         progress("Measuring for \(seconds) s")
         let ports = server?.datagramPorts() ?? []
-        // Before and after the window: being asked costs the server time.
+        // Read the counters outside the window: reading them costs the server CPU time.
         let counters = try await counters()
         var start = try await crowd.sample(server, serverPorts: ports, isBeginning: true)
         start.counters = counters
@@ -84,7 +84,7 @@ public struct LoadRun: Sendable {
 }
 
 extension LoadRun {
-    /// Over Janus' VideoRoom.
+    /// Measures Janus' VideoRoom.
     /// - Parameter server: `http://127.0.0.1:8088/janus`.
     public func run(janus server: String) async throws -> LoadReport {
         try await run(try await JanusLoad(server, rooms: shape.rooms), name: "janus")

@@ -1,6 +1,6 @@
 import RTC
 
-/// What is counted at one moment.
+/// All counters at one time.
 struct LoadSample: Sendable {
     var at = MediaTime(nanoseconds: 0)
     var expected: Int64 = 0

@@ -1,21 +1,21 @@
 import RTC
 
-/// A camera and a microphone that cost nothing to make: 104 video packets of 1200 bytes and 50 audio packets of 100
-/// bytes a second, each with the time it was sent at.
+/// A synthetic camera and microphone that cost almost no CPU time: 104 video packets of 1200 bytes and 50 audio packets
+/// of 100 bytes per second, each with the time it was sent at.
 ///
-/// The video looks like VP8 as far as anybody who does not decode it can tell: frames of four packets with picture ids,
-/// keyframes when they are asked for.
+/// The video looks like VP8 to anything that does not decode it: frames of four packets with picture IDs, and keyframes
+/// on request.
 final class LoadSource: RobotSource {
     static let videoBytes = 1200
     static let audioBytes = 100
     static let packetsPerFrame = 4
     static let frameInterval = MediaInterval(nanoseconds: 1_000_000_000 / 26)
     static let audioInterval = MediaInterval.milliseconds(20)
-    /// Above the packets of one source a second, to see what was planned.
+    /// Packets one source sends per second.
     static let packetsPerSecond = 26 * packetsPerFrame + 50
-    /// A machine that was away for longer goes on from now.
+    /// After a longer pause, continue from now instead of catching up.
     private static let longestPause = MediaInterval.milliseconds(200)
-    /// Where the sending time stands: behind the descriptor and the header of a keyframe, or behind Opus' first byte.
+    /// Offset of the sending time: after the descriptor and the header of a keyframe, or after Opus' first byte.
     private static let videoMark = 14
     private static let audioMark = 1
 
@@ -27,12 +27,12 @@ final class LoadSource: RobotSource {
     private var picture: UInt16 = 0
     private let origin: MediaTime
     private let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: videoBytes, alignment: 16)
-    /// Times at which it had to leave packets out.
+    /// How often it had to skip packets.
     private(set) var pauses = 0
 
     /// - Parameters:
-    ///   - connection: has been offered sections "a" and "v", or one of them.
-    ///   - phase: so that many do not send at the same moment.
+    ///   - connection: has already offered the sections "a" and "v", or one of them.
+    ///   - phase: offset that keeps many sources from sending at the same time.
     init(of connection: RobotConnection, now: MediaTime, phase: MediaInterval) {
         (audio, video) = (connection.track("a"), connection.track("v"))
         origin = now
@@ -67,7 +67,7 @@ final class LoadSource: RobotSource {
 
     private func speak(over connection: RobotConnection, _ now: MediaTime) {
         guard let audio else { return }
-        // Opus, 20 ms, one frame (RFC 6716 §3.1).
+        // An Opus packet with one frame of 20 ms (RFC 6716 §3.1).
         memory[0] = 0x78
         mark(at: Self.audioMark, now)
         connection.send(
@@ -92,7 +92,7 @@ final class LoadSource: RobotSource {
         }
     }
 
-    /// RFC 7741 §4.2 with a long picture id, and RFC 6386 §9.1: a frame of 640 by 360.
+    /// Writes a descriptor with a 15-bit picture ID (RFC 7741 §4.2) and a frame header for 640 by 360 (RFC 6386 §9.1).
     private func describe(isStart: Bool, isKeyframe: Bool) {
         memory[0] = isStart ? 0x90 : 0x80
         memory[1] = 0x80
@@ -110,7 +110,7 @@ final class LoadSource: RobotSource {
         memory.storeBytes(of: now.nanoseconds, toByteOffset: offset, as: Int64.self)
     }
 
-    /// When a packet was sent, by the clock of this process.
+    /// Returns when a packet was sent, on the clock of this process.
     static func sentAt(_ payload: UnsafeRawBufferPointer, _ kind: MediaKind) -> MediaTime? {
         let offset = kind == .video ? videoMark : audioMark
         guard payload.count >= offset + 8 else { return nil }

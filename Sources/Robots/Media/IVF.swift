@@ -1,21 +1,21 @@
 import RTC
 
-/// What an IVF file begins with: the codec, the size of the picture and the unit of time. The format has no standard;
-/// this is how libvpx and ffmpeg write it, 32 bytes with the lowest byte of a number first.
+/// The header of an IVF file: codec, picture size and time unit. The format has no standard. This is what libvpx and
+/// ffmpeg write: 32 bytes, little-endian.
 public struct IVFHeader: Equatable, Sendable {
     public static let length = 32
     static let signature = Array("DKIF".utf8)
 
-    /// Four characters, `VP80` for VP8.
+    /// FourCC of the codec, `VP80` for VP8.
     public var codec: String
     /// In pixels.
     public var width: UInt16
     /// In pixels.
     public var height: UInt16
-    /// A frame's time counts units of `unitNumerator / unitDenominator` seconds.
+    /// Frame times count units of `unitNumerator / unitDenominator` seconds.
     public var unitNumerator: UInt32
     public var unitDenominator: UInt32
-    /// As the file says it: 0 where its writer could not know, such as in one that is still being written.
+    /// Number of frames in the header; 0 if the writer did not know it, for example while recording.
     public var frameCount: UInt32
 
     public init(
@@ -26,7 +26,7 @@ public struct IVFHeader: Equatable, Sendable {
         (self.unitNumerator, self.unitDenominator, self.frameCount) = (unitNumerator, unitDenominator, frameCount)
     }
 
-    /// Reads the header, and skips what a longer one has beyond these 32 bytes.
+    /// Reads the header and skips any bytes beyond 32.
     init(_ reader: inout ByteReader) throws(MediaFileError) {
         guard let signature = reader.take(4), signature.elementsEqual(Self.signature) else {
             throw MediaFileError(.notThisFormat, "is not an IVF file")
@@ -36,21 +36,21 @@ public struct IVFHeader: Equatable, Sendable {
             let denominator = reader.littleEndian32(), let numerator = reader.littleEndian32(),
             let count = reader.littleEndian32(), reader.skip(Int(length) - reader.position)
         else {
-            throw MediaFileError(.damaged, "is an IVF file that ends in its header, or of a version not known here")
+            throw MediaFileError(.damaged, "is an IVF file that ends in its header, or has an unsupported version")
         }
-        // More than a minute for one unit, or less than a nanosecond, is a slip of whoever wrote it.
+        // Reject units longer than a minute or shorter than a nanosecond: they are mistakes of the writer.
         guard numerator > 0, denominator > 0, UInt64(numerator) <= UInt64(denominator) * 60,
             denominator <= 1_000_000_000
         else {
             throw MediaFileError(
-                .damaged, "is an IVF file whose unit of time, \(numerator)/\(denominator) s, makes no sense")
+                .damaged, "is an IVF file whose time unit, \(numerator)/\(denominator) s, is out of range")
         }
         self.init(
             codec: String(decoding: codec, as: UTF8.self), width: width, height: height, unitNumerator: numerator,
             unitDenominator: denominator, frameCount: count)
     }
 
-    /// The 32 bytes.
+    /// The encoded header, 32 bytes.
     public var bytes: [UInt8] {
         var bytes = Self.signature
         bytes.append(littleEndian: UInt16(0))
@@ -67,21 +67,21 @@ public struct IVFHeader: Equatable, Sendable {
     }
 }
 
-/// Where a frame lies in an IVF file.
+/// The location of a frame in an IVF file.
 public struct IVFFrame: Equatable, Sendable {
-    /// What stands before each frame: its size and its time.
+    /// Length of the header of each frame: its size and its time.
     public static let headerLength = 12
 
-    /// In the header's units. A file may count from anywhere and say anything.
+    /// Time in the header's units. It can start at any value and is not validated.
     public var time: UInt64
-    /// Of the file's bytes. Never empty.
+    /// Range in the file's bytes; never empty.
     public var range: Range<Int>
 
     public init(time: UInt64, range: Range<Int>) {
         (self.time, self.range) = (time, range)
     }
 
-    /// What stands before a frame of that many bytes.
+    /// Encodes the header of a frame with this many bytes.
     public static func header(time: UInt64, size: Int) -> [UInt8] {
         var bytes: [UInt8] = []
         bytes.append(littleEndian: UInt32(truncatingIfNeeded: size))
@@ -90,19 +90,19 @@ public struct IVFFrame: Equatable, Sendable {
     }
 }
 
-/// An IVF file taken apart: ranges of its bytes, none copied.
+/// A parsed IVF file: ranges of its bytes, without copies.
 ///
 /// ```swift
 /// let file = try bytes.withUnsafeBytes { bytes throws(MediaFileError) in try IVFFile(bytes) }
 /// for frame in file.frames { decode(bytes[frame.range]) }
 /// ```
 public struct IVFFile: Equatable, Sendable {
-    /// Nine hours at 30 frames a second, which take 24 MB to list.
-    public static let mostFrames = 1_000_000
+    /// Nine hours at 30 frames per second. The list of frames then takes 24 MB.
+    public static let maxFrames = 1_000_000
 
     public let header: IVFHeader
     public let frames: [IVFFrame]
-    /// It ends within a frame, as one does whose writer was killed; what stands before that is there.
+    /// True if the file ends within a frame, for example because its writer was killed. The complete frames are kept.
     public let isTruncated: Bool
 
     /// - Parameter bytes: the whole file.
@@ -118,10 +118,10 @@ public struct IVFFile: Equatable, Sendable {
                 isTruncated = true
                 break
             }
-            // An encoder that drops a frame leaves an empty one.
+            // Encoders leave an empty frame where they dropped one.
             if frame.isEmpty { continue }
-            guard frames.count < Self.mostFrames else {
-                throw MediaFileError(.tooLarge, "has more than \(Self.mostFrames) frames; cut it")
+            guard frames.count < Self.maxFrames else {
+                throw MediaFileError(.tooLarge, "has more than \(Self.maxFrames) frames; cut it")
             }
             frames.append(IVFFrame(time: time, range: reader.position - frame.count..<reader.position))
         }

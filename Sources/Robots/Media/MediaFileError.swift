@@ -1,22 +1,22 @@
 import RTC
 
-/// Why a file of media cannot be read or used.
+/// The reason a media file cannot be read or used.
 public struct MediaFileError: Error, Equatable, Sendable, CustomStringConvertible {
     public struct Code: Hashable, Sendable {
         let name: String
 
-        /// It does not begin as this kind of file does.
+        /// The file does not start with this format's signature.
         public static let notThisFormat = Code(name: "not_this_format")
-        /// It is of this kind, and holds something else than is asked for.
+        /// The format is right, but its content is not supported.
         public static let otherCodec = Code(name: "other_codec")
-        /// It contradicts itself, or ends before anything is in it.
+        /// The file is inconsistent, or ends too early.
         public static let damaged = Code(name: "damaged")
-        /// It is beyond a bound of ours.
+        /// The file exceeds one of our limits.
         public static let tooLarge = Code(name: "too_large")
     }
 
     public let code: Code
-    /// A sentence about the file without its name, such as "is not an IVF file".
+    /// A predicate without the file's name, such as "is not an IVF file".
     public let message: String
 
     public init(_ code: Code, _ message: String) {
@@ -33,14 +33,14 @@ extension ByteReader {
 }
 
 extension [UInt8] {
-    /// The number's bytes, the lowest first.
+    /// Appends the number's bytes in little-endian order.
     mutating func append(littleEndian number: some FixedWidthInteger) {
         Swift.withUnsafeBytes(of: number.littleEndian) { append(contentsOf: $0) }
     }
 }
 
 extension [UInt8] {
-    /// `withUnsafeBytes`, which does not say what it throws.
+    /// Like `withUnsafeBytes`, but with typed throws.
     func withRawBytes<Value, Failure>(
         _ body: (UnsafeRawBufferPointer) throws(Failure) -> Value
     ) throws(Failure) -> Value {

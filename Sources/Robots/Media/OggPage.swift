@@ -1,36 +1,36 @@
 import RTC
 
-/// A page of an Ogg stream (RFC 3533 §6): numbers, and ranges of the bytes it was read from.
+/// A page of an Ogg stream (RFC 3533 §6): its header fields, and ranges of the bytes it was parsed from.
 struct OggPage: Equatable {
     static let signature = Array("OggS".utf8)
-    /// Without the lacing values.
+    /// Length of the header without the lacing values.
     static let headerLength = 27
-    /// As many lacing values as one byte can count.
-    static let mostSegments = 255
-    /// The longest segment; a packet ends with one that is shorter.
+    /// Maximum number of lacing values; their count is one byte.
+    static let maxSegments = 255
+    /// Length of a full segment. A shorter segment ends a packet.
     static let fullSegment = 255
-    /// With every segment full.
-    static let mostLength = headerLength + mostSegments + mostSegments * fullSegment
+    /// Length of a page whose segments are all full.
+    static let maxLength = headerLength + maxSegments + maxSegments * fullSegment
 
     static let continuesFlag: UInt8 = 1
     static let beginsFlag: UInt8 = 2
     static let endsFlag: UInt8 = 4
 
-    /// Its first packet began on the page before.
+    /// True if the first packet started on the previous page.
     let continues: Bool
     let isFirst: Bool
     let isLast: Bool
-    /// The meaning is the codec's; all ones where no packet ends.
+    /// Defined by the codec; all ones if no packet ends on this page.
     let granulePosition: UInt64
-    /// Which of the streams in this file.
+    /// Identifies the stream in the file.
     let serial: UInt32
-    /// Counts the stream's pages.
+    /// Page number in the stream.
     let sequence: UInt32
-    /// Of the lacing values.
+    /// Range of the lacing values.
     let segments: Range<Int>
     let body: Range<Int>
 
-    /// The page at an offset: nil if there is none, if it ends beyond the bytes, or if its checksum is wrong.
+    /// Parses the page at an offset. Returns nil if there is none, if it is truncated, or if its checksum is wrong.
     init?(in bytes: UnsafeRawBufferPointer, at offset: Int) {
         guard let header = Self.header(in: bytes, at: offset) else { return nil }
         self = header
@@ -40,7 +40,7 @@ struct OggPage: Equatable {
         guard OggChecksum.of(page: whole) == stored else { return nil }
     }
 
-    /// The same without a look at the checksum.
+    /// Parses the page without verifying its checksum.
     private static func header(in bytes: UnsafeRawBufferPointer, at offset: Int) -> OggPage? {
         guard offset >= 0, offset <= bytes.count else { return nil }
         var reader = ByteReader(UnsafeRawBufferPointer(rebasing: bytes[offset...]))
@@ -73,7 +73,7 @@ enum OggChecksum {
         (0..<8).reduce(index << 24) { value, _ in value & 0x8000_0000 != 0 ? value << 1 ^ 0x04c1_1db7 : value << 1 }
     }
 
-    /// Of a whole page, in which the checksum's own four bytes count as zero.
+    /// Computes the CRC of a whole page, with its own four checksum bytes as zero.
     static func of(page: UnsafeRawBufferPointer) -> UInt32 {
         table.withUnsafeBufferPointer { table in
             var value: UInt32 = 0

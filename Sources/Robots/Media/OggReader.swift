@@ -1,26 +1,26 @@
 import RTC
 
-/// The packets of one stream in an Ogg file (RFC 3533). Of several streams it takes the first whose first packet begins
-/// as asked, and of a chain of them the first link.
+/// The packets of one stream in an Ogg file (RFC 3533). If there are several streams, it takes the first one whose
+/// first packet starts with the given magic. Of chained streams it takes the first link.
 public struct OggFile: Equatable, Sendable {
-    /// Eleven hours of packets of 20 ms.
-    public static let mostPackets = 2_000_000
-    /// In bytes: what RFC 7845 §6 asks a reader of Opus to take.
-    public static let mostPacket = 61_440
-    /// Places that look like a page and are none; each costs a checksum over up to 64 kB, which a file must not ask for
-    /// at will.
-    public static let mostBadPages = 100
+    /// Eleven hours of 20 ms packets.
+    public static let maxPackets = 2_000_000
+    /// Maximum packet size in bytes, which RFC 7845 §6 requires of Opus readers.
+    public static let maxPacket = 61_440
+    /// Maximum number of false page starts. Each costs a checksum over up to 64 kB, so the file must not choose how
+    /// many there are.
+    public static let maxBadPages = 100
 
-    /// All packets one after the other, without what is between them in the file.
+    /// All packets concatenated, without page headers.
     public let bytes: [UInt8]
-    /// Of `bytes`, in order.
+    /// Ranges of `bytes`, in order.
     public let packets: [Range<Int>]
-    /// Pages were missing or damaged, or the file ends within a packet.
+    /// True if pages were missing or damaged, or if the file ends within a packet.
     public let isDamaged: Bool
 
     /// - Parameters:
     ///   - file: the whole file.
-    ///   - magic: what the stream's first packet begins with.
+    ///   - magic: the start of the stream's first packet.
     public init(_ file: UnsafeRawBufferPointer, startingWith magic: [UInt8]) throws(MediaFileError) {
         guard file.count >= 4, file.prefix(4).elementsEqual(OggPage.signature) else {
             throw MediaFileError(.notThisFormat, "is not an Ogg file")
@@ -32,8 +32,8 @@ public struct OggFile: Equatable, Sendable {
         scan: while offset < file.count {
             guard let page = OggPage(in: file, at: offset) else {
                 bad += 1
-                guard bad <= Self.mostBadPages else {
-                    throw MediaFileError(.damaged, "is an Ogg file with more than \(Self.mostBadPages) damaged pages")
+                guard bad <= Self.maxBadPages else {
+                    throw MediaFileError(.damaged, "is an Ogg file with more than \(Self.maxBadPages) damaged pages")
                 }
                 offset = Self.nextSignature(in: file, after: offset)
                 continue
@@ -47,7 +47,7 @@ public struct OggFile: Equatable, Sendable {
             if page.isLast { break scan }
         }
         guard serial != nil else {
-            throw MediaFileError(.otherCodec, "is an Ogg file without a stream of the kind wanted")
+            throw MediaFileError(.otherCodec, "is an Ogg file without a stream of the requested codec")
         }
         guard let first = assembly.packets.first, assembly.bytes[first].starts(with: magic) else {
             throw MediaFileError(.damaged, "is an Ogg file that ends, or is damaged, in its first packet")
@@ -67,12 +67,12 @@ public struct OggFile: Equatable, Sendable {
     }
 }
 
-/// Puts packets together from the pages of one stream.
+/// Reassembles packets from the pages of one stream.
 private struct OggPacketAssembly {
     var bytes: [UInt8] = []
     var packets: [Range<Int>] = []
     var isDamaged = false
-    /// Where in `bytes` the packet begins that the next page continues, if there is one.
+    /// Start in `bytes` of a packet that continues on the next page.
     private var start: Int?
     private var nextSequence: UInt32?
 
@@ -87,7 +87,7 @@ private struct OggPacketAssembly {
             bytes.removeSubrange(start...)
             self.start = nil
         }
-        // Of a packet whose beginning is lost the rest is skipped.
+        // If the start of a packet is lost, skip the rest of it.
         var isSkipping = page.continues && start == nil
         var position = page.body.lowerBound
         for segment in page.segments {
@@ -107,16 +107,16 @@ private struct OggPacketAssembly {
     private mutating func append(_ segment: Slice<UnsafeRawBufferPointer>, isEnd: Bool) throws(MediaFileError) {
         let start = start ?? bytes.count
         bytes.append(contentsOf: segment)
-        guard bytes.count - start <= OggFile.mostPacket else {
-            throw MediaFileError(.tooLarge, "has a packet of more than \(OggFile.mostPacket) bytes")
+        guard bytes.count - start <= OggFile.maxPacket else {
+            throw MediaFileError(.tooLarge, "has a packet of more than \(OggFile.maxPacket) bytes")
         }
         guard isEnd else {
             self.start = start
             return
         }
         self.start = nil
-        guard packets.count < OggFile.mostPackets else {
-            throw MediaFileError(.tooLarge, "has more than \(OggFile.mostPackets) packets; cut it")
+        guard packets.count < OggFile.maxPackets else {
+            throw MediaFileError(.tooLarge, "has more than \(OggFile.maxPackets) packets; cut it")
         }
         packets.append(start..<bytes.count)
     }

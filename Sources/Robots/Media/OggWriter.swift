@@ -1,8 +1,8 @@
-/// Writes pages of one stream (RFC 3533). Whole packets only: each page ends with one, so that a file whose writer was
-/// killed is good up to its last page.
+/// Writes the pages of one Ogg stream (RFC 3533). Packets never span pages, so the file of a killed writer is valid up
+/// to its last page.
 public struct OggWriter {
-    /// In bytes: the longest packet that one page can hold.
-    public static let mostPacket = OggPage.mostSegments * OggPage.fullSegment - 1
+    /// The longest packet that fits on one page, in bytes.
+    public static let maxPacket = OggPage.maxSegments * OggPage.fullSegment - 1
 
     private let serial: UInt32
     private var sequence: UInt32 = 0
@@ -10,20 +10,19 @@ public struct OggWriter {
     private var body: [UInt8] = []
     private var granulePosition: UInt64 = 0
 
-    /// - Parameter serial: names the stream in its file; any number.
+    /// - Parameter serial: identifies the stream in its file; any number works.
     public init(serial: UInt32) { self.serial = serial }
 
     public var isPageEmpty: Bool { lacing.isEmpty }
 
-    /// Whether the packet fits on the page that is being filled.
+    /// True if the packet fits on the current page.
     public func hasRoom(for packet: UnsafeRawBufferPointer) -> Bool {
-        lacing.count + packet.count / OggPage.fullSegment + 1 <= OggPage.mostSegments
+        lacing.count + packet.count / OggPage.fullSegment + 1 <= OggPage.maxSegments
     }
 
-    /// Adds a packet to the page that is being filled. One for which there is no room is left out, and the answer is
-    /// false.
+    /// Adds a packet to the current page. Returns false, without adding it, if it does not fit.
     ///
-    /// - Parameter granulePosition: of the stream where this packet ends.
+    /// - Parameter granulePosition: position of the stream at the end of this packet.
     @discardableResult
     public mutating func append(_ packet: UnsafeRawBufferPointer, granulePosition: UInt64) -> Bool {
         guard hasRoom(for: packet) else { return false }
@@ -34,9 +33,9 @@ public struct OggWriter {
         return true
     }
 
-    /// The page with what was added, after which an empty one begins.
+    /// Returns the current page and starts a new one.
     ///
-    /// - Parameter isLast: the stream ends with it. Such a page may be empty.
+    /// - Parameter isLast: marks the end of the stream. A last page may be empty.
     public mutating func page(isLast: Bool = false) -> [UInt8] {
         var page = OggPage.signature
         page.append(0)

@@ -1,14 +1,14 @@
 import RTC
 
-/// What an Opus packet tells of itself (RFC 6716 §3).
+/// Parses the header of Opus packets (RFC 6716 §3).
 public enum OpusPacket {
-    /// Samples a second in which Opus, RTP and Ogg count (RFC 7587 §4.1, RFC 7845 §4).
+    /// Clock rate of Opus in RTP and Ogg (RFC 7587 §4.1, RFC 7845 §4).
     public static let clockRate = 48_000
-    /// The longest packet: 120 ms (RFC 6716 §3.2.5).
-    public static let mostSamples = 5_760
+    /// Duration of the longest packet, 120 ms (RFC 6716 §3.2.5).
+    public static let maxSamples = 5_760
 
-    /// How many samples at 48 kHz it has, or nil for what is no packet of Opus: empty, without its count of frames,
-    /// with no frame, or longer than 120 ms.
+    /// Returns the duration in samples at 48 kHz. Returns nil for invalid packets: empty ones, and those without a
+    /// frame count, without frames, or longer than 120 ms.
     public static func samples(_ packet: UnsafeRawBufferPointer) -> Int? {
         guard let configuration = packet.first else { return nil }
         let frames: Int
@@ -20,10 +20,10 @@ public enum OpusPacket {
             frames = Int(packet[1] & 0x3f)
         }
         let samples = frames * frameSamples(configuration)
-        return (1...mostSamples).contains(samples) ? samples : nil
+        return (1...maxSamples).contains(samples) ? samples : nil
     }
 
-    /// Of one frame, by the table in RFC 6716 §3.1.
+    /// Duration of one frame, from the table in RFC 6716 §3.1.
     private static func frameSamples(_ configuration: UInt8) -> Int {
         let length = Int(configuration >> 3 & 3)
         switch configuration >> 3 {
@@ -34,17 +34,17 @@ public enum OpusPacket {
     }
 }
 
-/// The first packet of Opus in Ogg (RFC 7845 §5.1).
+/// The first packet of an Ogg Opus stream (RFC 7845 §5.1).
 public struct OpusHead: Equatable, Sendable {
     public static let magic = Array("OpusHead".utf8)
 
-    /// 1 or 2: RTP carries no more (RFC 7587 §7).
+    /// 1 or 2. RTP carries at most two channels (RFC 7587 §7).
     public var channels: UInt8
-    /// Samples at 48 kHz to be decoded and thrown away at the beginning.
+    /// Samples at 48 kHz that a decoder discards at the beginning.
     public var preSkip: UInt16
-    /// Of what was encoded, in Hz, for information; 0 where nobody knows.
+    /// Sample rate of the original input in Hz, for information only; 0 if unknown.
     public var inputSampleRate: UInt32
-    /// In dB, times 256.
+    /// Output gain in dB, times 256.
     public var outputGain: Int16
 
     public init(channels: UInt8, preSkip: UInt16, inputSampleRate: UInt32 = 48_000, outputGain: Int16 = 0) {
@@ -57,11 +57,11 @@ public struct OpusHead: Equatable, Sendable {
         guard let magic = reader.take(8), magic.elementsEqual(Self.magic), let version = reader.u8(),
             let channels = reader.u8(), let preSkip = reader.littleEndian16(), let rate = reader.littleEndian32(),
             let gain = reader.littleEndian16(), let family = reader.u8()
-        else { throw MediaFileError(.damaged, "has a header of Opus that ends too early") }
-        // The upper four bits change when older readers must give up.
-        guard version & 0xf0 == 0 else { throw MediaFileError(.otherCodec, "has Opus of version \(version)") }
+        else { throw MediaFileError(.damaged, "has an Opus header that is too short") }
+        // Readers must reject a version whose upper four bits are not zero.
+        guard version & 0xf0 == 0 else { throw MediaFileError(.otherCodec, "has unsupported Opus \(version)") }
         guard family == 0, (1...2).contains(channels) else {
-            throw MediaFileError(.otherCodec, "has sound of more than two channels; make it mono or stereo")
+            throw MediaFileError(.otherCodec, "has more than two audio channels; make it mono or stereo")
         }
         self.init(
             channels: channels, preSkip: preSkip, inputSampleRate: rate, outputGain: Int16(bitPattern: gain))
@@ -77,11 +77,11 @@ public struct OpusHead: Equatable, Sendable {
     }
 }
 
-/// The second packet of Opus in Ogg (RFC 7845 §5.2), without comments.
+/// The second packet of an Ogg Opus stream (RFC 7845 §5.2), without comments.
 public enum OpusTags {
     public static let magic = Array("OpusTags".utf8)
 
-    /// - Parameter vendor: who wrote the file.
+    /// - Parameter vendor: the program that wrote the file.
     public static func bytes(vendor: String) -> [UInt8] {
         var bytes = magic
         bytes.append(littleEndian: UInt32(truncatingIfNeeded: vendor.utf8.count))
@@ -91,39 +91,39 @@ public enum OpusTags {
     }
 }
 
-/// Opus in Ogg taken apart (RFC 7845).
+/// A parsed Ogg Opus file (RFC 7845).
 ///
-/// Times come of the packets' own lengths. The granule positions say no more about a whole file, and a damaged one is
-/// played as if nothing were missing.
+/// Times are the sums of packet durations. Granule positions add nothing for a complete file, and a damaged file is
+/// played without its gaps.
 public struct OpusFile: Equatable, Sendable {
     public struct Packet: Equatable, Sendable {
-        /// When it begins, in samples at 48 kHz from the file's first.
+        /// Start in samples at 48 kHz from the beginning of the file.
         public let time: Int
-        /// How long it is, in samples at 48 kHz.
+        /// Duration in samples at 48 kHz.
         public let samples: Int
-        /// Of `bytes`.
+        /// Range of `bytes`.
         public let range: Range<Int>
     }
 
     public let head: OpusHead
     public let packets: [Packet]
     public let bytes: [UInt8]
-    /// Something is missing or was skipped.
+    /// True if data is missing or packets were skipped.
     public let isDamaged: Bool
 
-    /// The sum of the packets, in samples at 48 kHz.
+    /// Duration of all packets, in samples at 48 kHz.
     public var samples: Int { packets.last.map { $0.time + $0.samples } ?? 0 }
 
-    /// - Parameter file: all its bytes.
+    /// - Parameter file: the whole file.
     public init(_ file: UnsafeRawBufferPointer) throws(MediaFileError) {
         let ogg: OggFile
         do throws(MediaFileError) {
             ogg = try OggFile(file, startingWith: OpusHead.magic)
         } catch  where error.code == .otherCodec {
-            throw MediaFileError(.otherCodec, "is an Ogg file without Opus in it")
+            throw MediaFileError(.otherCodec, "is an Ogg file without an Opus stream")
         }
         bytes = ogg.bytes
-        guard let first = ogg.packets.first else { throw MediaFileError(.damaged, "has no header of Opus") }
+        guard let first = ogg.packets.first else { throw MediaFileError(.damaged, "has no Opus header") }
         head = try bytes.withRawBytes { bytes throws(MediaFileError) in
             try OpusHead(UnsafeRawBufferPointer(rebasing: bytes[first]))
         }
@@ -131,7 +131,7 @@ public struct OpusFile: Equatable, Sendable {
         var time = 0
         var skipped = false
         bytes.withUnsafeBytes { bytes in
-            // The second packet holds comments, however many, and the sound begins behind it.
+            // The first packet is the header and the second holds comments. Audio starts after them.
             for range in ogg.packets.dropFirst(2) {
                 guard let samples = OpusPacket.samples(UnsafeRawBufferPointer(rebasing: bytes[range])) else {
                     skipped = true

@@ -1,6 +1,6 @@
 import RTC
 
-/// Puts packets into order, and waits for those missing, but not for ever.
+/// Reorders packets, and waits a limited time for missing ones.
 ///
 /// ```swift
 /// order.insert(packet, at: now)
@@ -8,7 +8,7 @@ import RTC
 /// ```
 public struct PacketOrder {
     public struct Packet: Equatable, Sendable {
-        /// In a count that does not wrap.
+        /// Sequence number, extended so that it does not wrap.
         public var number: Int64
         public var timestamp: UInt32
         public var marker: Bool
@@ -21,37 +21,38 @@ public struct PacketOrder {
 
     public enum Step: Equatable, Sendable {
         case packet(Packet)
-        /// What stood here will not come any more.
+        /// Missing packets that will not arrive any more.
         case gap
     }
 
-    /// Packets that wait for one before them: two seconds of 2.5 Mbit/s. A power of two.
-    public static let mostHeld = 512
+    /// Maximum number of packets held for a missing one, about two seconds at 2.5 Mbit/s. A power of two.
+    public static let maxHeld = 512
 
-    /// How long a missing packet is waited for while later ones are there.
-    private let patience: MediaInterval
+    /// How long to wait for a missing packet once later ones have arrived.
+    private let reorderDelay: MediaInterval
     private var slots: [Packet?]
     private var held = 0
-    /// The number that comes next, nil before the first packet.
+    /// The next packet number; nil before the first packet.
     private var expected: Int64?
     private var highest: Int64 = 0
     private var isGapDue = false
-    /// Since when the expected one is missing.
+    /// When the expected packet was first found missing.
     private var missingSince: MediaTime?
 
-    public init(patience: MediaInterval) {
-        self.patience = patience
-        slots = Array(repeating: nil, count: Self.mostHeld)
+    public init(reorderDelay: MediaInterval) {
+        self.reorderDelay = reorderDelay
+        slots = Array(repeating: nil, count: Self.maxHeld)
     }
 
-    /// One that is late, or was here already, is dropped.
+    /// Adds a packet. Late and duplicate packets are dropped.
     public mutating func insert(_ packet: Packet, at now: MediaTime) {
         let expected = expected ?? packet.number
         self.expected = expected
         let ahead = packet.number &- expected
-        // So far ahead there is no slot for it, and so far behind the sender counts from somewhere else now.
-        if ahead >= Int64(Self.mostHeld) || ahead < -Int64(SequenceUnwrapper.mostMisorder) {
-            startAnew(at: packet.number)
+        // There is no slot for a packet this far ahead. One this far behind means that the sender restarted its
+        // numbering.
+        if ahead >= Int64(Self.maxHeld) || ahead < -Int64(SequenceUnwrapper.maxMisorder) {
+            restart(at: packet.number)
         } else if ahead < 0 {
             return
         }
@@ -63,7 +64,7 @@ public struct PacketOrder {
         if missingSince == nil, packet.number != self.expected { missingSince = now }
     }
 
-    /// What comes next, nil while that is missing and may still come. Ask until it is nil.
+    /// Returns the next step in order, or nil while the next packet may still arrive. Call it until it returns nil.
     public mutating func next(now: MediaTime) -> Step? {
         guard let expected, held > 0 || isGapDue else { return nil }
         if isGapDue {
@@ -82,12 +83,12 @@ public struct PacketOrder {
             missingSince = now
             return nil
         }
-        guard now - since >= patience else { return nil }
+        guard now - since >= reorderDelay else { return nil }
         skip(from: expected)
         return .gap
     }
 
-    /// Gives up what is missing, because nothing comes any more: `next` then goes on to the end.
+    /// Gives up on missing packets because the stream has ended, so that `next` returns all the rest.
     public mutating func giveUp() {
         guard let expected, held > 0, slots[Self.index(expected)] == nil else { return }
         skip(from: expected)
@@ -101,7 +102,7 @@ public struct PacketOrder {
         missingSince = nil
     }
 
-    private mutating func startAnew(at number: Int64) {
+    private mutating func restart(at number: Int64) {
         for index in slots.indices { slots[index] = nil }
         held = 0
         expected = number
@@ -110,5 +111,5 @@ public struct PacketOrder {
         isGapDue = true
     }
 
-    private static func index(_ number: Int64) -> Int { Int(truncatingIfNeeded: number) & (mostHeld - 1) }
+    private static func index(_ number: Int64) -> Int { Int(truncatingIfNeeded: number) & (maxHeld - 1) }
 }

@@ -1,34 +1,34 @@
 import RTC
 
-/// Makes an IVF file of the video that comes in packets: bytes to be appended to the file, each time whole frames, so
-/// that it can be read however its writing ends.
+/// Turns received video packets into an IVF file. It returns whole frames to append to the file, so the file stays
+/// readable if writing stops.
 public struct VideoRecording {
-    /// A missing packet has been asked for several times by then.
-    static let patience = MediaInterval.milliseconds(600)
-    /// In the timestamps' units, 90 kHz: an hour. A longer pause is a timestamp from nowhere, and counts as one frame.
-    private static let mostPause: Int64 = 90_000 * 3_600
+    /// By then, a missing packet has been requested several times.
+    static let reorderDelay = MediaInterval.milliseconds(600)
+    /// One hour at 90 kHz. A longer step is an invalid timestamp and counts as one frame.
+    private static let maxPause: Int64 = 90_000 * 3_600
     private static let oneFrame: Int64 = 3_000
 
-    private var order = PacketOrder(patience: patience)
+    private var order = PacketOrder(reorderDelay: reorderDelay)
     private var assembler = VP8Assembler()
     private var timestamps = TimestampUnwrapper()
     private var lastTimestamp: Int64 = 0
-    /// Of the last frame in the file, from its first.
+    /// Time of the last frame in the file, relative to its first.
     private var time: Int64 = 0
     public private(set) var frames = 0
 
     public init() {}
 
-    /// Nothing can be written before a keyframe comes: ask for one.
+    /// True until a keyframe arrives. Nothing can be written before it, so request one.
     public var needsKeyframe: Bool { assembler.needsKeyframe }
 
-    /// - Parameter bytes: what is to be written is appended here.
+    /// - Parameter bytes: the data to write is appended to it.
     public mutating func take(_ packet: PacketOrder.Packet, at now: MediaTime, into bytes: inout [UInt8]) {
         order.insert(packet, at: now)
         drain(now: now, into: &bytes)
     }
 
-    /// Nothing comes any more.
+    /// Flushes the packets that are held, at the end of the stream.
     public mutating func finish(at now: MediaTime, into bytes: inout [UInt8]) {
         order.giveUp()
         drain(now: now, into: &bytes)
@@ -56,7 +56,7 @@ public struct VideoRecording {
             bytes += file.bytes
         } else {
             let step = timestamp &- lastTimestamp
-            time &+= step > 0 && step <= Self.mostPause ? step : Self.oneFrame
+            time &+= step > 0 && step <= Self.maxPause ? step : Self.oneFrame
         }
         lastTimestamp = timestamp
         frames += 1
@@ -65,38 +65,38 @@ public struct VideoRecording {
     }
 }
 
-/// Makes an Ogg file of the Opus that comes in packets, a page each second.
+/// Turns received Opus packets into an Ogg file, with one page per second.
 public struct AudioRecording {
-    /// Sound is not asked for again as often as a picture; what comes out of order comes soon.
-    static let patience = MediaInterval.milliseconds(300)
-    /// A file that begins in the midst of a stream drops 80 ms in which the decoder finds its feet (RFC 7845 §4.2).
+    /// Shorter than for video, because audio is not retransmitted: only reordered packets are worth waiting for.
+    static let reorderDelay = MediaInterval.milliseconds(300)
+    /// A file that starts in the middle of a stream discards 80 ms until the decoder has converged (RFC 7845 §4.2).
     static let preSkip: UInt16 = 3_840
-    /// In samples.
+    /// One second, in samples.
     private static let pageLength = Int64(OpusPacket.clockRate)
-    /// In samples: five seconds. A shorter hole is filled, a longer one is left out, or one timestamp from nowhere
-    /// would fill the disk.
-    private static let mostFilled: Int64 = 240_000
+    /// Five seconds, in samples. Shorter gaps are filled. Longer ones are skipped, because otherwise one invalid
+    /// timestamp could fill the disk.
+    private static let maxFilled: Int64 = 240_000
 
-    private var order = PacketOrder(patience: patience)
+    private var order = PacketOrder(reorderDelay: reorderDelay)
     private var writer: OggWriter
     private var timestamps = TimestampUnwrapper()
-    /// The timestamp that the next packet has unless something is missing.
+    /// The timestamp of the next packet if none is missing.
     private var expected: Int64?
-    /// Samples in the file, and those of its last whole page.
+    /// Samples in the file, and samples at the start of the current page.
     private var samples: Int64 = 0
     private var pageBegan: Int64 = 0
     public private(set) var packets = 0
 
-    /// - Parameter serial: names the stream in its file; any number.
+    /// - Parameter serial: identifies the stream in its file; any number works.
     public init(serial: UInt32) { writer = OggWriter(serial: serial) }
 
-    /// - Parameter bytes: what is to be written is appended here.
+    /// - Parameter bytes: the data to write is appended to it.
     public mutating func take(_ packet: PacketOrder.Packet, at now: MediaTime, into bytes: inout [UInt8]) {
         order.insert(packet, at: now)
         drain(now: now, into: &bytes)
     }
 
-    /// Nothing comes any more.
+    /// Flushes the packets that are held and ends the file.
     public mutating func finish(at now: MediaTime, into bytes: inout [UInt8]) {
         order.giveUp()
         drain(now: now, into: &bytes)
@@ -107,7 +107,7 @@ public struct AudioRecording {
         while let step = order.next(now: now) {
             guard case .packet(let packet) = step else { continue }
             packet.payload.withUnsafeBytes { payload in
-                guard payload.count <= OggFile.mostPacket, let length = OpusPacket.samples(payload) else { return }
+                guard payload.count <= OggFile.maxPacket, let length = OpusPacket.samples(payload) else { return }
                 let timestamp = timestamps.unwrap(packet.timestamp)
                 if packets == 0 { begin(into: &bytes) }
                 fill(upTo: timestamp, like: payload[0], into: &bytes)
@@ -118,7 +118,7 @@ public struct AudioRecording {
     }
 
     private mutating func begin(into bytes: inout [UInt8]) {
-        // A decoder makes two channels of one or one of two as it is asked to; RTP always says two (RFC 7587 §7).
+        // Decoders can convert between mono and stereo, and Opus over RTP always says two channels (RFC 7587 §7).
         OpusHead(channels: 2, preSkip: Self.preSkip).bytes.withUnsafeBytes {
             _ = writer.append($0, granulePosition: 0)
         }
@@ -127,9 +127,9 @@ public struct AudioRecording {
         bytes += writer.page()
     }
 
-    /// Packets of nothing but the first byte, which a decoder hides as it hides losses (RFC 7845 §4.1).
+    /// Fills a gap with packets that have only the TOC byte, which decoders conceal like lost packets (RFC 7845 §4.1).
     private mutating func fill(upTo timestamp: Int64, like configuration: UInt8, into bytes: inout [UInt8]) {
-        guard let expected, timestamp &- expected > 0, timestamp &- expected <= Self.mostFilled else { return }
+        guard let expected, timestamp &- expected > 0, timestamp &- expected <= Self.maxFilled else { return }
         var missing = timestamp &- expected
         let alone: [UInt8] = [configuration & 0xfc]
         alone.withUnsafeBytes { alone in
@@ -147,7 +147,7 @@ public struct AudioRecording {
             pageBegan = samples
         }
         samples &+= Int64(length)
-        // The position counts what is skipped at the beginning too (RFC 7845 §4).
+        // The granule position includes the pre-skip (RFC 7845 §4).
         guard writer.append(packet, granulePosition: UInt64(clamping: samples)) else { return }
         packets += 1
     }

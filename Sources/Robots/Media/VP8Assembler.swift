@@ -1,7 +1,7 @@
 import RTC
 
-/// Puts VP8 frames together from payloads in order (RFC 7741 §4). It begins at a keyframe, and after a loss again at
-/// the next: what lies between would refer to what is missing.
+/// Reassembles VP8 frames from payloads in order (RFC 7741 §4). It starts at a keyframe. After a loss it resumes at the
+/// next keyframe, because the frames in between refer to missing data.
 public struct VP8Assembler {
     public struct Frame: Equatable, Sendable {
         public var timestamp: UInt32
@@ -9,29 +9,29 @@ public struct VP8Assembler {
         public var bytes: [UInt8]
     }
 
-    /// In bytes. A keyframe of 4K takes less; more is an attack, or no VP8.
-    public static let mostFrame = 4 << 20
+    /// Maximum frame size in bytes. A 4K keyframe is smaller; anything larger is an attack or not VP8.
+    public static let maxFrame = 4 << 20
 
-    /// Frames are left out until a keyframe comes: ask for one.
+    /// True while frames are dropped until the next keyframe. Request one.
     public private(set) var needsKeyframe = true
     private var bytes: [UInt8] = []
-    /// Of the frame that is being put together, nil between two frames.
+    /// Timestamp of the frame being assembled; nil between frames.
     private var timestamp: UInt32?
 
     public init() {}
 
-    /// Packets are missing here.
+    /// Records that packets are missing at this point.
     public mutating func skipGap() {
         drop()
         needsKeyframe = true
     }
 
-    /// The next payload in order.
+    /// Adds the next payload in order.
     ///
     /// - Parameters:
-    ///   - payload: without padding; an empty one, which is nothing but padding, means nothing.
-    ///   - marker: it is its frame's last.
-    /// - Returns: the frame that it completes.
+    ///   - payload: without padding. An empty payload, from a packet with only padding, is ignored.
+    ///   - marker: true for the last packet of a frame.
+    /// - Returns: the frame, if this payload completes one.
     public mutating func take(_ payload: UnsafeRawBufferPointer, timestamp: UInt32, marker: Bool) -> Frame? {
         if payload.isEmpty { return nil }
         guard let descriptor = VP8Descriptor(payload) else {
@@ -39,19 +39,19 @@ public struct VP8Assembler {
             return nil
         }
         if descriptor.isFrameStart {
-            // The frame before had no end.
+            // The previous frame is incomplete.
             if self.timestamp != nil { skipGap() }
             if needsKeyframe, !descriptor.isKeyframeStart { return nil }
             needsKeyframe = false
             self.timestamp = timestamp
         }
         guard let began = self.timestamp else {
-            // The rest of a frame without its beginning: nothing may refer to it.
+            // The start of this frame is missing, so later frames may refer to missing data.
             needsKeyframe = true
             return nil
         }
         let part = payload[descriptor.length...]
-        guard began == timestamp, bytes.count + part.count <= Self.mostFrame else {
+        guard began == timestamp, bytes.count + part.count <= Self.maxFrame else {
             skipGap()
             return nil
         }
@@ -75,11 +75,11 @@ public struct VP8Assembler {
     }
 }
 
-/// Gives RTP's 32-bit timestamps their place in a count that does not wrap, however they jump.
+/// Extends 32-bit RTP timestamps to a count that does not wrap.
 struct TimestampUnwrapper {
     private var last: Int64?
 
-    /// - Returns: the same modulo 2^32, and the nearest to the one before.
+    /// - Returns: the value nearest to the previous one that is equal modulo 2^32.
     mutating func unwrap(_ timestamp: UInt32) -> Int64 {
         guard let last else {
             self.last = Int64(timestamp)

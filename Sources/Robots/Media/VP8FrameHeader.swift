@@ -1,18 +1,18 @@
 import RTC
 
-/// How a VP8 frame begins (RFC 6386 §9.1): all one has to know of it without decoding.
+/// The header of a VP8 frame (RFC 6386 §9.1), parsed without decoding.
 public struct VP8FrameHeader: Equatable, Sendable {
-    /// It needs no frame before it.
+    /// True if the frame can be decoded without earlier frames.
     public let isKeyframe: Bool
-    /// Of a keyframe, in pixels; 0 otherwise.
+    /// Size of a keyframe in pixels; 0 for other frames.
     public let width: UInt16
     public let height: UInt16
 
-    /// Nil for what is no VP8 frame: too short, or a keyframe without its start code.
+    /// Returns nil if the frame is invalid: too short, or a keyframe without its start code.
     public init?(_ frame: UnsafeRawBufferPointer) {
         var reader = ByteReader(frame)
         guard let tag = reader.u24() else { return nil }
-        // The lowest bit of the first byte: 0 is a keyframe.
+        // The lowest bit of the first byte is 0 for keyframes.
         isKeyframe = tag & 0x01_0000 == 0
         guard isKeyframe else {
             (width, height) = (0, 0)
@@ -21,7 +21,7 @@ public struct VP8FrameHeader: Equatable, Sendable {
         guard reader.u24() == 0x9d012a, let width = reader.littleEndian16(), let height = reader.littleEndian16() else {
             return nil
         }
-        // The upper two bits ask for scaling, which nobody does.
+        // The upper two bits request scaling, which is not used in practice.
         (self.width, self.height) = (width & 0x3fff, height & 0x3fff)
     }
 }

@@ -1,14 +1,14 @@
-/// The packets of the present source that were dropped on purpose, and which of them began a picture. Later packets are
-/// numbered as if these had never existed. It remembers the last 512 numbers, as many as `PacketHistory`.
+/// Records the packets of the current source that were dropped on purpose, and which of them started a picture. Later
+/// packets are numbered as if these had never existed. It covers the last 512 sequence numbers, as many as `PacketHistory`.
 struct DroppedPackets: Sendable {
-    /// How far back, in packets of the source.
+    /// How far back it remembers, in packets of the source.
     static let window: Int64 = 512
 
-    /// A bit for each of the last numbers, by its low bits.
+    /// A bit for each of the last sequence numbers, at the index of its low bits.
     private var packets = SIMD8<UInt64>()
-    /// Set for the first packet of each picture.
+    /// A bit for each of these that started a picture.
     private var pictures = SIMD8<UInt64>()
-    /// The last packet that was dropped; far below all numbers before there was one.
+    /// The last dropped packet; `Int64.min` before the first.
     private(set) var last = Int64.min
 
     mutating func insert(_ sequence: Int64, startsPicture: Bool) {
@@ -29,7 +29,7 @@ struct DroppedPackets: Sendable {
 
     private static func word(_ number: Int64) -> Int { Int(number >> 6) & 7 }
 
-    /// Whether it is known what became of this packet.
+    /// Whether the packet is recent enough to know if it was dropped.
     func remembers(_ sequence: Int64) -> Bool { sequence > last || last - sequence < Self.window }
 
     func contains(_ sequence: Int64) -> Bool {
@@ -37,7 +37,7 @@ struct DroppedPackets: Sendable {
             && packets[Self.word(sequence)] >> UInt64(sequence & 63) & 1 == 1
     }
 
-    /// How many packets and pictures after this packet were dropped.
+    /// Returns how many packets and pictures after this packet were dropped.
     func counts(after sequence: Int64) -> (packets: Int64, pictures: Int64) {
         var (packets, pictures): (Int64, Int64) = (0, 0)
         guard sequence < last, last - sequence < Self.window else { return (0, 0) }
@@ -51,8 +51,8 @@ struct DroppedPackets: Sendable {
         return (packets, pictures)
     }
 
-    /// The packet that was not dropped and has `count` others that were not dropped between itself and `last`; nil if it is
-    /// too old.
+    /// Returns the packet that was not dropped and has `count` other packets between itself and `last` that were not
+    /// dropped; nil if it is too old.
     func kept(_ count: Int64) -> Int64? {
         var (left, found): (Int64, Int64?) = (count, nil)
         forEachRun { position, length in
@@ -74,7 +74,7 @@ struct DroppedPackets: Sendable {
         return found
     }
 
-    /// Goes back from `last` in runs that lie in one word each.
+    /// Calls `body` with runs of numbers backward from `last`, each within one word, until it returns true.
     private func forEachRun(_ body: (_ position: Int64, _ length: Int) -> Bool) {
         guard last > .min else { return }
         var (position, left) = (last, Int(Self.window))
@@ -86,7 +86,7 @@ struct DroppedPackets: Sendable {
         }
     }
 
-    /// The bits of `length` numbers from `position` down, the first of them the highest.
+    /// Returns the bits of `length` numbers from `position` downward, with `position` as the highest bit.
     private static func top(_ bits: SIMD8<UInt64>, _ position: Int64, _ length: Int) -> UInt64 {
         let aligned = bits[word(position)] << UInt64(63 - position & 63)
         return length == 64 ? aligned : aligned & ~(UInt64.max >> UInt64(length))

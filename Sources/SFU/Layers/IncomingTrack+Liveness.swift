@@ -1,9 +1,9 @@
 import RTC
 
-/// Which of a track's encodings arrive.
+/// Determines which encodings of a track are being received.
 extension IncomingTrack {
-    /// An encoding is dead when another of the same picture went on for this long without it: a line that is down, or
-    /// a picture that stands still, kills none.
+    /// An encoding is dead if another encoding of the same track continued for this long without it. If all stop together,
+    /// because of the network or a still screen, none is dead.
     static let lifetime = MediaInterval.milliseconds(500)
 
     private var newestPacketAt: MediaTime? {
@@ -24,6 +24,7 @@ extension IncomingTrack {
         for encoding in encodings { layers[encoding.index].isAlive = isAlive(encoding, newest) }
     }
 
+    /// Whether an encoding that was alive has stopped.
     var hasFallenSilent: Bool {
         guard encodings.count > 1 else { return false }
         let newest = newestPacketAt

@@ -1,50 +1,51 @@
 import RTC
 
-/// What a subscriber would like the picture to be. Nothing said is the best there is.
+/// The size and frame rate that a subscriber prefers. Without a preference it gets the best.
 public struct VideoPreference: Equatable, Sendable {
-    /// In pixels: the picture is to fill a box of this size without being enlarged, either way where only one is said.
+    /// The size of the box to fill without enlarging the picture, in pixels. One dimension is enough.
     public var width: Int?
     public var height: Int?
-    /// No more pictures a second than this, where the publisher's encodings allow a choice.
+    /// The maximum frame rate, if the publisher's encodings allow a choice.
     public var frameRate: Int?
 
     public init(width: Int? = nil, height: Int? = nil, frameRate: Int? = nil) {
         (self.width, self.height, self.frameRate) = (width, height, frameRate)
     }
 
-    /// Whether pictures of this size fill the box. Without a box none is large enough.
+    /// Whether a picture of this size fills the box. Without a box, no picture is large enough.
     func isMet(by size: PictureSize) -> Bool {
         (width.map { Int(size.width) >= $0 } ?? false) || (height.map { Int(size.height) >= $0 } ?? false)
     }
 }
 
-/// One of several encodings of a picture (simulcast, RFC 8853), as far as choosing among them goes.
+/// One of several encodings of a video (simulcast, RFC 8853), with what layer selection needs.
 struct Layer: Equatable, Sendable {
-    /// From its last keyframe; nil before the first, and for codecs whose headers we do not read.
+    /// The size from the last keyframe; nil before the first, and for codecs whose headers are not parsed.
     var size: PictureSize?
     var isAlive = false
     var rates = FrameRates()
 }
 
 extension Layer {
-    /// What a subscriber with this wish is to get.
+    /// Selects a layer for a subscriber with this preference.
     ///
-    /// Among those whose frame rate can be low enough, if there are any: the smallest that is at least as large as
-    /// asked for, else the largest.
+    /// Prefers layers whose frame rate can be low enough. Among those, returns the smallest that fills the requested box,
+    /// or else the largest.
     ///
     /// - Parameters:
     ///   - layers: in the publisher's order.
-    ///   - current: what the subscriber gets now; a rate that only trembles does not take it away.
-    ///   - livingOnly: without those that send nothing at present.
-    /// - Returns: its index; nil only when there is none to choose.
+    ///   - current: the layer that the subscriber receives now. Small changes of its frame rate do not cause a switch.
+    ///   - aliveOnly: whether to skip layers that send nothing at present.
+    /// - Returns: the index of the layer; nil only if there is none.
     static func best(
-        of layers: [Layer], for preference: VideoPreference, current: Int?, livingOnly: Bool
+        of layers: [Layer], for preference: VideoPreference, current: Int?, aliveOnly: Bool
     ) -> Int? {
         var best: (index: Int, size: PictureSize, isMet: Bool, isSlow: Bool)?
-        for index in layers.indices where layers[index].isAlive || !livingOnly {
+        for index in layers.indices where layers[index].isAlive || !aliveOnly {
             let size = layers[index].size ?? guess(index, among: layers)
             let isMet = preference.isMet(by: size)
-            let isSlow = preference.frameRate.map { layers[index].rates.canBe($0, isCurrent: index == current) } ?? true
+            let isSlow =
+                preference.frameRate.map { layers[index].rates.canMatch($0, isCurrent: index == current) } ?? true
             if let best {
                 if best.isSlow != isSlow {
                     guard isSlow else { continue }
@@ -59,8 +60,9 @@ extension Layer {
         return best?.index
     }
 
-    /// What is not known yet: half of the next in the order or twice as large, whichever way the known ones go. The
-    /// preferred one comes first (RFC 8853 §5.2), and where nothing is known it is taken to be 1280 × 720.
+    /// Guesses the size of a layer without a keyframe so far: half or twice that of its neighbor, following the order of
+    /// the known sizes. The preferred layer comes first (RFC 8853 §5.2), and is assumed to be 1280 × 720 if no size is
+    /// known.
     static func guess(_ index: Int, among layers: [Layer]) -> PictureSize {
         var (nearest, other): (Int?, Int?)
         for known in layers.indices where layers[known].size != nil {

@@ -1,35 +1,35 @@
 import RTC
 
-/// Tells a publisher which encodings are wanted. A new one is announced at once. One that is no longer wanted is announced
-/// after a delay, so that a subscriber who comes back does not wait for a keyframe. This also bounds the number of messages,
-/// whatever subscribers do.
+/// Tells a publisher which encodings subscribers need. A newly needed encoding is announced at once. One that is no longer
+/// needed is announced after a delay, so that a subscriber who returns does not wait for a keyframe. The delay also bounds
+/// the number of messages, whatever subscribers do.
 struct LayerAnnouncement: Sendable {
-    /// An encoding that nobody has wanted for this long need not be sent.
-    static let patience = MediaInterval.seconds(2)
+    /// How long an encoding must have no subscribers before the publisher may stop sending it.
+    static let layerReleaseDelay = MediaInterval.seconds(2)
 
-    /// A bit for each encoding that somebody gets or should.
+    /// A bit for each encoding that a subscriber receives or should receive.
     var wanted: UInt8 = 0
     private var stream: Key?
-    private var told: UInt8?
+    private var announced: UInt8?
     private var begunAt: MediaTime?
-    private var wantedAt = [MediaTime?](repeating: nil, count: IncomingTrack.mostEncodings)
+    private var wantedAt = [MediaTime?](repeating: nil, count: IncomingTrack.maxEncodings)
 
-    /// - Returns: what to tell now, if it is news.
+    /// - Returns: the encodings to announce, if they changed.
     mutating func next(for stream: Key, now: MediaTime) -> UInt8? {
         if self.stream != stream {
-            (self.stream, told, begunAt) = (stream, nil, now)
+            (self.stream, announced, begunAt) = (stream, nil, now)
             for index in wantedAt.indices { wantedAt[index] = nil }
         }
         var current: UInt8 = 0
         for index in wantedAt.indices {
             let bit = UInt8(1) << UInt8(index)
             if wanted & bit != 0 { wantedAt[index] = now }
-            if let at = wantedAt[index], now - at < Self.patience { current |= bit }
+            if let at = wantedAt[index], now - at < Self.layerReleaseDelay { current |= bit }
         }
-        // Of a new stream it is not known what is made: it is told what is wanted, or after a while that nothing is.
-        if told == nil, current == 0, let begunAt, now - begunAt < Self.patience { return nil }
-        guard told != current else { return nil }
-        told = current
+        // It is unknown what a new stream sends. Announce what is needed, or after the delay that nothing is.
+        if announced == nil, current == 0, let begunAt, now - begunAt < Self.layerReleaseDelay { return nil }
+        guard announced != current else { return nil }
+        announced = current
         return current
     }
 }

@@ -1,11 +1,11 @@
 import RTC
 
-/// Who gets which of a publisher's encodings, and which of them anybody wants.
+/// Selects which of a publisher's encodings each subscriber gets, and which of them the publisher must send.
 ///
-/// The choice is made when something changes: a wish, a size, which encodings live. Another encoding takes over at
-/// its next keyframe; until then the former goes on, so that no picture stands still.
+/// The selection runs when a preference, a size or the liveness of an encoding changes. A switch happens at the next
+/// keyframe of the new encoding. Until then the former one continues, so that the video does not freeze.
 extension Router {
-    /// Decides for all who watch a track. Allocates nothing.
+    /// Selects a layer for each subscriber of a track. Allocates nothing.
     func select(_ track: IncomingTrack) {
         track.needsSelection = false
         track.updateLiveness()
@@ -17,8 +17,8 @@ extension Router {
     private func select(for subscriber: OutgoingTrack, of track: IncomingTrack) {
         let current = subscriber.target?.index
         let preference = subscriber.preference
-        let ideal = Layer.best(of: track.layers, for: preference, current: current, livingOnly: false)
-        let living = Layer.best(of: track.layers, for: preference, current: current, livingOnly: true)
+        let ideal = Layer.best(of: track.layers, for: preference, current: current, aliveOnly: false)
+        let living = Layer.best(of: track.layers, for: preference, current: current, aliveOnly: true)
         guard let ideal else { return }
         let index = living ?? current ?? ideal
         guard track.encodings.indices.contains(index) else { return }
@@ -39,8 +39,8 @@ extension Router {
         if let encoding = subscriber.encoding { track.announcement.wanted |= 1 << UInt8(encoding.index) }
     }
 
-    /// What time does to encodings.
-    func attendLayers(of peer: Peer, now: MediaTime) {
+    /// Updates frame rates and liveness, selects again if they changed, and announces the result.
+    func updateLayers(of peer: Peer, now: MediaTime) {
         for track in peer.incoming where track.kind == .video {
             for index in track.layers.indices where track.layers[index].rates.measure(now: now) {
                 track.needsSelection = true

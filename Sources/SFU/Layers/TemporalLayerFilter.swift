@@ -1,14 +1,14 @@
 import RTC
 
-/// Which of VP8's temporal layers a subscriber gets (RFC 7741 §4.2). Packets of higher layers are dropped; no other layer
+/// Limits a subscriber to VP8's lower temporal layers (RFC 7741 §4.2). Packets of higher layers are dropped; no lower layer
 /// refers to them.
 struct TemporalLayerFilter: Sendable {
-    /// The highest that is wanted; `PendingPacket.noLayer` for all.
+    /// The highest layer that the subscriber should get; `PendingPacket.noLayer` for all.
     var wanted = PendingPacket.noLayer
-    /// The highest that passes now.
+    /// The highest layer that is forwarded now.
     private var passing = PendingPacket.noLayer
 
-    /// A keyframe comes next: any layer may begin.
+    /// Prepares for a keyframe, at which any layer can start.
     mutating func begin() { passing = wanted }
 
     mutating func drops(_ pending: PendingPacket) -> Bool {
@@ -18,7 +18,7 @@ struct TemporalLayerFilter: Sendable {
             if pending.startsKeyframe || wanted < passing {
                 passing = wanted
             } else if pending.isLayerSync, layer <= wanted, layer == passing &+ 1 {
-                // This picture and those after it in its layer refer to none that was dropped.
+                // This picture and later ones in its layer do not refer to any that was dropped.
                 passing = layer
             }
         }

@@ -1,6 +1,6 @@
 /// A block of addresses such as `10.0.0.0/8` or `2001:db8::/32`.
 public struct CIDRBlock: Hashable, Sendable {
-    /// The first address of the block: bits beyond the prefix are zero, so that equal blocks compare equal.
+    /// The first address of the block. Bits beyond the prefix are zero, so that equal blocks compare equal.
     public let network: IPAddress
     /// In bits: 0...32 for IPv4, 0...128 for IPv6.
     public let prefixLength: Int
@@ -11,15 +11,15 @@ public struct CIDRBlock: Hashable, Sendable {
         let masked = address.bytes.enumerated().map { index, byte in
             byte & Self.mask(forByte: index, prefixLength: length)
         }
-        // Zeroing the tail of an IPv6 address can produce an IPv4-mapped one only from a mapped one, which is IPv4
-        // already.
+        // Never nil. Masking cannot turn an IPv6 address into an IPv4-mapped one, because mapped addresses are stored as IPv4.
         self.network = IPAddress(bytes: masked) ?? address
         self.prefixLength = length
     }
 
-    /// Parses `address/length`, or a lone address as a block of one. An IPv4-mapped block (`::ffff:10.0.0.0/104`) is
-    /// its IPv4 block. Nil when the text is neither, or when the address has bits set beyond the prefix: `10.1.2.3/8`
-    /// is more often a slip than an intention.
+    /// Parses `address/length`, or a single address as a block of one. An IPv4-mapped block (`::ffff:10.0.0.0/104`) becomes
+    /// its IPv4 block.
+    ///
+    /// Returns nil for anything else, and for an address with bits set beyond the prefix: `10.1.2.3/8` is probably a mistake.
     public init?(_ text: some StringProtocol) {
         let parts = text.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
         guard let first = parts.first, !first.contains("%"), let address = IPAddress(first) else { return nil }
@@ -54,7 +54,7 @@ extension CIDRBlock: CustomStringConvertible {
     public var description: String { "\(network)/\(prefixLength)" }
 }
 
-/// The proxies whose forwarded headers are believed. Empty, which is the default, believes nobody.
+/// The proxies whose forwarding headers are trusted. Empty by default.
 public struct TrustedProxies: Hashable, Sendable {
     public var blocks: [CIDRBlock]
 

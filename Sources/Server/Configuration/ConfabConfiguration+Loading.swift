@@ -8,15 +8,15 @@ import Foundation
 #endif
 
 extension ConfabConfiguration {
-    /// `CONFAB_*` variables that scripts use and that are no keys of the server.
+    /// `CONFAB_*` variables that scripts use. They are not settings of the server.
     public static let scriptVariables: Set = [
         "CONFAB_BINARY", "CONFAB_BROWSER_CACHE", "CONFAB_BROWSER_JOBS", "CONFAB_BROWSER_TIER", "CONFAB_BUILD",
         "CONFAB_CONFIG", "CONFAB_MODEL_EVENTS", "CONFAB_MODEL_SEED", "CONFAB_MUTATION_SECONDS", "CONFAB_MUTATION_SEED",
         "CONFAB_REPORT", "CONFAB_STATE",
     ]
 
-    /// A warning for each `CONFAB_*` variable that is no key, with the nearest that is. Not an error, as in a file: an
-    /// environment is shared with whatever else the operator runs.
+    /// Returns a warning for each unknown `CONFAB_*` variable, with the most similar known one. Unlike unknown keys in a file,
+    /// these are not errors, because other programs share the environment.
     public static func warnings(about environment: [String: String]) -> [String] {
         let known = Set(Setting.all.map(\.key.environmentName))
         return environment.keys.sorted()
@@ -24,10 +24,10 @@ extension ConfabConfiguration {
             .map { ConfigurationError.Problem.unknown(key: $0, source: "in the environment", known: known).description }
     }
 
-    /// A configuration file larger than this is some other file.
-    private static let largestFile: ByteCount = .mebibytes(1)
+    /// A larger file is not a configuration file.
+    private static let maxFileSize: ByteCount = .mebibytes(1)
 
-    /// Reads the configuration: flags win over `CONFAB_*` variables, those over the file, the file over the defaults.
+    /// Loads the configuration. Flags override `CONFAB_*` variables, which override the file, which overrides the defaults.
     ///
     /// ```swift
     /// let configuration = try ConfabConfiguration.load(
@@ -35,11 +35,10 @@ extension ConfabConfiguration {
     /// ```
     ///
     /// - Parameters:
-    ///   - overrides: the flags given, by key name (`roulette.interestWait`); lists are comma-separated.
-    ///   - environment: all variables; those not beginning with `CONFAB_` are ignored.
-    ///   - file: path of a YAML file; nil reads none.
-    /// - Throws: `ConfigurationError` with every problem: keys that do not exist, values that are not accepted, and
-    ///   values that contradict each other.
+    ///   - overrides: the flags by key name (`roulette.interestWait`). Lists are comma-separated.
+    ///   - environment: all variables. Those without the prefix `CONFAB_` are ignored.
+    ///   - file: path of a YAML file, or nil for none.
+    /// - Throws: `ConfigurationError` with all problems: unknown keys, invalid values and conflicting values.
     public static func load(
         overrides: [String: String] = [:], environment: [String: String] = [:], file: String? = nil
     ) throws(ConfigurationError) -> ConfabConfiguration {
@@ -48,7 +47,7 @@ extension ConfabConfiguration {
         return try load(overrides: overrides, environment: environment, yaml: text, named: file ?? "the file")
     }
 
-    /// The same with the file's text; `name` is what errors call it.
+    /// Loads the configuration from the file's text. Errors refer to the file as `name`.
     static func load(
         overrides: [String: String], environment: [String: String], yaml: String?, named name: String
     ) throws(ConfigurationError) -> ConfabConfiguration {
@@ -75,25 +74,25 @@ extension ConfabConfiguration {
                 : variables[key.environmentName] != nil ? "in \(key.environmentName)" : "in \(name)"
             problems.append(.rejected(key: key, items: items, source: source))
         }
-        if problems.isEmpty { problems = configuration.contradictions }
+        if problems.isEmpty { problems = configuration.conflicts }
         guard problems.isEmpty else { throw ConfigurationError(problems: problems) }
         return configuration
     }
 
-    /// The winning value's elements; nil when nobody gave one.
+    /// Returns the elements of the value with the highest precedence; nil if there is none.
     private static func items(of setting: Setting, in reader: ConfigReader) -> [String]? {
         let key = ConfigKey(setting.key.name)
         let items =
             setting.isList
             ? reader.stringArray(forKey: key)
             : reader.string(forKey: key, isSecret: setting.key.isSecret).map { [$0] }
-        // Blanks around a value are never meant; variables come with them. A secret is taken as it is: blanks alone are a
-        // secret that is too weak, not one that is unset.
+        // Trim whitespace, which environment variables often contain. Do not trim secrets: a secret of spaces must be rejected
+        // as too weak, not treated as unset.
         let trimmed = setting.key.isSecret ? items : items?.map { $0.trimmingBlanks() }
         return setting.isList ? trimmed?.filter { !$0.isEmpty } : trimmed
     }
 
-    /// Values in the shape in which the reader will ask for them; unknown keys, already reported, drop out.
+    /// Converts values to the types that the reader expects. Skips unknown keys, which are reported separately.
     private static func provided(_ values: [String: ConfigurationFile.Value]) -> [AbsoluteConfigKey: ConfigValue] {
         var found: [AbsoluteConfigKey: ConfigValue] = [:]
         for setting in Setting.all {
@@ -107,39 +106,39 @@ extension ConfabConfiguration {
 
     private static func contents(of path: String) throws(ConfigurationError) -> String {
         var problem = ConfigurationError.Problem(
-            source: "in \(path)", message: "cannot be read; check that the file is there")
+            source: "in \(path)", message: "cannot be read; check that the file exists")
         do {
             let data = try Data(contentsOf: URL(fileURLWithPath: path))
-            problem.message = "is no configuration: give a UTF-8 text file of at most \(largestFile)"
-            if data.count <= largestFile.bytes, let text = String(validating: data, as: UTF8.self) { return text }
+            problem.message = "is not a configuration file; expected UTF-8 text of at most \(maxFileSize)"
+            if data.count <= maxFileSize.bytes, let text = String(validating: data, as: UTF8.self) { return text }
         } catch {}
         throw ConfigurationError(problems: [problem])
     }
 
-    /// Values that are fine one by one and wrong together.
-    private var contradictions: [ConfigurationError.Problem] {
+    /// Problems with values that are valid on their own but conflict with each other.
+    private var conflicts: [ConfigurationError.Problem] {
         var found: [ConfigurationError.Problem] = []
         func require(_ condition: Bool, _ key: String, _ message: String) {
             if !condition { found.append(.init(key: key, message: message)) }
         }
         require(
             (tls.certificate == nil) == (tls.privateKey == nil), "tls.certificate",
-            "give both tls.certificate and tls.privateKey, or neither")
+            "set both tls.certificate and tls.privateKey, or neither")
         require(
             (ice.turnUsername == nil) == (ice.turnPassword == nil), "ice.turnUsername",
-            "give both ice.turnUsername and ice.turnPassword, or neither")
+            "set both ice.turnUsername and ice.turnPassword, or neither")
         require(
             ice.turnSecret == nil || ice.turnUsername == nil, "ice.turnSecret",
-            "give either ice.turnSecret or a fixed ice.turnUsername and ice.turnPassword, not both")
+            "set either ice.turnSecret or ice.turnUsername and ice.turnPassword, not both")
         require(
             ice.turnServers.isEmpty || ice.turnSecret != nil || ice.turnUsername != nil, "ice.turnServers",
-            "TURN servers need ice.turnSecret, or ice.turnUsername and ice.turnPassword")
+            "requires ice.turnSecret, or ice.turnUsername and ice.turnPassword")
         require(
             rules.firstSkipWait <= rules.longestSkipWait, "roulette.firstSkipWait",
             "must not be longer than roulette.longestSkipWait")
         require(
             !metrics.isEnabled || metrics.port != port || port == 0, "metrics.port",
-            "must differ from port: metrics are not for the public")
+            "must differ from port, because metrics must not be public")
         return found
     }
 }
@@ -147,16 +146,16 @@ extension ConfabConfiguration {
 extension ConfigurationError.Problem {
     static func unknown(key: String, source: String, known: Set<String>) -> Self {
         let nearest = known.min { (editDistance($0, key), $0) < (editDistance($1, key), $1) }
-        return .init(key: key, source: source, message: "there is no such key; the nearest is \(nearest ?? "none")")
+        return .init(key: key, source: source, message: "unknown key; did you mean \(nearest ?? "none")?")
     }
 
     static func rejected(key: ConfigurationKey, items: [String], source: String) -> Self {
         let value = key.isSecret ? "[redacted]" : items.joined(separator: ", ")
-        return .init(key: key.name, value: value, source: source, message: "is not accepted; give \(key.accepts)")
+        return .init(key: key.name, value: value, source: source, message: "is invalid; expected \(key.accepts)")
     }
 }
 
-/// Levenshtein's distance, ignoring case; both sides are cut at 64 characters, longer than any key.
+/// Returns the Levenshtein distance, ignoring case. Compares only the first 64 characters; no key is longer.
 func editDistance(_ left: String, _ right: String) -> Int {
     let left = Array(left.lowercased().prefix(64))
     let right = Array(right.lowercased().prefix(64))

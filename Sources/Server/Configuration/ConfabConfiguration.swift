@@ -1,11 +1,11 @@
 import Logging
 import Signaling
 
-/// Everything an operator can decide, as one value: read once in the executable, handed down, never global.
+/// All settings of the server as one value. The executable loads it once and passes it on; it is never global.
 ///
-/// The initial values below and those of `Rules` are the defaults. No other place in the code has them: whatever needs
-/// a setting is given this value or a part of it. `deploy/confab.sample.yaml` repeats the defaults for people and a test
-/// compares the two. What each key means stands beside its name in ``keys``. Printing this value redacts its secrets.
+/// The initial values here and in `Rules` are the only place that defines the defaults. Code that needs a setting gets this
+/// value or a part of it. `deploy/confab.sample.yaml` lists the same defaults, and a test compares the two. ``keys``
+/// describes each setting. Printing this value redacts its secrets.
 ///
 /// ```swift
 /// var configuration = ConfabConfiguration()
@@ -16,16 +16,16 @@ public struct ConfabConfiguration: Sendable, Equatable {
     public var host = "127.0.0.1"
     public var port = 8080
     public var dataDirectory = "./confab-data"
-    /// Without a slash at its end.
+    /// Has no trailing slash.
     public var publicURL: String?
     public var lan = false
     public var webDirectory: String?
     public var trustedProxies = TrustedProxies()
-    /// In lower case, as browsers send them; empty admits any.
+    /// In lower case, as browsers send them. Empty allows all origins.
     public var allowedOrigins: [String] = []
     public var apiKey: String?
     public var apiSecret: SecretText?
-    /// What people may do and how long things take. ``init()`` turns on routed media.
+    /// Limits and timeouts of the signaling machines. ``init()`` turns on routed media.
     public var rules = Rules()
     public var tls = TLS()
     public var log = Log()
@@ -40,10 +40,10 @@ public struct ConfabConfiguration: Sendable, Equatable {
     public var storage = Storage()
     public var shutdown = Shutdown()
 
-    /// The defaults. The rules alone route no media; a server does.
+    /// Creates the default configuration. Unlike plain `Rules`, it routes media.
     public init() { rules.routesMedia = true }
 
-    /// Paths of PEM files; both or neither.
+    /// Paths of PEM files. Both must be set, or neither.
     public struct TLS: Sendable, Equatable {
         public var certificate: String?
         public var privateKey: String?
@@ -62,14 +62,14 @@ public struct ConfabConfiguration: Sendable, Equatable {
         public var enabled: Enablement = .auto
         public init() {}
 
-        /// `auto` serves them only where nobody else can read them.
+        /// `auto` serves metrics only on a loopback address.
         public enum Enablement: String, Sendable, Equatable, CaseIterable {
             case auto
             case always = "true"
             case never = "false"
         }
 
-        /// Whether `GET /metrics` is served at ``host`` and ``port``.
+        /// Whether to serve `GET /metrics` at ``host`` and ``port``.
         public var isEnabled: Bool {
             switch enabled {
             case .always: true
@@ -94,16 +94,19 @@ public struct ConfabConfiguration: Sendable, Equatable {
         public var credentialLifetime: Duration = .seconds(300)
         public init() {}
 
-        /// With neither, only peers of one network reach each other directly.
+        /// True if there are no STUN or TURN servers. Peers then connect directly only within the same network.
         public var isEmpty: Bool { stunServers.isEmpty && turnServers.isEmpty }
     }
 
-    /// What one address or connection may do before the rules hear of it.
+    /// Limits that the gateway enforces per address or connection.
     public struct Limits: Sendable, Equatable {
+        /// WebSockets, Socket.IO clients and WHIP and WHEP resources of one address.
         public var socketsPerAddress = 400
+        /// TCP connections of one address, with or without a request.
+        public var connectionsPerAddress = 1000
         public var handshakeTimeout: Duration = .seconds(10)
         public var requestHeaderTimeout: Duration = .seconds(10)
-        /// New connections of one address: a page that reconnects, times the people behind one address.
+        /// New connections per address. Allows everyone behind a shared address to reconnect at once.
         public var hellos = Budget.Rate(perSecond: 20, burst: 800)
         /// In bytes.
         public var sendQueue = 1 << 20
@@ -115,8 +118,10 @@ public struct ConfabConfiguration: Sendable, Equatable {
         public init() {}
     }
 
-    /// The times of Socket.IO 0.9.
+    /// Timeouts for Socket.IO 0.9.
     public struct SocketIO: Sendable, Equatable {
+        /// Whether RouletteTok's original clients can connect.
+        public var isEnabled = true
         public var heartbeatInterval: Duration = .seconds(25)
         public var heartbeatTimeout: Duration = .seconds(60)
         public var closeTimeout: Duration = .seconds(60)
@@ -126,17 +131,21 @@ public struct ConfabConfiguration: Sendable, Equatable {
         public init() {}
     }
 
-    /// How long what happened is stored.
+    /// How long records are stored.
     public struct Retention: Sendable, Equatable {
-        /// Long enough for an operator's holiday; a chat between strangers should not lie around for longer.
+        /// Long enough to cover an operator's vacation. Private chats should not be kept longer.
         public var reports: Duration = .seconds(30 * 86400)
-        /// People search the log for a call of long ago; few look further back.
+        /// Few people look for calls older than a year.
         public var calls: Duration = .seconds(365 * 86400)
         public init() {}
     }
 
     public struct Storage: Sendable, Equatable {
         public var pollInterval: Duration = .seconds(1)
+        /// How long a change waits for a database that another process locks, before it fails.
+        public var busyTimeout: Duration = .seconds(60)
+        /// How long the server runs with a full disk or an I/O error, before it stops.
+        public var faultTimeout: Duration = .seconds(10)
         public init() {}
     }
 
@@ -146,11 +155,11 @@ public struct ConfabConfiguration: Sendable, Equatable {
     }
 }
 
-/// How log lines are written to standard error.
+/// The format of log messages on standard error.
 public enum LogFormat: String, Sendable, Equatable, CaseIterable { case text, json }
 
 extension ConfabConfiguration: CustomStringConvertible {
-    /// One `key: value` a line, secrets redacted, keys without a value left out.
+    /// One `key: value` per line. Secrets are redacted, and keys without a value are omitted.
     public var description: String {
         Setting.all.compactMap { setting in
             let text = setting.text(self)

@@ -1,14 +1,14 @@
-/// Why a configuration was refused: every problem found, so that one restart mends them all.
+/// An invalid configuration. Lists all problems, so that the operator can fix them in one go.
 public struct ConfigurationError: Error, Equatable, Sendable {
-    /// One thing that is wrong.
+    /// One problem with the configuration.
     public struct Problem: Equatable, Sendable {
-        /// The key as in the file, or the name as given when there is no such key; nil when a whole file is wrong.
+        /// The name of the key, or the name as given if the key is unknown. Nil if the problem is the file itself.
         public var key: String?
-        /// As given, redacted when secret; nil when it is not about one value.
+        /// The value as given, redacted if it is secret. Nil if the problem is not about one value.
         public var value: String?
-        /// Completes "given …": `on the command line`, `in CONFAB_PORT`, `in confab.yaml`.
+        /// Where the value was given: `on the command line`, `in CONFAB_PORT`, `in confab.yaml`.
         public var source: String?
-        /// A sentence that says what to do.
+        /// What is wrong and what to do.
         public var message: String
     }
 
@@ -23,8 +23,8 @@ extension ConfigurationError.Problem: CustomStringConvertible {
 }
 
 extension ConfigurationError: CustomStringConvertible {
-    /// One problem a line.
+    /// One line per problem.
     public var description: String {
-        (["The configuration is not usable:"] + problems.map { "  \($0)" }).joined(separator: "\n")
+        (["The configuration is invalid:"] + problems.map { "  \($0)" }).joined(separator: "\n")
     }
 }

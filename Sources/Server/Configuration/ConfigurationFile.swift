@@ -1,13 +1,12 @@
 import Yams
 
-/// A YAML file flattened to dotted keys. Values stay text: what a number or duration is, the settings decide, so that a
-/// wrong one is reported with the words that stand in the file.
+/// A YAML file, flattened to dotted keys. Values stay text; the settings parse them, so that errors can quote the file.
 struct ConfigurationFile {
     enum Value: Equatable {
         case text(String)
         case list([String])
 
-        /// Text outside YAML, and lazy YAML, writes a list with commas.
+        /// The elements of a list. Text is split at commas.
         var elements: [String] {
             switch self {
             case .text(let text): text.split(separator: ",", omittingEmptySubsequences: false).map(String.init)
@@ -15,7 +14,7 @@ struct ConfigurationFile {
             }
         }
 
-        /// As one value, whose commas are its own: a path may have one.
+        /// The value as one text. Commas are part of it; a path may contain one.
         var single: String {
             switch self {
             case .text(let text): text
@@ -24,12 +23,12 @@ struct ConfigurationFile {
         }
     }
 
-    /// Of known keys only.
+    /// Contains known keys only.
     private(set) var values: [String: Value] = [:]
     private(set) var problems: [ConfigurationError.Problem] = []
     private let source: String
 
-    /// - Throws: `ConfigurationError` when the text is no YAML mapping. Everything smaller is in ``problems``.
+    /// - Throws: `ConfigurationError` if the text is not a YAML mapping. Other errors are added to ``problems``.
     init(yaml: String, name: String) throws(ConfigurationError) {
         source = "in \(name)"
         let root: Node?
@@ -38,11 +37,11 @@ struct ConfigurationFile {
         } catch {
             throw ConfigurationError(problems: [.init(source: source, message: "is not valid YAML: \(error)")])
         }
-        // A file of comments is a file of defaults.
+        // A file with only comments sets nothing.
         guard let root, !root.isEmptyScalar else { return }
         guard let mapping = root.mapping else {
             throw ConfigurationError(problems: [
-                .init(source: source, message: "give keys and values, such as \"port: 8080\"")
+                .init(source: source, message: "expected keys and values, such as \"port: 8080\"")
             ])
         }
         add(mapping, under: "")
@@ -51,7 +50,7 @@ struct ConfigurationFile {
     private mutating func add(_ mapping: Node.Mapping, under prefix: String) {
         for (keyNode, node) in mapping {
             guard let key = keyNode.scalar?.string else {
-                problems.append(.init(source: source, message: "a key is not plain text"))
+                problems.append(.init(source: source, message: "keys must be plain text"))
                 continue
             }
             let name = prefix + key
@@ -78,25 +77,25 @@ struct ConfigurationFile {
             value = .list(items)
         } else {
             problems.append(
-                .init(key: name, source: source, message: "give \(isList ? "a list of values" : "one value")"))
+                .init(key: name, source: source, message: "expected \(isList ? "a list of values" : "a single value")"))
             return
         }
-        // The same key can be spelt nested and dotted; the parser sees repetition only within one mapping.
+        // A key can be written nested and dotted. The parser detects duplicates only within one mapping.
         if values.updateValue(value, forKey: name) != nil {
-            problems.append(.init(key: name, source: source, message: "is given twice"))
+            problems.append(.init(key: name, source: source, message: "is set twice"))
         }
     }
 
-    /// Key name to "is a list".
+    /// Whether each key is a list.
     private static let settings = Dictionary(uniqueKeysWithValues: Setting.all.map { ($0.key.name, $0.isList) })
 
-    /// `roulette`, `tls` and so on, which may stand there with everything below commented out.
+    /// `roulette`, `tls` and so on. A group may be empty, because all of its keys can be commented out.
     private static let groups = Set(settings.keys.compactMap { $0.split(separator: ".").first.map(String.init) })
         .subtracting(settings.keys)
 }
 
 extension Node {
-    /// Nothing, `~` or `null`.
+    /// True for no text, `~` or `null`.
     fileprivate var isEmptyScalar: Bool {
         guard let scalar, scalar.style == .plain || scalar.style == .any else { return false }
         return ["", "~", "null"].contains(scalar.string)

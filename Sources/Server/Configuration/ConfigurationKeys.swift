@@ -3,10 +3,10 @@ import Signaling
 import Wire
 
 extension ConfabConfiguration {
-    /// Every key, in the order of the sample file.
+    /// All keys, grouped by topic.
     public static var keys: [ConfigurationKey] { Setting.all.map(\.key) }
 
-    /// Every key with its default and its meaning, a line each, as `confab serve --help-config` prints them.
+    /// The output of `confab serve --help-config`: one line per key, with its default and meaning.
     public static var help: String {
         keys.map { "\($0.name) (\($0.defaultText.isEmpty ? "unset" : $0.defaultText)): \($0.meaning)\n" }.joined()
     }
@@ -18,9 +18,9 @@ extension Setting {
         + people + push
 
     private static let port = Format<Int>.integer(0...65535)
-    /// Waits that tests set to nothing at all.
+    /// Durations that may be zero. Tests use that.
     private static let wait = Format<Duration>.duration(.zero ... .seconds(86400))
-    /// Timers, which would spin at zero.
+    /// Timer intervals. The minimum prevents a busy loop.
     private static let interval = Format<Duration>.duration(.milliseconds(10) ... .seconds(86400))
     private static let count = Format<Int>.integer(1...1_000_000)
     private static let rate = Format<Double>.whole(1...1_000_000)
@@ -28,232 +28,265 @@ extension Setting {
 
     private static let server: [Setting] = [
         Setting(
-            "host", \.host, .word("an address or host name"), "Address to listen on; 0.0.0.0 or :: is every address."),
-        Setting("port", \.port, port, "TCP port of the page, the API and the WebSocket; 0 takes a free one."),
+            "host", \.host, .word("an address or host name"),
+            "Address to listen on. 0.0.0.0 or :: listens on all interfaces."),
+        Setting("port", \.port, port, "TCP port for the web app, the API and the WebSocket. 0 picks a free port."),
         Setting(
             "dataDirectory", \.dataDirectory, .path,
-            "Where the project file and the database are kept, for the owner only."),
+            "Directory for the project file and the database, readable by its owner only."),
         Setting(
             "publicURL", \.publicURL, .optional(.webURL("a URL such as https://chat.example.org", allowsPath: true)),
-            "The URL people use, when a proxy stands in front; links and the ready line show it."),
-        Setting("lan", \.lan, .boolean, "Serve the local network: every address, own certificate authority, QR code."),
+            "Public URL of this server, if it is behind a reverse proxy. Shown in links and at startup."),
+        Setting(
+            "lan", \.lan, .boolean,
+            "Serve the local network: listen on all interfaces, use a local CA and show a QR code."),
         Setting(
             "webDirectory", \.webDirectory, .optional(.path),
-            "Serve the web files from here instead of the built-in ones."),
+            "Serve the web files from this directory instead of the built-in ones."),
         Setting(
             "trustedProxies", \.trustedProxies.blocks,
             .list(
                 of: .single("an address or block such as 10.0.0.0/8", parse: { CIDRBlock($0) }, write: \.description)),
-            "Proxies whose X-Forwarded-For and Forwarded headers are believed; nobody else's are."),
+            "Proxies whose X-Forwarded-For and Forwarded headers are trusted."),
         Setting(
             "allowedOrigins", \.allowedOrigins,
             .list(of: .webURL("an origin such as https://chat.example.org", allowsPath: false)),
-            "Web origins that may connect; empty admits any, for there are no cookies to abuse."),
+            "Web origins that may connect. Empty allows all, which is safe because no cookies are used."),
         Setting(
             "apiKey", \.apiKey, .optional(.word("8 to 20 digits", where: ProjectFile.isAPIKey)),
-            "The project's API key, instead of the one in the project file."),
+            "API key of the project. Overrides the one in the project file."),
         Setting(
             "apiSecret", \.apiSecret,
             .optional(.secret(ProjectFile.acceptedSecret, where: ProjectFile.isAPISecret)),
-            "The project's secret, instead of the one in the project file; it signs sessions and tokens.",
+            "Secret that signs sessions and tokens. Overrides the one in the project file.",
             isSecret: true),
         Setting(
             "tls.certificate", \.tls.certificate, .optional(.path),
-            "PEM file with the certificate chain; HTTPS needs both files."),
-        Setting("tls.privateKey", \.tls.privateKey, .optional(.path), "PEM file with the certificate's private key."),
+            "PEM file with the certificate chain. HTTPS needs this and tls.privateKey."),
+        Setting(
+            "tls.privateKey", \.tls.privateKey, .optional(.path), "PEM file with the private key of the certificate."),
     ]
 
     private static let operations: [Setting] = [
         Setting(
             "log.level", \.log.level,
             .single(
-                Logger.Level.allCases.map(\.rawValue).joined(separator: " or "), parse: Logger.Level.init(rawValue:),
-                write: \.rawValue),
-            "The least important level that is written."),
-        Setting("log.format", \.log.format, .choice, "Lines for people or one JSON object a line for programs."),
+                "one of " + Logger.Level.allCases.map(\.rawValue).joined(separator: ", "),
+                parse: Logger.Level.init(rawValue:), write: \.rawValue),
+            "Minimum level of log messages."),
+        Setting(
+            "log.format", \.log.format, .choice,
+            "Log format: text for people, json for programs (one JSON object per line)."),
         Setting(
             "metrics.host", \.metrics.host, .word("an address or host name"),
-            "Address of GET /metrics, which has no password."),
-        Setting("metrics.port", \.metrics.port, port, "TCP port of GET /metrics, apart from the public one."),
+            "Address for GET /metrics, which has no authentication."),
+        Setting("metrics.port", \.metrics.port, port, "TCP port for GET /metrics. Must differ from the public port."),
         Setting(
             "metrics.enabled", \.metrics.enabled, .choice,
-            "auto serves metrics only when metrics.host is a loopback address."),
+            "Whether to serve metrics. auto serves them only if metrics.host is a loopback address."),
+        Setting(
+            "storage.busyTimeout", \.storage.busyTimeout, interval,
+            "How long a change waits for a locked database before it fails. Only those who store something wait."),
+        Setting(
+            "storage.faultTimeout", \.storage.faultTimeout, interval,
+            "How long the server keeps trying with a full disk or an I/O error before it stops."),
         Setting(
             "storage.pollInterval", \.storage.pollInterval, interval,
-            "How often the server looks for what commands changed in the database."),
-        Setting("shutdown.grace", \.shutdown.grace, wait, "How long connections may finish after a request to stop."),
+            "How often to check the database for changes made by commands."),
+        Setting("shutdown.grace", \.shutdown.grace, wait, "How long to wait for connections to close at shutdown."),
     ]
 
     private static let media: [Setting] = [
         Setting(
             "media.enabled", \.rules.routesMedia, .boolean,
-            "Whether the server routes media; without it all media goes from browser to browser."),
-        Setting("media.port", \.media.port, port, "First UDP and TCP port of routed media; 0 takes a free one."),
+            "Whether the server can route media. If false, all media is peer to peer."),
+        Setting("media.port", \.media.port, port, "First UDP and TCP port for routed media. 0 picks a free port."),
         Setting(
             "media.address", \.media.address,
             .optional(.single("an IPv4 or IPv6 address", parse: { IPAddress($0) }, write: \.description)),
-            "The address browsers are told to send media to, when it is not one of this machine's (NAT)."),
+            "Address announced to browsers for media, if it differs from this machine's own (NAT)."),
         Setting(
             "media.relayedFallback", \.rules.relayedFallback, wait,
-            "Peer-to-peer media not connected by then goes through the server."),
+            "Peer-to-peer media that is not connected after this time is routed through the server."),
         Setting(
             "ice.stunServers", \.ice.stunServers,
             .list(
                 of: .word(
                     "a URL such as stun:stun.example.org:3478", where: { iceURL($0, schemes: ["stun:", "stuns:"]) })),
-            "STUN servers that browsers ask for their public address."),
+            "STUN servers that tell browsers their public address."),
         Setting(
             "ice.turnServers", \.ice.turnServers,
             .list(
                 of: .word(
                     "a URL such as turn:turn.example.org:3478?transport=udp",
                     where: { iceURL($0, schemes: ["turn:", "turns:"]) })),
-            "TURN servers that relay media where nothing else gets through."),
+            "TURN servers that relay media when peers cannot connect directly."),
         Setting(
             "ice.turnSecret", \.ice.turnSecret,
             .optional(.secret("the TURN server's shared secret", where: { !$0.isEmpty })),
-            "coturn's static-auth-secret: each client gets credentials of its own that expire.", isSecret: true),
+            "Shared secret of the TURN server (coturn: static-auth-secret). Credentials are temporary.",
+            isSecret: true),
         Setting(
             "ice.turnUsername", \.ice.turnUsername, .optional(.word("a user name")),
-            "Fixed TURN user name, for servers without a shared secret; every client sees it."),
+            "Fixed TURN user name, for servers without a shared secret. Every client can see it."),
         Setting(
             "ice.turnPassword", \.ice.turnPassword, .optional(.secret("a password", where: { !$0.isEmpty })),
-            "Fixed TURN password; every client sees it.", isSecret: true),
+            "Fixed TURN password. Every client can see it.", isSecret: true),
         Setting(
             "ice.credentialLifetime", \.ice.credentialLifetime, .duration(.seconds(10) ... .seconds(86400)),
-            "How long TURN credentials can start a relay; a running call outlives them."),
+            "How long TURN credentials are valid for starting a relay. Running calls are not affected."),
     ]
 
     private static let whip: [Setting] = [
         Setting(
             "whip.resources", \.rules.resources, count,
-            "Publishers and viewers by WHIP and WHEP (OBS and the like) at a time."),
+            "Maximum WHIP publishers and WHEP viewers (OBS, for example) at a time."),
         Setting(
             "whip.resourcesPerAddress", \.rules.resourcesPerAddress, count,
-            "The same of one address (an IPv6 /64)."),
+            "Maximum WHIP and WHEP clients per IP address (per /64 for IPv6)."),
         Setting(
             "whip.resourcesPerToken", \.rules.resourcesPerToken, count,
-            "The same with one token; a link to watch is one token."),
+            "Maximum WHIP and WHEP clients per token."),
         Setting(
-            "whip.answerTimeout", \.rules.resourceAnswer, interval, "How long such a request may wait for its answer."),
+            "whip.answerTimeout", \.rules.resourceAnswer, interval,
+            "How long a WHIP or WHEP request may wait for its answer."),
         Setting(
             "whip.connectTimeout", \.rules.resourceConnect, interval,
-            "How long such a publisher or viewer may be without a path for its media."),
+            "How long a WHIP or WHEP client may be without a media connection."),
     ]
 
     private static let limits: [Setting] = [
         Setting(
             "limits.messageSize", \.rules.messageSize, size,
-            "Largest WebSocket message and request body; larger closes with 4413."),
+            "Maximum size of a WebSocket message or request body. Larger messages close with 4413."),
         Setting(
             "limits.descriptionSize", \.rules.descriptionSize, size,
-            "Largest session description (SDP), which outgrows other messages."),
+            "Maximum size of a session description (SDP), which may be larger than other messages."),
         Setting(
             "limits.socketsPerAddress", \.limits.socketsPerAddress, count,
-            "Open connections of one address (an IPv6 /64); a school shares one."),
+            "Maximum open connections per IP address (per /64 for IPv6)."),
+        Setting(
+            "limits.connectionsPerAddress", \.limits.connectionsPerAddress, count,
+            "Maximum TCP connections per IP address (per /64 for IPv6), counted before TLS and before any request."),
         Setting(
             "limits.handshakeTimeout", \.limits.handshakeTimeout, interval,
-            "Time from connecting a WebSocket to saying hello."),
+            "How long a new WebSocket may take to send hello."),
         Setting(
             "limits.requestHeaderTimeout", \.limits.requestHeaderTimeout, interval,
-            "Time to send a request's head; holds off slow attackers."),
+            "How long a client may take to send the request headers. Stops slow attacks."),
         Setting(
             "limits.verbsPerSecond", \.rules.verbs.perSecond, rate,
-            "Messages a connection may send for ever, each second."),
+            "Requests per second that a connection may send continuously."),
         Setting(
-            "limits.verbBurst", \.rules.verbs.burst, rate, "Messages a connection may send at once on top of that."),
+            "limits.verbBurst", \.rules.verbs.burst, rate, "Requests that a connection may send at once."),
+        Setting(
+            "limits.connectionsPerPerson", \.rules.connectionsPerPerson, count,
+            "Maximum connections of one person. One more closes the oldest."),
+        Setting(
+            "limits.personVerbsPerSecond", \.rules.personVerbs.perSecond, rate,
+            "Requests per second that all connections of a person together may send continuously."),
+        Setting(
+            "limits.personVerbBurst", \.rules.personVerbs.burst, rate,
+            "Requests that all connections of a person together may send at once."),
         Setting(
             "limits.hellosPerSecond", \.limits.hellos.perSecond, rate,
-            "New visits an address may make per second, sustained."),
+            "New connections per second that an IP address may open continuously."),
         Setting(
-            "limits.helloBurst", \.limits.hellos.burst, rate, "New visits an address may make at once on top of that."),
+            "limits.helloBurst", \.limits.hellos.burst, rate, "New connections that an IP address may open at once."),
         Setting(
-            "limits.sendQueue", \.limits.sendQueue, size, "Unsent bytes kept for a slow reader before it is dropped."),
+            "limits.sendQueue", \.limits.sendQueue, size,
+            "Maximum unsent data per connection. A client that reads too slowly is disconnected."),
     ]
 
     private static let connection: [Setting] = [
         Setting(
             "connection.pingInterval", \.rules.pingInterval, interval,
-            "How often both ends show that they are alive."),
+            "How often the client and the server send a ping."),
         Setting(
             "connection.missedPings", \.connection.missedPings, .integer(1...100),
-            "Pings without an answer after which a connection counts as dropped."),
+            "Missed pings after which a connection counts as lost."),
         Setting(
-            "connection.resumeGrace", \.rules.resumeGrace, wait, "How long a dropped connection's place is kept."),
+            "connection.resumeGrace", \.rules.resumeGrace, wait, "How long a lost connection can be resumed."),
         Setting(
             "connection.replayMessages", \.rules.replay.messages, .integer(0...65536),
-            "Messages kept for a dropped connection; past them it gets a snapshot."),
+            "Messages kept for a lost connection. If there are more, the client gets a snapshot instead."),
         Setting(
             "connection.replayBytes", \.rules.replay.bytes, .size(ByteCount(bytes: 0) ... .mebibytes(64)),
-            "The same in bytes."),
+            "Bytes of messages kept for a lost connection."),
     ]
 
     private static let socketIO: [Setting] = [
         Setting(
+            "socketIO.enabled", \.socketIO.isEnabled, .boolean,
+            "Whether RouletteTok's original clients can connect over Socket.IO 0.9. They need no account, like guests."),
+        Setting(
             "socketIO.heartbeatInterval", \.socketIO.heartbeatInterval, interval,
-            "How often clients of Socket.IO 0.9 on a WebSocket get a heartbeat."),
+            "How often Socket.IO 0.9 clients on a WebSocket get a heartbeat."),
         Setting(
             "socketIO.heartbeatTimeout", \.socketIO.heartbeatTimeout, interval,
-            "Silence after which such a client is gone; any frame is a sign of life."),
+            "How long a Socket.IO client on a WebSocket may be silent before it is disconnected."),
         Setting(
             "socketIO.closeTimeout", \.socketIO.closeTimeout, interval,
-            "How long a polling client may take from one poll to the next."),
+            "How long a polling client may take between two polls."),
         Setting(
             "socketIO.lostPollTimeout", \.socketIO.lostPollTimeout, interval,
-            "The same when the poll before was cut off, as by a page that closed."),
+            "How long a polling client may take after a poll was cut off, as by closing the page."),
         Setting(
             "socketIO.pollDuration", \.socketIO.pollDuration, interval,
-            "How long a poll waits for something to say."),
+            "How long a poll stays open when there is nothing to send."),
         Setting(
             "socketIO.handshakeTimeout", \.socketIO.handshakeTimeout, interval,
-            "How long a handshake may stay unused."),
+            "How long a completed handshake may stay unused."),
     ]
 
     private static let pairing: [Setting] = [
         Setting(
             "roulette.interestWait", \.rules.interestWait, wait,
-            "How long only people with a shared interest are paired, then anybody."),
+            "How long to look for a partner with a shared interest before matching with anyone."),
         Setting(
             "roulette.rematchWait", \.rules.rematchWait, wait,
-            "How long two who just left each other wait when nobody else is there."),
-        Setting("roulette.skipWindow", \.rules.skipWindow, wait, "Ending a chat sooner than this counts as a skip."),
-        Setting("roulette.skipPeriod", \.rules.skipPeriod, wait, "Skips are counted over this time."),
+            "How long to wait before rematching two former partners when no one else is available."),
+        Setting("roulette.skipWindow", \.rules.skipWindow, wait, "Ending a chat within this time counts as a skip."),
+        Setting("roulette.skipPeriod", \.rules.skipPeriod, wait, "Period over which skips are counted."),
         Setting(
             "roulette.skipsBeforeWait", \.rules.skipsBeforeWait, .integer(1...1000),
-            "From this skip on in that time, the next match is delayed."),
+            "Number of skips within skipPeriod that delays the next match."),
         Setting(
             "roulette.firstSkipWait", \.rules.firstSkipWait, wait,
-            "The first delay; it doubles with each further skip."),
-        Setting("roulette.longestSkipWait", \.rules.longestSkipWait, wait, "The longest delay."),
-        Setting("roulette.maxInterests", \.rules.maxInterests, .integer(0...100), "Interests a person may name."),
-        Setting("roulette.maxBlocks", \.rules.maxBlocks, .integer(0...100_000), "People an identity may block."),
+            "First delay after too many skips. It doubles with each further skip."),
+        Setting("roulette.longestSkipWait", \.rules.longestSkipWait, wait, "Maximum delay after skips."),
+        Setting("roulette.maxInterests", \.rules.maxInterests, .integer(0...100), "Maximum interests per person."),
+        Setting(
+            "roulette.maxBlocks", \.rules.maxBlocks, .integer(0...100_000),
+            "Maximum people that one person can block."),
         Setting(
             "roulette.entriesPerAddress", \.rules.entriesPerAddress, count,
-            "People of one address who may wait at a time."),
+            "Maximum people per IP address who can wait for a match at a time."),
         Setting(
             "roulette.candidatesPerAttempt", \.rules.candidatesPerAttempt, .integer(1...100_000),
-            "Partners looked at in one attempt, so that a full queue stays cheap."),
+            "Maximum partners considered per attempt, which keeps matching fast in a long queue."),
         Setting(
             "roulette.retryInterval", \.rules.retryInterval, interval,
-            "How soon somebody who found nobody is tried again."),
+            "How often to retry matching people who are still waiting."),
         Setting(
             "roulette.streamTimeout", \.rules.streamTimeout, wait,
-            "A partner's video not there by then is said on the page."),
+            "How long to wait for the partner's video before the page shows a notice."),
         Setting(
             "roulette.mediaMode", \.rules.rouletteMediaMode, .choice,
-            "relayed is peer to peer; routed goes through the server and hides addresses."),
+            "routed sends media through the server and hides IP addresses; relayed is peer to peer."),
     ]
 
     private static let moderation: [Setting] = [
         Setting(
             "roulette.reportLines", \.rules.reportLines, .integer(0...1000),
-            "Chat lines a report may carry; the reporter is told."),
+            "Maximum chat messages included in a report. The page tells the reporter about them."),
         Setting(
             "roulette.reportRetention", \.retention.reports, .duration(.zero ... .seconds(3650 * 86400)),
-            "Reports are deleted after this time."),
+            "How long reports are kept."),
     ]
 
-    /// `scheme:host[:port][?transport=udp|tcp]` of RFC 7064 and RFC 7065; browsers refuse the whole list otherwise.
+    /// True for a `scheme:host[:port][?transport=udp|tcp]` URL (RFC 7064, RFC 7065). Browsers reject the whole list of
+    /// servers if one URL is malformed.
     private static func iceURL(_ text: String, schemes: [String]) -> Bool {
         guard let scheme = schemes.first(where: text.hasPrefix) else { return false }
         var rest = text.dropFirst(scheme.count)

@@ -1,27 +1,27 @@
-/// Who a request really comes from, when proxies stand in between.
+/// The client's address and scheme, taken from forwarding headers if the request came through trusted proxies.
 ///
-/// Anybody can send `X-Forwarded-For`. It counts only when the peer that handed us the request is a trusted proxy, and
-/// then only from its right end, where each trusted proxy appended the address it saw: the first untrusted address from
-/// the right is the client, and everything left of it was written by that client.
+/// Any client can send `X-Forwarded-For`, so the header counts only if the peer is a trusted proxy. Each trusted proxy
+/// appends the address it saw. The first untrusted address from the right is therefore the client, and everything to the left
+/// of it was written by that client.
 public struct ForwardedAddress: Equatable, Sendable {
     /// The address that limits, bans and logs use.
     public var address: IPAddress
-    /// Whether the client's own connection was HTTPS; nil when no trusted proxy said.
+    /// Whether the client connected over HTTPS; nil if no trusted proxy reported it.
     public var isSecure: Bool?
 
-    /// More hops than any real chain has. Beyond it the header is somebody's experiment.
-    static let maximumHops = 32
+    /// Maximum hops to consider. No real chain of proxies is longer.
+    static let maxHops = 32
 
     /// Resolves the client's address and scheme.
     ///
-    /// When both `X-Forwarded-For` and `Forwarded` (RFC 7239) are there they must agree: most proxies write one of them
-    /// and pass the other through as the client sent it, and we cannot know which.
+    /// If both `X-Forwarded-For` and `Forwarded` (RFC 7239) are present, they must agree. Most proxies write one of them and
+    /// pass the other through as the client sent it, and we cannot know which.
     ///
     /// - Parameters:
-    ///   - peer: the address at the other end of our socket.
-    ///   - headers: in the order received; repeated names are read as one list. `HTTPHeaders` fits as it is.
-    /// - Returns: the peer's address when the peer is not trusted, when nothing was forwarded, and when what a proxy
-    ///   wrote is not an address (`unknown`, an obfuscated name, garbage).
+    ///   - peer: the remote address of the socket.
+    ///   - headers: the headers in the order received, for example `HTTPHeaders`. Repeated names are read as one list.
+    /// - Returns: the peer's address if the peer is not trusted, if there are no forwarding headers, or if a proxy wrote
+    ///   something that is not an address (`unknown`, an obfuscated name, or garbage).
     public static func client(
         peer: IPAddress, headers: some Sequence<(name: String, value: String)>, trusted: TrustedProxies
     ) -> ForwardedAddress {
@@ -48,10 +48,10 @@ public struct ForwardedAddress: Equatable, Sendable {
 
     private static let names: Set = ["forwarded", "x-forwarded-for", "x-forwarded-proto"]
 
-    /// Right to left, over trusted proxies, to the first untrusted address; the leftmost when all are trusted.
+    /// Returns the first untrusted address from the right, or the leftmost address if all are trusted.
     private static func walk(_ hops: [IPAddress?], peer: IPAddress, trusted: TrustedProxies) -> IPAddress {
         var client = peer
-        for hop in hops.suffix(maximumHops).reversed() {
+        for hop in hops.suffix(maxHops).reversed() {
             guard let hop else { return peer }
             client = hop
             if !trusted.contains(hop) { break }
@@ -59,15 +59,15 @@ public struct ForwardedAddress: Equatable, Sendable {
         return client
     }
 
-    /// Splits at a separator, trimming blanks; empty elements are dropped (RFC 9110 §5.6.1).
+    /// Splits a list at a separator, trims the elements and drops empty ones (RFC 9110 §5.6.1).
     ///
-    /// Also within double quotes, against the letter: a client that leaves a quote open would swallow what the trusted proxy
-    /// wrote behind it. Addresses and schemes have neither commas nor semicolons, so nothing of use is torn apart.
+    /// Unlike the RFC, it also splits within double quotes. Otherwise, a client could send an unclosed quote that hides what
+    /// the trusted proxy appended. Addresses and schemes contain no commas or semicolons, so this loses nothing.
     private static func elements(_ value: String, separator: Character) -> [String] {
         value.split(separator: separator).map { trimmed($0) }.filter { !$0.isEmpty }
     }
 
-    /// The parameters of one `Forwarded` element, names in lower case, quotes removed.
+    /// Returns the parameters of a `Forwarded` element, with lowercased names and without quotes.
     private static func parameters(_ element: String) -> [String: String] {
         var found: [String: String] = [:]
         for pair in elements(element, separator: ";") {
@@ -78,7 +78,7 @@ public struct ForwardedAddress: Equatable, Sendable {
         return found
     }
 
-    /// An address with or without port: `192.0.2.1`, `192.0.2.1:80`, `2001:db8::1`, `[2001:db8::1]:80`.
+    /// Parses an address with or without a port: `192.0.2.1`, `192.0.2.1:80`, `2001:db8::1`, `[2001:db8::1]:80`.
     private static func node(_ text: String) -> IPAddress? {
         let text = unquoted(text)
         if text.hasPrefix("[") {

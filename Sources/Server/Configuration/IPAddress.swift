@@ -1,8 +1,8 @@
-/// An IPv4 or IPv6 address as a value, so that two spellings of one address compare equal.
+/// An IPv4 or IPv6 address. Two spellings of the same address compare equal.
 ///
-/// Limits, bans and proxy trust are all decided by comparing addresses; comparing their text would let
-/// `::ffff:10.0.0.1` and `10.0.0.1`, or `2001:DB8::1` and `2001:db8:0::1`, count as different clients. So an
-/// IPv4-mapped address (RFC 4291 §2.5.5.2) *is* its IPv4 address here, and ``description`` is the one canonical text.
+/// Limits, bans and proxy trust all compare addresses. If they compared text, `::ffff:10.0.0.1` and `10.0.0.1`, or
+/// `2001:DB8::1` and `2001:db8:0::1`, would count as different clients. An IPv4-mapped address (RFC 4291 §2.5.5.2) is
+/// therefore stored as its IPv4 address, and ``description`` is the canonical text.
 ///
 /// ```swift
 /// IPAddress("::ffff:192.0.2.1")?.description  // "192.0.2.1"
@@ -14,18 +14,21 @@ public struct IPAddress: Hashable, Sendable {
 
     public var isIPv4: Bool { bytes.count == 4 }
 
-    /// - Parameter bytes: network byte order; nil unless there are 4 or 16.
+    /// Returns nil unless there are 4 or 16 bytes.
+    ///
+    /// - Parameter bytes: the address in network byte order.
     public init?(bytes: some Collection<UInt8>) {
         guard bytes.count == 4 || bytes.count == 16 else { return nil }
         let all = Array(bytes)
         self.bytes = all.starts(with: Self.mappedPrefix) ? Array(all.suffix(4)) : all
     }
 
-    /// Parses dotted-quad IPv4 or RFC 4291 IPv6 text, without brackets, port or prefix length. A zone (`fe80::1%eth0`)
-    /// is dropped: it names our interface, not the peer. Nil for anything else, including the octal and shortened
-    /// IPv4 forms (`010.1`) that parsers disagree about.
+    /// Parses dotted-quad IPv4 or RFC 4291 IPv6 text, without brackets, port or prefix length.
+    ///
+    /// Drops a zone (`fe80::1%eth0`), because it names a local interface and not the peer. Returns nil for anything else,
+    /// including octal and shortened IPv4 forms (`010.1`), which parsers interpret differently.
     public init?(_ text: some StringProtocol) {
-        // The longest spelling of an address is 45 characters; a zone may follow.
+        // An address has at most 45 characters. A zone may follow.
         guard text.utf8.count <= 64 else { return nil }
         let parts = text.split(separator: "%", maxSplits: 1, omittingEmptySubsequences: false)
         if parts.count == 2, parts[1].isEmpty || !parts[0].contains(":") { return nil }
@@ -41,14 +44,14 @@ public struct IPAddress: Hashable, Sendable {
         isIPv4 ? bytes[0] == 169 && bytes[1] == 254 : bytes[0] == 0xfe && bytes[1] & 0xc0 == 0x80
     }
 
-    /// RFC 1918 or unique local (RFC 4193): what a home or office network hands out.
+    /// True for an address of a private network (RFC 1918, or unique local addresses of RFC 4193).
     public var isPrivate: Bool {
         guard isIPv4 else { return bytes[0] & 0xfe == 0xfc }
         return bytes[0] == 10 || (bytes[0] == 172 && bytes[1] & 0xf0 == 16) || (bytes[0] == 192 && bytes[1] == 168)
     }
 
-    /// The block that per-address limits and bans count together: the address itself for IPv4, its /64 for IPv6,
-    /// because one household holds a /64 and could otherwise use a fresh address for every attempt.
+    /// The block that limits and bans treat as one client: the address itself for IPv4, its /64 for IPv6. A household gets at
+    /// least a /64 and could otherwise use a new address for each attempt.
     public var limitingBlock: CIDRBlock { CIDRBlock(address: self, prefixLength: isIPv4 ? 32 : 64) }
 
     private static let mappedPrefix = [UInt8](repeating: 0, count: 10) + [0xff, 0xff]
@@ -58,7 +61,7 @@ public struct IPAddress: Hashable, Sendable {
         guard parts.count == 4 else { return nil }
         var bytes: [UInt8] = []
         for part in parts {
-            // A leading zero is octal to some parsers and decimal to others: refuse rather than guess.
+            // Reject leading zeros: some parsers read such a number as octal, others as decimal.
             guard (1...3).contains(part.utf8.count), part.utf8.allSatisfy({ (0x30...0x39).contains($0) }),
                 part == "0" || part.first != "0", let byte = UInt8(part)
             else { return nil }
@@ -75,12 +78,12 @@ public struct IPAddress: Hashable, Sendable {
         guard let head = groups(text[..<gap.lowerBound]), let tail = groups(text[gap.upperBound...]) else { return nil }
         // "::" stands for at least one group of zeros.
         let missing = 16 - head.count - tail.count
-        // An IPv4 tail may only end the whole address, never precede the gap.
+        // Dotted IPv4 is allowed only at the end of the whole address, not before "::".
         guard missing >= 2, !text[..<gap.lowerBound].contains(".") else { return nil }
         return head + [UInt8](repeating: 0, count: missing) + tail
     }
 
-    /// The bytes of colon-separated groups, the last of which may be dotted IPv4. Empty text is no groups.
+    /// Parses colon-separated groups, the last of which may be dotted IPv4. Empty text has no groups.
     private static func groups(_ text: Substring) -> [UInt8]? {
         if text.isEmpty { return [] }
         let parts = text.split(separator: ":", omittingEmptySubsequences: false)
@@ -108,8 +111,8 @@ public struct IPAddress: Hashable, Sendable {
 }
 
 extension IPAddress: CustomStringConvertible {
-    /// Dotted quad, or RFC 5952: lower case, no leading zeros, the first longest run of two or more zero groups as
-    /// `::`.
+    /// The canonical text: a dotted quad, or the form of RFC 5952 with lower case, no leading zeros, and `::` for the first
+    /// longest run of two or more zero groups.
     public var description: String {
         if isIPv4 { return bytes.map(String.init).joined(separator: ".") }
         let groups = stride(from: 0, to: 16, by: 2).map { UInt16(bytes[$0]) << 8 | UInt16(bytes[$0 + 1]) }

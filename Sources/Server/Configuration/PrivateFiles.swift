@@ -1,4 +1,4 @@
-// Foundation rather than `stat` for modes: which module a C struct belongs to changes with what else is imported.
+// Use Foundation instead of `stat` to read modes: the module that declares the C struct depends on the other imports.
 import Foundation
 
 #if canImport(Glibc)
@@ -9,34 +9,34 @@ import Musl
 import Darwin
 #endif
 
-/// Files that only their owner may read, made so that nobody ever sees half of one.
+/// Files that only their owner can read. They are created atomically, so that no process reads a partial file.
 enum PrivateFiles {
     struct File {
         var bytes: [UInt8]
         var isReadableByOthers: Bool
     }
 
-    /// Makes a directory of mode 0700 and the missing ones above it; an existing one is left as it is.
+    /// Creates a directory and its missing parents with mode 0700. Does not change an existing directory.
     static func makeDirectory(_ path: String) throws(DataDirectoryError) {
         if mkdir(path, 0o700) == 0 || errno == EEXIST && isDirectory(path) { return }
         let problem = errno
         let parent = path.split(separator: "/", omittingEmptySubsequences: true).dropLast().joined(separator: "/")
-        guard problem == ENOENT, !parent.isEmpty else { throw failure("make the directory \(path)", problem) }
+        guard problem == ENOENT, !parent.isEmpty else { throw failure("create the directory \(path)", problem) }
         try makeDirectory((path.hasPrefix("/") ? "/" : "") + parent)
-        guard mkdir(path, 0o700) == 0 || errno == EEXIST else { throw failure("make the directory \(path)", errno) }
+        guard mkdir(path, 0o700) == 0 || errno == EEXIST else { throw failure("create the directory \(path)", errno) }
     }
 
-    /// Makes a file of mode 0600, all at once; does nothing when there already is one of that name.
+    /// Creates a file with mode 0600 atomically. Does nothing if the file exists.
     ///
-    /// - Parameter suffix: tells our unfinished file from another process's.
+    /// - Parameter suffix: distinguishes this process's temporary file from those of others.
     static func create(_ path: String, contents: [UInt8], suffix: String) throws(DataDirectoryError) {
         let unfinished = try write(contents, beside: path, suffix: suffix)
         defer { unlink(unfinished) }
-        // Unlike rename, link never replaces: the first process wins and the others read its file.
-        if link(unfinished, path) != 0, errno != EEXIST { throw failure("make \(path)", errno) }
+        // Unlike rename, link never replaces a file: the first process wins, and the others read its file.
+        if link(unfinished, path) != 0, errno != EEXIST { throw failure("create \(path)", errno) }
     }
 
-    /// Makes or replaces a file of mode 0600, all at once.
+    /// Creates or replaces a file with mode 0600 atomically.
     static func replace(_ path: String, contents: [UInt8], suffix: String) throws(DataDirectoryError) {
         let unfinished = try write(contents, beside: path, suffix: suffix)
         if rename(unfinished, path) != 0 {
@@ -46,9 +46,9 @@ enum PrivateFiles {
         }
     }
 
-    /// Nil when there is no such file.
+    /// Reads a file. Returns nil if it does not exist.
     ///
-    /// - Parameter limit: in bytes; a larger file is refused.
+    /// - Parameter limit: the maximum size in bytes. A larger file is an error.
     static func read(_ path: String, limit: Int) throws(DataDirectoryError) -> File? {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC)
         if descriptor < 0 {
@@ -77,7 +77,7 @@ enum PrivateFiles {
         return File(bytes: bytes, isReadableByOthers: mode & 0o077 != 0)
     }
 
-    /// Writes a new file next to `path` and makes sure that it is on the disk; returns its path.
+    /// Writes a temporary file next to `path`, syncs it to disk and returns its path.
     private static func write(
         _ contents: [UInt8], beside path: String, suffix: String
     ) throws(DataDirectoryError) -> String {
@@ -117,7 +117,7 @@ enum PrivateFiles {
     }
 }
 
-/// Why a file of the data directory cannot be made, read or believed: a sentence for the operator.
+/// A file of the data directory that cannot be created, read or used. The description is a sentence for the operator.
 public struct DataDirectoryError: Error, Equatable, Sendable, CustomStringConvertible {
     public let description: String
 

@@ -11,24 +11,25 @@ import Musl
 import Darwin
 #endif
 
-/// The project: the API key that names this server's customer and the secret that signs its sessions and tokens.
+/// The project: its API key and the secret that signs sessions and tokens.
 ///
-/// The first start makes both and keeps them in `project.json`, readable by the owner only. However many processes
-/// start at once, all end up with the same file: each writes a file of its own and links it to the name, which succeeds
-/// for exactly one; then everybody reads what is there.
+/// The first start generates both and stores them in `project.json`, readable by the owner only. Processes that start at the
+/// same time all end up with the same file: each writes a temporary file and links it to the final name, which succeeds for
+/// exactly one of them. Then all read that file.
 public struct ProjectFile: Sendable, Equatable {
-    /// Digits.
+    /// 8 to 20 digits.
     public let apiKey: String
     public let apiSecret: SecretText
-    /// What the operator should hear about, in sentences.
+    /// Warnings for the operator, as sentences.
     public let warnings: [String]
 
     public static let fileName = "project.json"
 
-    /// Opens the project, making directory (mode 0700) and file (mode 0600) when they are missing. What `configuration`
-    /// overrides wins; when it overrides both, nothing is read or written.
+    /// Opens the project. Creates the directory (mode 0700) and the file (mode 0600) if they are missing.
     ///
-    /// - Throws: `DataDirectoryError` when the file cannot be made or read, or holds anything but a project.
+    /// The key and secret in `configuration` take precedence. If both are set, no file is read or written.
+    ///
+    /// - Throws: `DataDirectoryError` if the file cannot be created or read, or is invalid.
     public static func open(_ configuration: ConfabConfiguration) throws(DataDirectoryError) -> ProjectFile {
         if let key = configuration.apiKey, let secret = configuration.apiSecret {
             return ProjectFile(apiKey: key, apiSecret: secret, warnings: [])
@@ -40,7 +41,7 @@ public struct ProjectFile: Sendable, Equatable {
             warnings: kept.warnings)
     }
 
-    /// The file in one directory, without overrides.
+    /// Opens the project file in a directory.
     static func open(
         directory: String, using random: inout some RandomNumberGenerator
     ) throws(DataDirectoryError) -> ProjectFile {
@@ -54,7 +55,7 @@ public struct ProjectFile: Sendable, Equatable {
         try PrivateFiles.create(
             path, contents: Array(text.utf8), suffix: String(UInt64.random(in: 0 ... .max, using: &random)))
         guard let kept = try read(path) else {
-            throw DataDirectoryError("\(path) vanished while it was being made; start again.")
+            throw DataDirectoryError("\(path) was deleted while it was being created. Start the server again.")
         }
         return kept
     }
@@ -64,37 +65,37 @@ public struct ProjectFile: Sendable, Equatable {
         var apiSecret: String
     }
 
-    /// Nil when there is no such file.
+    /// Reads the file. Returns nil if it does not exist.
     private static func read(_ path: String) throws(DataDirectoryError) -> ProjectFile? {
         guard let file = try PrivateFiles.read(path, limit: 64 << 10) else { return nil }
         let advice =
-            "Restore it from a backup, or delete it to get a new project; tokens of the old one then stop working."
+            "Restore it from a backup, or delete it to create a new project. Existing tokens will then stop working."
         guard let contents = try? JSONDecoder().decode(Contents.self, from: Data(file.bytes)) else {
-            throw DataDirectoryError("\(path) does not hold a project: it needs apiKey and apiSecret. \(advice)")
+            throw DataDirectoryError("\(path) is not a project file: apiKey and apiSecret are required. \(advice)")
         }
         guard isAPIKey(contents.apiKey) else {
-            throw DataDirectoryError("The apiKey in \(path) is not accepted; it has 8 to 20 digits. \(advice)")
+            throw DataDirectoryError("The apiKey in \(path) is invalid; expected 8 to 20 digits. \(advice)")
         }
         guard isAPISecret(contents.apiSecret) else {
-            throw DataDirectoryError("The apiSecret in \(path) is not accepted; it is \(acceptedSecret). \(advice)")
+            throw DataDirectoryError("The apiSecret in \(path) is invalid; expected \(acceptedSecret). \(advice)")
         }
         var warnings: [String] = []
         if file.isReadableByOthers {
-            warnings.append("\(path) can be read by other users of this machine; run chmod 600 on it.")
+            warnings.append("Other users of this machine can read \(path). Run chmod 600 on it.")
         }
         return ProjectFile(apiKey: contents.apiKey, apiSecret: SecretText(contents.apiSecret), warnings: warnings)
     }
 
-    /// OpenTok's keys are numbers, and its SDKs check that.
+    /// True for 8 to 20 digits. OpenTok's keys are numbers, and its SDKs check that.
     static func isAPIKey(_ text: String) -> Bool {
         (8...20).contains(text.utf8.count) && text.utf8.allSatisfy { (0x30...0x39).contains($0) }
     }
 
     static let acceptedSecret =
-        "at least 32 bytes without blanks, not ending in a dot and letters, such as 48 hexadecimal digits"
+        "at least 32 bytes (and at most 1024) without spaces, not ending like a file name (.env), for example 48 hexadecimal digits"
 
-    /// 32 bytes are what HS256 wants of its key (RFC 7518 §3.2). OpenTok's SDKs take a secret that ends like a file
-    /// name (`[.][a-zA-Z0-9_]+$`) for the path of a private key and fail to open it.
+    /// True if the text can be the secret. HS256 requires a key of at least 32 bytes (RFC 7518 §3.2). OpenTok's SDKs treat a
+    /// secret that ends like a file name (`[.][a-zA-Z0-9_]+$`) as the path of a private key, and fail to open it.
     static func isAPISecret(_ text: String) -> Bool {
         guard text.utf8.count >= 32, text.utf8.count <= 1024,
             text.unicodeScalars.allSatisfy({ $0.value > 0x20 && $0.value != 0x7f && !$0.properties.isWhitespace })

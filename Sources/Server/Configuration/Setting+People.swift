@@ -4,58 +4,58 @@ import Wire
 extension Setting {
     static let people: [Setting] = presence + nearby + call
 
-    /// Timers, which would spin at zero.
+    /// Timer intervals. The minimum prevents a busy loop.
     private static let interval = Format<Duration>.duration(.milliseconds(10) ... .seconds(86400))
     private static let count = Format<Int>.integer(1...1_000_000)
 
     private static let presence: [Setting] = [
         Setting(
-            "presence.devices", \.rules.devicesPerPerson, .integer(1...1000), "Devices a person may link together."),
+            "presence.devices", \.rules.devicesPerPerson, .integer(1...1000), "Maximum linked devices per person."),
         Setting(
             "presence.maxContacts", \.rules.maxContacts, .integer(0...100_000),
-            "People somebody may keep in touch with."),
+            "Maximum contacts per person."),
         Setting(
             "presence.linkLifetime", \.rules.linkCodeLifetime, interval,
-            "How long a code that links another device can be used."),
+            "How long a pairing code for linking a device is valid."),
         Setting(
             "presence.linkGuessesPerMinute", \.rules.linkGuesses.perMinute, count,
-            "Such codes that one address may try in a minute."),
+            "Pairing codes that one IP address may try per minute."),
     ]
 
     private static let nearby: [Setting] = [
         Setting(
-            "nearby.topSpeed", \.rules.fastestKilometresPerHour, .integer(1...1_000_000),
-            "Positions further apart than somebody travels at this speed, in km/h, are refused."),
+            "nearby.topSpeed", \.rules.fastestKilometersPerHour, .integer(1...1_000_000),
+            "Maximum plausible travel speed in km/h. Location changes that imply more are rejected."),
         Setting(
             "nearby.updateInterval", \.rules.nearbyInterval, interval,
-            "How often a list of people nearby is told what changed."),
+            "How often changes are sent to an open list of people nearby."),
         Setting(
             "nearby.refreshesPerSecond", \.rules.nearbyRefreshesPerSecond, count,
-            "Lists that are looked up anew in a second, of all who look at one."),
+            "Maximum refreshes of nearby lists per second, for all people together."),
     ]
 
     private static let call: [Setting] = [
-        Setting("call.ringTimeout", \.rules.ringTimeout, interval, "How long a call rings before it is missed."),
+        Setting("call.ringTimeout", \.rules.ringTimeout, interval, "How long a call rings before it counts as missed."),
         Setting(
             "call.joinTimeout", \.rules.joinTimeout, interval,
-            "An accepted call that the two have not joined by then has failed."),
+            "How long both people may take to join an accepted call before it fails."),
         Setting(
             "call.placedPerMinute", \.rules.callsPlaced.perMinute, count,
-            "Calls a person may place in a minute; as many at once."),
+            "Calls that a person may place per minute. All of them may be placed at once."),
         Setting(
             "call.ringsPerMinute", \.rules.ringsReceived.perMinute, count,
-            "Times a person is rung in a minute; callers beyond that hear \"busy\"."),
+            "Incoming calls per person and minute. Further callers get \"busy\"."),
         Setting(
             "call.inVain", \.rules.callsInVain, count,
-            "Calls in vain to one person after which the caller must wait."),
+            "Unsuccessful calls to the same person after which the caller must wait."),
         Setting(
             "call.inVainPeriod", \.rules.callsInVainPeriod, interval,
-            "Such calls are counted over this time, and the wait is as long."),
+            "Period over which unsuccessful calls are counted, and how long the caller must wait."),
         Setting(
             "call.logRetention", \.retention.calls, .duration(.zero ... .seconds(3650 * 86400)),
-            "Calls are deleted from their people's logs after this time."),
+            "How long calls stay in the call history."),
         Setting(
             "call.mediaMode", \.rules.callMediaMode, .choice,
-            "relayed is peer to peer; routed goes through the server and hides addresses."),
+            "routed sends media through the server and hides IP addresses; relayed is peer to peer."),
     ]
 }

@@ -1,17 +1,17 @@
-/// One configuration key as people see it, for the sample file and for `--help-config`.
+/// The description of a configuration key, for `--help-config` and error messages.
 public struct ConfigurationKey: Sendable, Equatable {
-    /// As in the file, with a dot for each level: `roulette.interestWait`.
+    /// The full name with a dot for each level: `roulette.interestWait`.
     public let name: String
-    /// The default as it would be written in the file; empty when the key has none.
+    /// The default as written in the file; empty if there is none.
     public let defaultText: String
-    /// One line: what it decides, and why one would change it.
+    /// What the setting does, in one line.
     public let meaning: String
-    /// What a value may look like, as an error message says it.
+    /// The accepted values, for error messages. Completes "expected …".
     public let accepts: String
-    /// Never shown.
+    /// True if the value must never be shown.
     public let isSecret: Bool
 
-    /// `CONFAB_ROULETTE_INTEREST_WAIT`.
+    /// The environment variable: `CONFAB_ROULETTE_INTEREST_WAIT` for `roulette.interestWait`.
     public var environmentName: String {
         var name = "CONFAB_"
         var previous: Character = "_"
@@ -24,24 +24,24 @@ public struct ConfigurationKey: Sendable, Equatable {
     }
 }
 
-/// How one kind of value is read from text and written back.
+/// A parser and writer for one type of value.
 struct Format<Value: Sendable>: Sendable {
-    /// Completes "give …".
+    /// Completes "expected …".
     var accepts: String
-    /// A list is a sequence in the file and comma-separated text everywhere else.
+    /// True for a list, which is a sequence in the file and comma-separated text elsewhere.
     var isList = false
-    /// From one element, or for a list any number. Nil when not accepted.
+    /// Parses one element, or any number for a list. Returns nil if the text is invalid.
     var parse: @Sendable ([String]) -> Value?
     var write: @Sendable (Value) -> String
 }
 
-/// A configuration key tied to its place in the configuration.
+/// A configuration key with access to its property in the configuration.
 struct Setting: Sendable {
     let key: ConfigurationKey
     let isList: Bool
-    /// Stores the value; false, and nothing stored, when the text is not accepted.
+    /// Parses and stores a value. Returns false and stores nothing if the text is invalid.
     let store: @Sendable ([String], inout ConfabConfiguration) -> Bool
-    /// The value's text, not redacted; empty when there is no value.
+    /// The value as text, not redacted; empty if there is no value.
     let text: @Sendable (ConfabConfiguration) -> String
 
     init<Value: Sendable>(
@@ -62,25 +62,25 @@ struct Setting: Sendable {
 }
 
 extension Format {
-    /// Reads a single element.
+    /// A format for one element.
     static func single(
         _ accepts: String, parse: @escaping @Sendable (String) -> Value?, write: @escaping @Sendable (Value) -> String
     ) -> Format {
         Format(accepts: accepts, parse: { $0.count == 1 ? parse($0[0]) : nil }, write: write)
     }
 
-    /// The same, where nothing is a value too: empty text means "not set", so that a variable can unset a file's key.
+    /// A format for an optional value. Empty text unsets it, so that an environment variable can unset a key of the file.
     static func optional<Wrapped>(_ format: Format<Wrapped>) -> Format where Value == Wrapped? {
         Format(
-            accepts: format.accepts + ", or nothing",
+            accepts: format.accepts + ", or an empty value",
             parse: { items in items.allSatisfy(\.isEmpty) ? .some(nil) : format.parse(items).map(Value.some) },
             write: { $0.map(format.write) ?? "" })
     }
 
-    /// Any number of elements, each of which must be accepted.
+    /// A format for any number of elements, each of which must be valid.
     static func list<Element>(of format: Format<Element>) -> Format where Value == [Element] {
         Format(
-            accepts: "a list, each element " + format.accepts, isList: true,
+            accepts: "a list of items, each " + format.accepts, isList: true,
             parse: { items in
                 let values = items.compactMap { format.parse([$0]) }
                 return values.count == items.count ? values : nil
@@ -90,7 +90,7 @@ extension Format {
 }
 
 extension Format<String> {
-    /// Text without blanks or control characters around or in it.
+    /// A format for non-empty text without whitespace or control characters.
     static func word(
         _ accepts: String, where isAccepted: @escaping @Sendable (String) -> Bool = { _ in true }
     ) -> Format {
@@ -100,7 +100,7 @@ extension Format<String> {
     static let path = Format.single(
         "a path", parse: { $0.isEmpty || $0.unicodeScalars.contains { $0.value < 0x20 } ? nil : $0 }, write: { $0 })
 
-    /// An origin or base URL in lower-case scheme and host, without a slash at its end.
+    /// A format for an origin or base URL, stored with scheme and host in lower case and no trailing slash.
     static func webURL(_ accepts: String, allowsPath: Bool) -> Format {
         .single(accepts, parse: { WebURLText.normalized($0, allowsPath: allowsPath) }, write: { $0 })
     }
@@ -140,7 +140,7 @@ extension Format<Bool> {
 extension Format<Duration> {
     static func duration(_ range: ClosedRange<Duration>) -> Format {
         .single(
-            "a whole number and a unit, ms, s, m, h or d, from \(DurationText.write(range.lowerBound)) to "
+            "a whole number and a unit (ms, s, m, h or d), from \(DurationText.write(range.lowerBound)) to "
                 + DurationText.write(range.upperBound),
             parse: { text in DurationText.parse(text).flatMap { range.contains($0) ? $0 : nil } },
             write: DurationText.write)
@@ -148,7 +148,7 @@ extension Format<Duration> {
 }
 
 extension Format<Double> {
-    /// Whole numbers only: nobody needs half a message a second.
+    /// A format for whole numbers: no rate limit needs fractions.
     static func whole(_ range: ClosedRange<Int>) -> Format {
         let format = Format<Int>.integer(range)
         return Format(
@@ -158,10 +158,10 @@ extension Format<Double> {
 }
 
 extension Format<Int> {
-    /// A number of bytes, with its unit.
+    /// A format for a number of bytes with a unit.
     static func size(_ range: ClosedRange<ByteCount>) -> Format {
         .single(
-            "a whole number and a unit, B, KiB or MiB, from \(range.lowerBound) to \(range.upperBound)",
+            "a whole number and a unit (B, KiB or MiB), from \(range.lowerBound) to \(range.upperBound)",
             parse: { text in ByteCount(text).flatMap { range.contains($0) ? $0.bytes : nil } },
             write: { ByteCount(bytes: $0).description })
     }
@@ -170,14 +170,17 @@ extension Format<Int> {
 extension Format where Value: RawRepresentable & CaseIterable, Value.RawValue == String {
     static var choice: Format {
         .single(
-            Value.allCases.map(\.rawValue).joined(separator: " or "), parse: Value.init(rawValue:), write: \.rawValue)
+            "one of " + Value.allCases.map(\.rawValue).joined(separator: ", "), parse: Value.init(rawValue:),
+            write: \.rawValue)
     }
 }
 
-/// What we need to know of an operator's URLs; no more of the URL grammar than that.
+/// A minimal URL parser for settings.
 enum WebURLText {
-    /// `http(s)://host[:port][/path]` with scheme and host in lower case and without slashes at the end. Nil with
-    /// credentials, query or fragment, blanks, or an impossible host or port, and with a path where none is allowed.
+    /// Returns `http(s)://host[:port][/path]` with scheme and host in lower case and no trailing slashes.
+    ///
+    /// Returns nil for a URL with credentials, query, fragment or spaces, with an invalid host or port, or with a path
+    /// that is not allowed.
     static func normalized(_ text: String, allowsPath: Bool) -> String? {
         let lower = text.lowercased()
         guard let scheme = ["https://", "http://"].first(where: lower.hasPrefix), text.utf8.count <= 2048,

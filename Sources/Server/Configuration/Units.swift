@@ -11,14 +11,14 @@ public struct ByteCount: Hashable, Comparable, Sendable {
 }
 
 extension ByteCount: CustomStringConvertible {
-    /// In the largest unit that divides it: `64KiB`, `1MiB`, `1500B`. ``init(_:)`` reads it back.
+    /// The size in the largest unit that divides it: `64KiB`, `1MiB`, `1500B`. ``init(_:)`` parses it.
     public var description: String {
         for (unit, scale) in Self.units where bytes != 0 && bytes % scale == 0 { return "\(bytes / scale)\(unit)" }
         return "\(bytes)B"
     }
 
-    /// Parses a whole number and a unit: `B`, `KiB`, `MiB` or `GiB`. Nil for anything else, a bare number included:
-    /// a reader of the file should not have to guess.
+    /// Parses a whole number and a unit: `B`, `KiB`, `MiB` or `GiB`. Returns nil for anything else. A unit is required, so
+    /// that the file is unambiguous.
     public init?(_ text: String) {
         guard let (number, unit) = splitQuantity(text), let scale = Self.units.first(where: { $0.0 == unit })?.1 else {
             return nil
@@ -31,13 +31,13 @@ extension ByteCount: CustomStringConvertible {
     private static let units: [(String, Int)] = [("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10), ("B", 1)]
 }
 
-/// Durations as people write them in configuration: a whole number and `ms`, `s`, `m`, `h` or `d`.
+/// The text form of durations in the configuration: a whole number and `ms`, `s`, `m`, `h` or `d`.
 enum DurationText {
     private static let units: [(String, Int)] = [
         ("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1000), ("ms", 1),
     ]
 
-    /// Nil for anything else, a bare number included, and for what a century does not hold.
+    /// Returns nil if the text has another form, lacks a unit, or exceeds a hundred years.
     static func parse(_ text: String) -> Duration? {
         guard let (number, unit) = splitQuantity(text), let scale = units.first(where: { $0.0 == unit })?.1 else {
             return nil
@@ -46,8 +46,8 @@ enum DurationText {
         return overflow || milliseconds > 100 * 366 * 86_400_000 ? nil : .milliseconds(milliseconds)
     }
 
-    /// In the largest unit of which it is more than one: 60 seconds is `60s` rather than `1m`, which is harder to
-    /// compare with the `5s` beside it. Finer than a millisecond is cut off.
+    /// Returns the duration in the largest unit that gives a whole number above one: 60 seconds is `60s`, which is easier
+    /// to compare with `5s` than `1m` is. Truncates to milliseconds.
     static func write(_ duration: Duration) -> String {
         let (seconds, attoseconds) = duration.components
         let milliseconds = Int(seconds) * 1000 + Int(attoseconds / 1_000_000_000_000_000)
@@ -57,7 +57,7 @@ enum DurationText {
     }
 }
 
-/// Splits `30d` into 30 and `d`. Nil when there are no digits, more than 18 of them, or no unit.
+/// Splits `30d` into 30 and `d`. Returns nil if there are no digits, more than 18 digits, or no unit.
 private func splitQuantity(_ text: String) -> (Int, String)? {
     let digits = text.prefix { $0.isASCII && $0.isWholeNumber }
     guard (1...18).contains(digits.utf8.count), let number = Int(digits), digits.endIndex != text.endIndex else {
@@ -66,8 +66,10 @@ private func splitQuantity(_ text: String) -> (Int, String)? {
     return (number, String(text[digits.endIndex...]))
 }
 
-/// Text that must not reach a log: a key, a password. Printing or dumping it, or anything that holds it, shows
-/// `[redacted]`; only ``revealed`` gives it away, so that a search for that word finds every use.
+/// Text that must never be logged, such as a key or a password.
+///
+/// Printing or dumping it, or a value that contains it, shows `[redacted]`. Only ``revealed`` returns the text, so a search
+/// for that name finds all uses.
 public struct SecretText: Hashable, Sendable, CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
     public let revealed: String
 

@@ -1,13 +1,13 @@
 import NIOHTTP1
 
-/// A request that has an endpoint of its own, apart from the router.
+/// A request for an endpoint that bypasses the router.
 enum EndpointRequest {
     case socketIO(SocketIORequest)
     case whip(WHIPRequest)
 
-    /// - Returns: `nil` for everything that is the router's.
-    init?(_ head: HTTPRequestHead) {
-        if let request = SocketIORequest(method: head.method, uri: head.uri) {
+    /// Returns nil if the request is for the router.
+    init?(_ head: HTTPRequestHead, allowsSocketIO: Bool) {
+        if allowsSocketIO, let request = SocketIORequest(method: head.method, uri: head.uri) {
             self = .socketIO(request)
         } else if let request = WHIPRequest(method: head.method, uri: head.uri) {
             self = .whip(request)

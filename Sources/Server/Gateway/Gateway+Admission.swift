@@ -3,55 +3,55 @@ import NIOHTTP1
 import Signaling
 import Wire
 
-/// The one place that decides whether an address may connect. Every protocol asks here, each at its own moments.
+/// The one place that decides whether an address may connect. Every protocol uses it, each at its own points.
 extension Gateway {
-    /// A moment at which an address can be refused.
-    enum Door: CaseIterable {
-        /// A WebSocket of our own protocol opened.
+    /// A point at which an address can be refused.
+    enum AdmissionPoint: CaseIterable {
+        /// A WebSocket of the native protocol opened.
         case upgrade
-        /// Its hello arrived.
+        /// A native client sent `hello`.
         case hello
-        /// Its welcome is due. The server may have begun to drain, or banned the address, since the upgrade.
+        /// `welcome` is about to be sent. The server may have started to drain, or banned the address, since the upgrade.
         case welcome
-        /// A client of Socket.IO asks for a connection.
+        /// A Socket.IO client requested a handshake.
         case handshake
-        /// A client of WHIP or WHEP sends an offer.
+        /// A WHIP or WHEP client sent an offer.
         case resource
-        /// Somebody asks for what is stored about them.
+        /// A client requested an export of its stored data.
         case export
-        /// A page wants a QR code drawn.
+        /// A page requested a QR code.
         case drawing
     }
 
     enum Check: CaseIterable {
-        /// The address may hold one more connection.
+        /// The address is below its limit of open connections.
         case room
         case origin
         case draining
         case ban
-        /// The address has not come too often. Uses up one of its visits.
+        /// The address is within its rate limit. The check counts against the limit.
         case rate
     }
 
-    /// Makes the door's checks in order.
+    /// Runs the checks of `point` in order.
     ///
-    /// - Parameter origin: the page's origin. HTTP endpoints check it themselves, for every request, because their answers
-    ///   to browsers depend on it.
-    /// - Throws: the error of the first check that fails.
-    func admit(_ address: IPAddress, at door: Door, origin: String? = nil) throws(WireError) {
-        for check in door.checks {
+    /// - Parameter origin: The page's origin. HTTP endpoints check it themselves for every request, because their CORS
+    ///   headers depend on it.
+    /// - Throws: The error of the first check that fails.
+    func admit(_ address: IPAddress, at point: AdmissionPoint, origin: String? = nil) throws(WireError) {
+        for check in point.checks {
             switch check {
-            case .room: if !hasRoom(for: address) { throw door.tooManyConnections }
+            case .room: if !hasRoom(for: address) { throw point.tooManyConnections }
             case .origin: if !configuration.allows(origin: origin) { throw .forbiddenOrigin }
-            case .draining: if isDraining { throw door.draining }
+            case .draining: if isDraining { throw point.draining }
             case .ban: if let ban = ban(of: address) { throw .banned(ban, now: runner.now) }
-            case .rate: if let wait = isGreetingTooOften(address) { throw door.tooOften(retryAfter: wait) }
+            case .rate: if let wait = helloDelay(address) { throw point.tooOften(retryAfter: wait) }
             }
         }
     }
 }
 
-extension Gateway.Door {
+extension Gateway.AdmissionPoint {
     var checks: [Gateway.Check] {
         switch self {
         case .upgrade: [.room, .origin, .draining, .ban]
@@ -61,46 +61,47 @@ extension Gateway.Door {
         }
     }
 
-    // MARK: What clients are told. Programs get other advice than people with tabs.
+    // MARK: Errors. Browsers and programs get different advice.
 
     var tooManyConnections: WireError {
         let sentence =
             switch self {
-            case .handshake: "Too many connections; close some tabs."
-            case .resource, .export, .drawing: "Too many connections from your network."
-            case .upgrade, .hello, .welcome: "Too many connections from your network; close some tabs."
+            case .handshake: "Too many connections. Close some tabs and try again."
+            case .resource, .export, .drawing: "Too many connections from your network. Try again later."
+            case .upgrade, .hello, .welcome: "Too many connections from your network. Close some tabs and try again."
             }
         return WireError(
             .tooManyConnections, sentence, retryable: true, retryAfter: self == .handshake ? nil : .seconds(10))
     }
 
-    /// A WebSocket of our own protocol hears it as the reason of close code 1001.
+    /// Native sockets send it as the reason of close code 1001.
     var draining: WireError {
         switch self {
         case .upgrade, .hello, .welcome: WireError(.draining, "The server is restarting.", retryable: true)
-        case .handshake: WireError(.draining, "The server is restarting; try again.", retryable: true)
+        case .handshake: WireError(.draining, "The server is restarting. Try again.", retryable: true)
         case .resource, .export, .drawing:
-            WireError(.draining, "The server is restarting; try again.", retryable: true, retryAfter: .seconds(5))
+            WireError(.draining, "The server is restarting. Try again.", retryable: true, retryAfter: .seconds(5))
         }
     }
 
     func tooOften(retryAfter wait: Duration) -> WireError {
         let what =
             switch self {
-            case .upgrade, .hello, .welcome, .handshake: "visits"
+            case .upgrade, .hello, .welcome, .handshake: "connection attempts"
             case .resource, .export, .drawing: "requests"
             }
         return WireError(
-            .rateLimited, "Too many \(what) from your network; wait a little.", retryable: true, retryAfter: wait)
+            .rateLimited, "Too many \(what) from your network. Try again in a moment.", retryable: true,
+            retryAfter: wait)
     }
 }
 
 // MARK: Addresses
 
 extension ConfabConfiguration {
-    /// The address that a request counts for: its client's, not a proxy's.
+    /// Returns the address of the client behind a request, looking through trusted proxies.
     ///
-    /// - Parameter peer: the other end of the connection. One without an IP address (a UNIX socket) counts as 0.0.0.0.
+    /// - Parameter peer: The remote address of the connection. A UNIX socket has no IP address and counts as 0.0.0.0.
     func clientAddress(_ headers: HTTPHeaders, from peer: SocketAddress?) -> IPAddress {
         let peer = peer?.ipAddress.flatMap { IPAddress($0) } ?? IPAddress(bytes: [0, 0, 0, 0])!
         return ForwardedAddress.client(peer: peer, headers: headers, trusted: trustedProxies).address
@@ -110,22 +111,22 @@ extension ConfabConfiguration {
 // MARK: Origins
 
 extension ConfabConfiguration {
-    /// - Parameter origin: nil if the request names no origin, or several.
+    /// - Parameter origin: Nil if the request has no `Origin` header, or several.
     func allows(origin: String?) -> Bool {
         guard !allowedOrigins.isEmpty else { return true }
         guard let origin else { return false }
         return allowedOrigins.contains(origin.lowercased())
     }
 
-    /// The rule for plain HTTP: a request without an origin is allowed. Programs send none, and browsers send none for a GET by
-    /// a page of this server.
+    /// The rule for plain HTTP: a request without an `Origin` header is allowed. Programs send none, and browsers send none
+    /// for same-origin GET requests.
     func allows(_ headers: HTTPHeaders) -> Bool {
         !headers.contains(name: "Origin") || allows(origin: headers.onlyOrigin)
     }
 }
 
 extension WireError {
-    static let forbiddenOrigin = WireError(.forbiddenOrigin, "This page may not use this server.")
+    static let forbiddenOrigin = WireError(.forbiddenOrigin, "This origin is not allowed to use this server.")
 }
 
 extension WireError.Code {

@@ -1,24 +1,32 @@
+import CoreMetrics
 import Logging
 import NIOCore
 import Signaling
 import Wire
 
-/// Somebody connected, by whatever transport, as the gateway sees everybody. On its event loop only.
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+/// A connection of any transport, as the gateway sees it. Used only on the gateway's event loop.
 protocol GatewayConnection: AnyObject {
-    /// Of the client, not of a proxy.
+    /// The client's address, not a proxy's.
     var address: IPAddress { get }
-    /// Which of the gateway's groups it is pinged with.
+    /// The ping group, set by `Gateway.register`.
     var group: Int { get set }
-    /// Once in each ping interval.
+    /// Called once per ping interval.
     func tick()
-    /// Out, with a reason.
+    /// Closes the connection with a reason and removes the client.
     func expel(_ error: WireError, _ code: CloseCode)
-    /// The server restarts.
+    /// Closes the connection because the server is restarting.
     func goAway()
 }
 
-/// What all sockets of the gateway share, on its one event loop: the runner, the door's rules, and who holds how many
-/// sockets from where.
+/// State that all connections of the gateway share on its one event loop: the runner, the bans, and the limits per address.
 final class Gateway {
     let runner: HubRunner
     let reception: Reception
@@ -27,15 +35,17 @@ final class Gateway {
     let logger: Logger
     let metrics: GatewayMetrics
 
+    private var connectionCounts: ConnectionCounts
     private var socketsByAddress: [IPAddress: Int] = [:]
-    private static let mostGreetings = 10_000
-    private var greetings: [IPAddress: Budget] = [:]
-    /// Every connection, in as many groups as there are beats in a ping interval: one timer for all of them, and no moment in
-    /// which all are pinged at once.
-    private var connections = [[ObjectIdentifier: any GatewayConnection]](repeating: [:], count: beats)
-    private static let beats = 10
-    private var beat = 0
-    private var addressBans: [(CIDRBlock, Ban)] = []
+    private static let maxHelloBudgets = 10_000
+    private var helloBudgets: [IPAddress: Budget] = [:]
+    /// Every connection, in groups that are pinged in turn. One timer serves all of them, and the pings are spread over the
+    /// interval.
+    private var connections = [[ObjectIdentifier: any GatewayConnection]](repeating: [:], count: groupCount)
+    private static let groupCount = 10
+    private var currentGroup = 0
+    private var bans: [Ban] = []
+    private var addressBans = AddressBans()
     private var bannedIdentities: [IdentityID: Ban] = [:]
     private(set) var isDraining = false
     private(set) lazy var whip = WHIPDirectory(gateway: self)
@@ -51,38 +61,68 @@ final class Gateway {
         self.configuration = configuration
         self.logger = logger
         self.metrics = metrics
+        connectionCounts = ConnectionCounts(
+            perAddress: configuration.limits.connectionsPerAddress, total: Self.maxConnections())
+    }
+
+    /// Eighty percent of the open files that the process is allowed. The rest is for the database, media and outgoing
+    /// connections.
+    private static func maxConnections() -> Int {
+        var limit = rlimit()
+        #if canImport(Glibc)
+        let status = getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+        #else
+        let status = getrlimit(RLIMIT_NOFILE, &limit)
+        #endif
+        guard status == 0 else { return 1000 }
+        return Int(min(limit.rlim_cur, 1 << 24)) / 5 * 4
     }
 
     var eventLoop: any EventLoop { runner.eventLoop }
 
-    /// Pings the sockets of one group after the other, for ever; called once.
-    func startBeating() {
-        let interval = TimeAmount.nanoseconds(configuration.rules.pingInterval / Self.beats)
+    /// Starts the timer that pings the groups in turn. Call once.
+    func startPinging() {
+        let interval = TimeAmount.nanoseconds(configuration.rules.pingInterval / Self.groupCount)
         let gateway = NIOLoopBound(self, eventLoop: eventLoop)
         _ = eventLoop.scheduleRepeatedTask(initialDelay: interval, delay: interval) { _ in
-            gateway.value.nextBeat()
+            gateway.value.pingNextGroup()
         }
     }
 
-    private func nextBeat() {
-        beat = (beat + 1) % Self.beats
-        for connection in connections[beat].values { connection.tick() }
+    private func pingNextGroup() {
+        currentGroup = (currentGroup + 1) % Self.groupCount
+        for connection in connections[currentGroup].values { connection.tick() }
     }
 
     // MARK: Addresses
 
-    /// An IPv6 customer holds a /64: limits count the block, not the address.
+    /// Limits apply to an IPv6 /64, since one customer gets a whole /64.
     private func limited(_ address: IPAddress) -> IPAddress { address.limitingBlock.network }
 
-    /// Connections that are not closed yet, the ones saying goodbye included.
+    /// Counts a connection that was just accepted, until it closes.
+    ///
+    /// - Returns: false if its address, or all addresses together, have too many.
+    func admitConnection(_ channel: any Channel) -> Bool {
+        var peer = channel.remoteAddress?.ipAddress.flatMap { IPAddress($0) }
+        if let address = peer, configuration.trustedProxies.contains(address) { peer = nil }
+        guard connectionCounts.admit(peer) else {
+            metrics.connectionsRefused.increment()
+            return false
+        }
+        let (address, gateway) = (peer, NIOLoopBound(self, eventLoop: eventLoop))
+        channel.closeFuture.whenComplete { _ in gateway.value.connectionCounts.release(address) }
+        return true
+    }
+
+    /// The number of open connections, including those that are closing.
     var openConnections: Int { connections.reduce(0) { $0 + $1.count } }
 
-    /// Whether the address may hold one more.
+    /// True if the address may open another connection.
     func hasRoom(for address: IPAddress) -> Bool {
         socketsByAddress[limited(address), default: 0] < configuration.limits.socketsPerAddress
     }
 
-    /// Counts the connection for its address, and pings it from now on.
+    /// Counts the connection against its address's limit and starts pinging it.
     func register(_ connection: some GatewayConnection) {
         let group = connections.indices.min { connections[$0].count < connections[$1].count } ?? 0
         connections[group][ObjectIdentifier(connection)] = connection
@@ -96,34 +136,31 @@ final class Gateway {
         socketsByAddress[limited(connection.address)] = left > 0 ? left : nil
     }
 
-    /// Whether a hello from this address is one too many for now.
-    func isGreetingTooOften(_ address: IPAddress) -> Duration? {
+    /// Takes one hello from the address's budget. Returns how long to wait if the budget is used up.
+    func helloDelay(_ address: IPAddress) -> Duration? {
         let (now, hellos) = (runner.now, configuration.limits.hellos)
         let key = limited(address)
-        var budget = greetings[key] ?? Budget(hellos, now: now)
+        var budget = helloBudgets[key] ?? Budget(hellos, now: now)
         let wait = budget.take(hellos, now: now)
-        greetings[key] = budget
-        // An address that has not been heard of for long has a full budget: forgetting it changes nothing.
-        if greetings.count > Self.mostGreetings {
-            greetings = greetings.filter { !$0.value.isFull(hellos, now: now) }
+        helloBudgets[key] = budget
+        // A full budget is the same as none, so it can be dropped.
+        if helloBudgets.count > Self.maxHelloBudgets {
+            helloBudgets = helloBudgets.filter { !$0.value.isFull(hellos, now: now) }
         }
         return wait
     }
 
-    /// The text that the rules count queue entries by.
+    /// The key by which the rules count queue entries per address.
     func limitingText(_ address: IPAddress) -> String { limited(address).description }
 
-    func ban(of address: IPAddress) -> Ban? {
-        addressBans.first { $0.0.contains(address) && $0.1.isActive(at: runner.now) }?.1
-    }
+    func ban(of address: IPAddress) -> Ban? { addressBans.ban(of: address, at: runner.now) }
 
-    /// The bans in force changed, perhaps by the operator's command in another process.
+    /// Replaces the bans in force. `confab ban`, a separate process, may have changed them.
     func update(bans: [Ban]) {
-        addressBans = bans.compactMap { ban in
-            guard case .address(let text) = ban.subject else { return nil }
-            guard let block = CIDRBlock(text) else { return nil }
-            return (block, ban)
-        }
+        // Other processes write for other reasons too.
+        guard bans != self.bans else { return }
+        self.bans = bans
+        addressBans = AddressBans(bans)
         var identities: [IdentityID: Ban] = [:]
         for ban in bans {
             if case .identity(let identity) = ban.subject { identities[identity] = ban }
@@ -136,12 +173,12 @@ final class Gateway {
         }
     }
 
-    /// A ban that came while storage was asked about this identity.
+    /// Returns a ban that may be newer than the record that storage returned for this identity.
     func ban(of identity: IdentityID) -> Ban? { bannedIdentities[identity] }
 
-    // MARK: Going away
+    // MARK: Draining
 
-    /// No new sockets, 1001 to those there are, whether they have said hello or not.
+    /// Refuses new connections and closes all others with 1001, even those that have not sent `hello`.
     func drain() {
         isDraining = true
         runner.forgetSockets()

@@ -10,15 +10,15 @@ import ServiceLifecycle
 import Signaling
 import Wire
 
-/// A connection to the public port: HTTP for the router, or a WebSocket for the hub, told apart by its first request.
+/// A connection to the public port. Its first request decides whether it is HTTP for the router or a WebSocket for the hub.
 struct GatewayChannel: HTTPChannelHandler {
-    /// What the first request makes of a connection.
+    /// The protocol of a connection after its first request.
     enum Kind: Sendable {
         case http(NIOAsyncChannel<HTTPRequestPart, HTTPResponsePart>)
         case socket(any Channel)
     }
 
-    /// The kind is known only later: a channel reads nothing before its setup is done.
+    /// `kind` is a future because a channel reads nothing before its setup is done.
     struct Value: ServerChildChannelValue {
         let channel: any Channel
         let kind: EventLoopFuture<Kind>
@@ -32,20 +32,26 @@ struct GatewayChannel: HTTPChannelHandler {
     let gateway: NIOLoopBound<Gateway>
 
     func setup(channel: any Channel, logger: Logger) -> EventLoopFuture<Value> {
-        channel.eventLoop.makeCompletedFuture {
+        guard gateway.value.admitConnection(channel) else {
+            // A failed setup would be an error of the whole server: this connection is set up, and closed.
+            channel.close(promise: nil)
+            let refused: EventLoopFuture<Kind> = channel.eventLoop.makeFailedFuture(ChannelError.ioOnClosedChannel)
+            return channel.eventLoop.makeSucceededFuture(Value(channel: channel, kind: refused))
+        }
+        return channel.eventLoop.makeCompletedFuture {
             var configuration = NIOUpgradableHTTPServerPipelineConfiguration<Kind>(
                 upgradeConfiguration: .init(upgraders: [upgrader]) { channel in
                     channel.eventLoop.makeCompletedFuture { try Self.http(channel, logger) }
                 }
             )
-            // The gate does both.
+            // `HTTPGate` does both.
             configuration.enablePipelining = false
             configuration.enableErrorHandling = false
             configuration.decoderConfiguration.maxHeaderFieldSize = 16 * 1024
             configuration.decoderConfiguration.maxHeaderListSize = 64 * 1024
             configuration.decoderConfiguration.maxHeaderFieldCount = 100
-            // Whoever sends without end has his turn like everybody else: so much is read, and then others are. The buffer of
-            // the last read stays with the line, so it begins small.
+            // Limit what is read per turn of the loop, so that one busy sender cannot starve the others. A channel keeps
+            // the buffer of its last read, so buffers start small.
             try channel.syncOptions?.setOption(.maxMessagesPerRead, value: 1)
             let buffers = AdaptiveRecvByteBufferAllocator(minimum: 1024, initial: 2048, maximum: Self.bytesPerTurn)
             try channel.syncOptions?.setOption(.recvAllocator, value: buffers)
@@ -53,7 +59,7 @@ struct GatewayChannel: HTTPChannelHandler {
             let kind = try pipeline.configureUpgradableHTTPServerPipeline(configuration: configuration)
             let switchover = try pipeline.handler(type: NIOTypedHTTPServerUpgradeHandler<Kind>.self)
             let gateway = gateway.value
-            // For the first request, and between requests.
+            // Applies to the first request. `HTTPGate` allows more time between requests.
             let headerTimeout = gateway.configuration.limits.requestHeaderTimeout
             let gate = HTTPGate(gateway: gateway, headerTimeout: headerTimeout)
             try pipeline.addHandler(gate, position: .before(switchover))
@@ -69,7 +75,7 @@ struct GatewayChannel: HTTPChannelHandler {
         }
     }
 
-    /// Whoever has not answered 1001 by the end of the grace is cut off: a silent client must not keep the server up.
+    /// Waits for the client to close. Shutdown closes the channel, so a silent client cannot keep the server running.
     private func untilClosed(_ channel: any Channel) async {
         await withTaskCancellationHandler {
             await withGracefulShutdownHandler {
@@ -85,7 +91,7 @@ struct GatewayChannel: HTTPChannelHandler {
     private static func http(_ channel: any Channel, _ logger: Logger) throws -> Kind {
         let pipeline = channel.pipeline.syncOperations
         try pipeline.addHandler(HTTP1ToHTTPServerCodec(secure: false))
-        // The gate minds idleness, for polls as well.
+        // `HTTPGate` handles idle connections, because it knows about pending polls.
         try pipeline.addHandler(HTTPConnectionStateHandler(idleTimeout: nil, logger: logger))
         return .http(
             try NIOAsyncChannel(
@@ -104,7 +110,7 @@ struct GatewayChannel: HTTPChannelHandler {
 }
 
 extension GatewayChannel {
-    /// Our own protocol, or Socket.IO, by the address asked for.
+    /// Makes the handler for the native protocol or for Socket.IO, depending on the URL.
     private func webSocketHandler(
         _ gateway: Gateway, _ channel: any Channel, _ head: HTTPRequestHead
     ) -> WebSocketHandler {
@@ -119,7 +125,7 @@ extension GatewayChannel {
     }
 }
 
-/// Says that there is no such connection, so that the client starts with a handshake, and closes.
+/// Answers an unknown Socket.IO id with "not handshaken" and closes, so that the client starts with a new handshake.
 private final class UnknownSocketIOConnection: WebSocketUser {
     func opened(_ webSocket: WebSocketHandler) {
         webSocket.send(SocketIOPacket.notHandshaken.encode())
@@ -128,14 +134,14 @@ private final class UnknownSocketIOConnection: WebSocketUser {
     }
 
     func received(_ bytes: [UInt8], on webSocket: WebSocketHandler) {}
-    func showedLife(on webSocket: WebSocketHandler) {}
-    func violated(_ code: CloseCode, _ reason: String, on webSocket: WebSocketHandler) {}
+    func receivedFrame(on webSocket: WebSocketHandler) {}
+    func protocolViolation(_ code: CloseCode, _ reason: String, on webSocket: WebSocketHandler) {}
     func closedByPeer(_ code: CloseCode, on webSocket: WebSocketHandler) {}
-    func broke(_ webSocket: WebSocketHandler) {}
+    func disconnected(_ webSocket: WebSocketHandler) {}
 }
 
 extension HTTPHeaders {
-    /// Where the page is from; nil without a header, and for several, of which nobody can tell the true one.
+    /// The value of the `Origin` header. Nil if there is none, or more than one.
     var onlyOrigin: String? {
         let origins = self["Origin"]
         return origins.count == 1 ? origins[0] : nil

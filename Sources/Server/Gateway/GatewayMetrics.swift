@@ -4,7 +4,7 @@ import SFU
 import Signaling
 import Wire
 
-/// What the gateway counts. Names follow Prometheus's conventions.
+/// The gateway's metrics. Names follow Prometheus's conventions.
 struct GatewayMetrics {
     let sockets = Gauge(label: "confab_sockets")
     let clients = Gauge(label: "confab_client_connections")
@@ -16,56 +16,67 @@ struct GatewayMetrics {
     let ringing = Gauge(label: "confab_calls_ringing")
     let active = Gauge(label: "confab_calls_active")
     let rings = Counter(label: "confab_calls_placed_total")
-    /// One for each way a call can end, as its caller is told.
+    /// One counter per outcome, as the caller sees it.
     let endings = [CallOutcome: Counter](
         uniqueKeysWithValues: CallOutcome.allCases.map {
             ($0, Counter(label: "confab_calls_ended_total", dimensions: [("outcome", $0.rawValue)]))
         })
     let received = Counter(label: "confab_messages_received_total")
     let sent = Counter(label: "confab_messages_sent_total")
+    let connectionsRefused = Counter(label: "confab_connections_refused_total")
     let malformed = Counter(label: "confab_messages_malformed_total")
     let refusedHellos = Counter(label: "confab_hellos_refused_total")
     let droppedForBackpressure = Counter(label: "confab_sockets_too_slow_total")
 
+    let commitSeconds = Timer(label: "confab_storage_commit_seconds")
+    let commitFailures = Counter(label: "confab_storage_commit_failures_total")
+    let changesLost = Counter(label: "confab_storage_changes_lost_total")
+    let uncommitted = Gauge(label: "confab_storage_uncommitted_transactions")
+
     let mediaPacketsIn = Gauge(label: "confab_media_packets_received")
     let mediaPacketsOut = Gauge(label: "confab_media_packets_forwarded")
-    let mediaRepeated = Gauge(label: "confab_media_packets_repeated")
+    let mediaRetransmitted = Gauge(label: "confab_media_packets_repeated")
     let mediaRecovered = Gauge(label: "confab_media_packets_recovered")
     let mediaDropped = Gauge(label: "confab_media_packets_dropped")
     let mediaStray = Gauge(label: "confab_media_datagrams_stray")
     let mediaUnsent = Gauge(label: "confab_media_datagrams_unsent")
 
-    /// Help texts for the exposition.
+    /// Help texts, by metric name.
     static let help = [
+        "confab_connections_refused_total": "TCP connections closed at once because there were too many.",
+        "confab_storage_commit_seconds": "Time from the first attempt to store a batch of changes until it was stored.",
+        "confab_storage_commit_failures_total": "Attempts to store changes that failed. Most are retried.",
+        "confab_storage_changes_lost_total": "Changes that could not be stored. The people concerned had to reconnect.",
+        "confab_storage_uncommitted_transactions": "Transactions that wait for storage.",
         "confab_media_packets_received": "Media packets from publishers.",
-        "confab_media_packets_forwarded": "Media packets sent to subscribers, each counted once for each of them.",
-        "confab_media_packets_repeated": "Media packets sent again because a subscriber missed them.",
-        "confab_media_packets_recovered": "Media packets that publishers sent again because we missed them.",
-        "confab_media_packets_dropped": "Media packets that could not be used.",
-        "confab_media_datagrams_stray": "Datagrams of nobody we know.",
-        "confab_media_datagrams_unsent": "Datagrams that the system did not take.",
-        "confab_sockets": "Open sockets: WebSockets, and clients of Socket.IO by any transport.",
-        "confab_client_connections": "Client connections, those waiting to be resumed included.",
+        "confab_media_packets_forwarded": "Media packets sent to subscribers, counted once per subscriber.",
+        "confab_media_packets_repeated": "Media packets retransmitted to subscribers that lost them.",
+        "confab_media_packets_recovered": "Media packets from publishers that were recovered by retransmission.",
+        "confab_media_packets_dropped": "Media packets dropped because they were unusable.",
+        "confab_media_datagrams_stray": "Datagrams from unknown senders.",
+        "confab_media_datagrams_unsent": "Datagrams that could not be sent, usually because a buffer was full.",
+        "confab_sockets": "Open sockets: WebSockets, Socket.IO clients of any transport, and WHIP and WHEP resources.",
+        "confab_client_connections": "Client connections, including those waiting to be resumed.",
         "confab_people": "Identities in memory.",
-        "confab_people_present": "People who are there on some device.",
-        "confab_calls_ringing": "Calls that ring.",
-        "confab_calls_active": "Calls that were accepted and go on.",
-        "confab_calls_placed_total": "Calls that began to ring.",
-        "confab_calls_ended_total": "Calls that are over, by how their caller was told they ended.",
-        "confab_sessions": "Sessions somebody is in.",
-        "confab_roulette_matches": "Pairs chatting.",
-        "confab_roulette_waiting": "People in the queue.",
-        "confab_messages_received_total": "Messages from clients.",
-        "confab_messages_sent_total": "Messages to clients.",
-        "confab_messages_malformed_total": "Messages from clients that could not be read.",
-        "confab_hellos_refused_total": "Hellos refused: bad tokens, bans, versions.",
-        "confab_sockets_too_slow_total": "Sockets closed because they did not read what was sent.",
+        "confab_people_present": "People who are online on at least one device.",
+        "confab_calls_ringing": "Calls that are ringing.",
+        "confab_calls_active": "Calls that were accepted and have not ended.",
+        "confab_calls_placed_total": "Calls that started to ring.",
+        "confab_calls_ended_total": "Calls that ended, by outcome as the caller sees it.",
+        "confab_sessions": "Sessions with at least one connection.",
+        "confab_roulette_matches": "Roulette matches in progress.",
+        "confab_roulette_waiting": "People waiting in the roulette queue.",
+        "confab_messages_received_total": "Messages received from clients.",
+        "confab_messages_sent_total": "Messages sent to clients.",
+        "confab_messages_malformed_total": "Messages from clients that could not be parsed.",
+        "confab_hellos_refused_total": "Hellos refused: invalid tokens, bans or unsupported versions.",
+        "confab_sockets_too_slow_total": "Sockets closed because the client read too slowly.",
     ]
 
     func record(_ media: RouterCounters, lost: UInt64) {
         mediaPacketsIn.record(media.packetsIn)
         mediaPacketsOut.record(media.packetsForwarded)
-        mediaRepeated.record(media.packetsRepeated)
+        mediaRetransmitted.record(media.packetsRetransmitted)
         mediaRecovered.record(media.packetsRecovered)
         mediaDropped.record(media.packetsDropped)
         mediaStray.record(media.strayDatagrams)
@@ -84,7 +95,7 @@ struct GatewayMetrics {
         active.record(calls.active)
     }
 
-    /// What is told to storage is what happened.
+    /// Counts calls from the changes sent to storage, the one place that sees every outcome.
     func count(_ change: Change) {
         switch change {
         case .callPlaced: rings.increment()

@@ -3,25 +3,25 @@ import NIOCore
 import NIOHTTP1
 import Signaling
 
-/// An answer that needs no router.
+/// A complete HTTP response that bypasses the router.
 struct HTTPReply {
     var status: Int
     var headers = HTTPHeaders()
     var body: [UInt8] = []
 
-    /// A code and a sentence.
+    /// Returns a plain-text error response.
     static func refusal(_ status: Int, _ text: String) -> HTTPReply {
         let headers = HTTPHeaders([("Content-Type", "text/plain; charset=utf-8"), ("Cache-Control", "no-store")])
         return HTTPReply(status: status, headers: headers, body: Array((text + "\n").utf8))
     }
 }
 
-/// The first to see a connection's requests, and the last to see its answers.
+/// The channel handler closest to the client: it sees every request first and every response last.
 ///
-/// It owns what must hold of every connection: one request at a time, each with one answer and in order; requests that
-/// are small and come in time; a line that does not idle. It answers what breaks that, hands what is asked under
-/// `/socket.io/`, `/whip/` and `/whep/` to their endpoints and everything else to the router behind it, and steps aside for
-/// a WebSocket. What a client sends before it has its answer waits, and meanwhile nothing more is read.
+/// It enforces the rules for every connection: one request at a time, responses in order, limits on the size and duration
+/// of a request, and no idle connections. It answers violations itself, passes requests under `/socket.io/`, `/whip/` and
+/// `/whep/` to their endpoints and all others to the router, and removes itself for a WebSocket. Pipelined requests wait
+/// for their turn, and meanwhile nothing more is read.
 final class HTTPGate: ChannelDuplexHandler, RemovableChannelHandler {
     typealias InboundIn = HTTPServerRequestPart
     typealias InboundOut = HTTPServerRequestPart
@@ -32,12 +32,12 @@ final class HTTPGate: ChannelDuplexHandler, RemovableChannelHandler {
     /// `closing`; `answering` → `idle`, `closing`.
     private enum State {
         case idle
-        /// The router's request.
+        /// The router is handling a request.
         case routed(Routed)
-        /// An endpoint's, whose body is not complete.
+        /// The body of a request for an endpoint is being read.
         case reading(HTTPRequestHead, EndpointRequest)
         case answering(HTTPRequestHead)
-        /// The last answer was given; whatever comes now is thrown away.
+        /// The last response was sent. All further input is discarded.
         case closing
     }
 
@@ -48,10 +48,11 @@ final class HTTPGate: ChannelDuplexHandler, RemovableChannelHandler {
         var responseEnded = false
     }
 
-    /// Of an API's request; what is said over Socket.IO is smaller.
-    private static let mostBodyBytes = 1 << 20
-    /// So long a client may read its last answer while it still sends: closing at once could destroy the answer.
-    private static let lingering = TimeAmount.seconds(1)
+    /// Limit for requests to the router. Endpoints have their own limits.
+    private static let maxBodyBytes = 1 << 20
+    /// How long to keep a connection open after its last response while the client is still sending. Closing earlier could
+    /// reset the connection and destroy the response.
+    private static let lingerTime = TimeAmount.seconds(1)
 
     private let gateway: Gateway
     private let headerTimeout: Duration
@@ -59,17 +60,17 @@ final class HTTPGate: ChannelDuplexHandler, RemovableChannelHandler {
     private var endpoint: SocketIOEndpoint?
     private var whip: WHIPEndpoint?
     private var state = State.idle
-    /// Of the request being read; apart from the state, which would copy it for each part.
+    /// Body of the request being read. It is not part of `state`, which would copy it for every part.
     private var body: [UInt8] = []
-    /// What came before its turn.
+    /// Parts of pipelined requests.
     private var waiting: Deque<HTTPServerRequestPart> = []
     private var isTaking = false
-    private var isResting = false
+    private var isYielding = false
     private var isReadHeld = false
     private var isFirst = true
-    /// It asked for an upgrade, which ends the parser's work: what follows is never read.
+    /// True after a request for an upgrade: the HTTP parser stops there and reads nothing that follows.
     private var isLast = false
-    /// What followed cannot be read: refused when all before it has its answer.
+    /// Response to unparsable input, held until all earlier requests have their responses.
     private var refusal: HTTPReply?
     private var isQuiescing = false
     private var context: ChannelHandlerContext?
@@ -105,17 +106,17 @@ final class HTTPGate: ChannelDuplexHandler, RemovableChannelHandler {
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
         guard let error = error as? HTTPParserError else {
-            endpoint?.lineBroke()
+            endpoint?.connectionFailed()
             whip?.ended()
             return context.fireErrorCaught(error)
         }
         let reply: HTTPReply =
             error == .headerOverflow
-            ? .refusal(431, "Send fewer or shorter headers.") : .refusal(400, "This is not HTTP/1.1.")
+            ? .refusal(431, "Send fewer or shorter headers.") : .refusal(400, "Not a valid HTTP/1.1 request.")
         if waiting.isEmpty, isBetweenAnswers { refuse(reply) } else { refusal = reply }
     }
 
-    /// Whether what is read now is the next to be answered.
+    /// True if an error in the input can be answered now, because no earlier response is outstanding.
     private var isBetweenAnswers: Bool {
         switch state {
         case .idle, .reading, .closing: true
@@ -144,7 +145,7 @@ final class HTTPGate: ChannelDuplexHandler, RemovableChannelHandler {
         waiting.append(part)
     }
 
-    /// A client that does not read its answers is not asked for more requests.
+    /// True if nothing may be read now. A client that does not read its responses gets no further requests handled.
     private func mustWait(_ context: ChannelHandlerContext) -> Bool {
         !waiting.isEmpty || isLast || !context.channel.isWritable
     }
@@ -158,11 +159,11 @@ final class HTTPGate: ChannelDuplexHandler, RemovableChannelHandler {
         context.fireChannelWritabilityChanged()
     }
 
-    /// - Returns: whether it was this part's turn.
+    /// Handles the part. Returns false if it must wait for its turn.
     private func take(_ part: HTTPServerRequestPart, _ context: ChannelHandlerContext) -> Bool {
         switch (part, state) {
         case (.head(let head), .idle):
-            guard context.channel.isWritable, !isResting else { return false }
+            guard context.channel.isWritable, !isYielding else { return false }
             begin(head, context)
         case (_, .routed(let routed)) where !routed.requestEnded: pass(part, routed, context)
         case (.body(let buffer), .reading(let head, let request)):
@@ -192,20 +193,20 @@ final class HTTPGate: ChannelDuplexHandler, RemovableChannelHandler {
     }
 
     private func begin(_ head: HTTPRequestHead, _ context: ChannelHandlerContext) {
-        // The whole request must be here in the time that an idle line has; its parts do not add to it.
+        // The whole request must arrive within the idle timeout. Its parts do not extend it.
         lastActive = .now()
         endpoint?.nextRequest()
         let wasFirst = isFirst
         isFirst = false
         if head.version == .http1_1, head.headers["Host"].count != 1 {
-            return refuse(.refusal(400, "A request of HTTP/1.1 has one Host."))
+            return refuse(.refusal(400, "Send exactly one Host header."))
         }
-        let request = EndpointRequest(head)
+        let request = EndpointRequest(head, allowsSocketIO: gateway.configuration.socketIO.isEnabled)
         if let size = head.headers.first(name: "Content-Length").flatMap({ Int($0) }) {
             if let request, let refusal = tooLarge(head, request, size) { return refuse(refusal) }
-            if size > Self.mostBodyBytes { return refuse(tooLarge(Self.mostBodyBytes)) }
+            if size > Self.maxBodyBytes { return refuse(tooLarge(Self.maxBodyBytes)) }
         }
-        if wasFirst, WebSocketUpgrade.isOurs(head) {
+        if wasFirst, WebSocketUpgrade.isOurs(head, allowsSocketIO: gateway.configuration.socketIO.isEnabled) {
             state = .routed(Routed())
             context.fireChannelRead(wrapInboundOut(.head(head)))
             return context.pipeline.syncOperations.removeHandler(self, promise: nil)
@@ -220,7 +221,7 @@ final class HTTPGate: ChannelDuplexHandler, RemovableChannelHandler {
             return
         }
         state = .routed(Routed())
-        // What NIO's upgrader refuses it swallows, and what it does not refuse it upgrades: it sees nothing of either kind.
+        // NIO's upgrader swallows the upgrades that it rejects and performs all others, so hide the header from it.
         var plain = head
         plain.headers.remove(name: "Upgrade")
         context.fireChannelRead(wrapInboundOut(.head(plain)))
@@ -234,23 +235,23 @@ final class HTTPGate: ChannelDuplexHandler, RemovableChannelHandler {
         case .head: break
         }
         state = routed.requestEnded && routed.responseEnded ? .idle : .routed(routed)
-        guard routed.bodyBytes <= Self.mostBodyBytes else { return refuse(tooLarge(Self.mostBodyBytes)) }
+        guard routed.bodyBytes <= Self.maxBodyBytes else { return refuse(tooLarge(Self.maxBodyBytes)) }
         context.fireChannelRead(wrapInboundOut(part))
     }
 
-    /// The next request is taken in the loop's next turn: a flood of them then costs others a moment at a time.
-    private func rest() {
+    /// Defers the next request to the event loop's next turn, so that a flood of requests cannot starve other connections.
+    private func yieldTurn() {
         guard let context else { return }
-        isResting = true
+        isYielding = true
         let gate = NIOLoopBound(self, eventLoop: context.eventLoop)
         context.eventLoop.execute {
-            gate.value.isResting = false
+            gate.value.isYielding = false
             gate.value.takeWaiting()
         }
     }
 
     private func takeWaiting() {
-        // Taking a part may answer a request, and an answer lets the next part be taken: by the loop that is at it.
+        // Handling a part may send a response, which calls this again. The outer call's loop does the work.
         guard !isTaking else { return }
         if !waiting.isEmpty {
             isTaking = true
@@ -267,12 +268,12 @@ final class HTTPGate: ChannelDuplexHandler, RemovableChannelHandler {
         context.read()
     }
 
-    // MARK: Answers
+    // MARK: Responses
 
-    /// The router's.
+    /// Writes a part of the router's response.
     func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
         guard case .routed(var routed) = state else {
-            // Its request was refused while it was at it.
+            // The request was refused while the router was handling it.
             promise?.fail(ChannelError.ioOnClosedChannel)
             return
         }
@@ -288,23 +289,23 @@ final class HTTPGate: ChannelDuplexHandler, RemovableChannelHandler {
         context.write(wrapOutboundOut(part), promise: promise)
         guard routed.responseEnded, routed.requestEnded else { return }
         state = .idle
-        if isLast { linger() } else { rest() }
+        if isLast { linger() } else { yieldTurn() }
     }
 
-    /// The endpoint's, to the request it was last given.
+    /// Sends an endpoint's response to its current request.
     func answer(_ reply: HTTPReply) {
         guard case .answering(let request) = state else { return }
         let keepsAlive = request.isKeepAlive && !isQuiescing && !isLast
         state = keepsAlive ? .idle : .closing
         send(reply, to: request, keepsAlive: keepsAlive)
-        if keepsAlive { rest() }
+        if keepsAlive { yieldTurn() }
     }
 
-    /// Refuses what was just read, as soon as what came before it has its answer, and closes.
+    /// Sends an error response to the input just read, then closes the connection.
     private func refuse(_ reply: HTTPReply) {
         switch state {
         case .closing: return
-        // The answer to this very request is under way: there is no other.
+        // The response to this request has already started, so an error response is not possible.
         case .routed(let routed) where routed.responseStarted && !routed.requestEnded: return linger()
         case .idle, .routed, .reading, .answering: break
         }
@@ -318,28 +319,28 @@ final class HTTPGate: ChannelDuplexHandler, RemovableChannelHandler {
         guard let context else { return }
         state = .closing
         let channel = context.channel
-        context.eventLoop.scheduleTask(in: Self.lingering) { channel.close(promise: nil) }
-        // What waited is thrown away as well.
-        rest()
+        context.eventLoop.scheduleTask(in: Self.lingerTime) { channel.close(promise: nil) }
+        // Discards the pipelined requests as well.
+        yieldTurn()
     }
 
-    /// The answer to a body of so many bytes, if that is too many.
+    /// Returns the error response if a body of `size` bytes is too large for this request.
     private func tooLarge(_ head: HTTPRequestHead, _ request: EndpointRequest, _ size: Int) -> HTTPReply? {
         switch request {
         case .socketIO:
-            let most = gateway.configuration.rules.messageSize
-            return size > most ? tooLarge(most) : nil
+            let limit = gateway.configuration.rules.messageSize
+            return size > limit ? tooLarge(limit) : nil
         case .whip(let request):
-            guard size > WHIPEndpoint.mostBodyBytes(request, gateway.configuration) else { return nil }
+            guard size > WHIPEndpoint.maxBodyBytes(request, gateway.configuration) else { return nil }
             return WHIPEndpoint.tooLarge(head, request, gateway.configuration)
         }
     }
 
-    private func tooLarge(_ most: Int) -> HTTPReply {
-        .refusal(413, "message_too_large: Send at most \(most) bytes.")
+    private func tooLarge(_ limit: Int) -> HTTPReply {
+        .refusal(413, "message_too_large: Send at most \(limit) bytes.")
     }
 
-    /// - Parameter request: nil where it could not be read.
+    /// - Parameter request: Nil if it could not be parsed.
     private func send(_ reply: HTTPReply, to request: HTTPRequestHead?, keepsAlive: Bool) {
         guard let context else { return }
         lastActive = .now()
@@ -358,8 +359,8 @@ final class HTTPGate: ChannelDuplexHandler, RemovableChannelHandler {
         let channel = context.channel
         let isLastAnswer = !keepsAlive && request != nil
         sent.futureResult.whenComplete { result in
-            if case .failure = result { gate.value.endpoint?.lineBroke() }
-            // Not before: closing throws away what the kernel has not taken.
+            if case .failure = result { gate.value.endpoint?.connectionFailed() }
+            // Close only after the write: closing discards whatever the kernel has not accepted.
             if isLastAnswer { channel.close(promise: nil) }
         }
         context.writeAndFlush(wrapOutboundOut(.end(nil)), promise: sent)
@@ -367,18 +368,18 @@ final class HTTPGate: ChannelDuplexHandler, RemovableChannelHandler {
 
     // MARK: Idleness
 
-    /// Closes a line on which a request does not begin, or is not complete, or whose answer is not read, in time.
+    /// Closes the connection if the client is too slow to start a request, to complete it, or to read the response.
     private func checkIdleness() {
         guard let context else { return }
         let limit = TimeAmount.nanoseconds(isFirst ? headerTimeout : idleTimeout)
-        if isAtWork(context) { lastActive = .now() }
+        if isServerBusy(context) { lastActive = .now() }
         guard NIODeadline.now() - lastActive < limit else { return context.close(promise: nil) }
         let gate = NIOLoopBound(self, eventLoop: context.eventLoop)
         idleCheck = context.eventLoop.scheduleTask(deadline: lastActive + limit) { gate.value.checkIdleness() }
     }
 
-    /// Whether it is ours to go on.
-    private func isAtWork(_ context: ChannelHandlerContext) -> Bool {
+    /// True if the client is waiting for the server.
+    private func isServerBusy(_ context: ChannelHandlerContext) -> Bool {
         switch state {
         case .answering: true
         case .routed(let routed): routed.requestEnded && context.channel.isWritable

@@ -1,9 +1,9 @@
 import Signaling
 import Wire
 
-extension HeldData {
-    /// As its person reads it: others by the ids they are known by, times in milliseconds since 1970, and of a way to be
-    /// woken only whose service it is. The shape is in protocol/people.md.
+extension PersonData {
+    /// Encodes the data for its owner. Other people appear under the ids that the owner knows, times are milliseconds since
+    /// 1970, and a push endpoint shows only its service's host. The format is in protocol/people.md.
     func json(of identity: IdentityID, _ project: Project, at now: Timestamp) -> [UInt8] {
         var writer = JSONWriter(capacity: 4096)
         writer.beginObject()
@@ -46,11 +46,11 @@ extension HeldData {
 }
 
 extension PushRegistration {
-    /// Of a browser's service; the rest of the address is a secret.
+    /// Host name of a browser's push service. The rest of the URL is a secret.
     fileprivate var host: String? {
         guard kind == .web, let start = endpoint.firstRange(of: "://")?.upperBound else { return nil }
         let host = endpoint[start...].prefix { $0 != "/" && $0 != "?" && $0 != "#" }
-        // A user's name and password would stand before it.
+        // An "@" means that the URL has a user name and perhaps a password.
         return host.isEmpty || host.contains("@") ? nil : String(host)
     }
 }

@@ -1,47 +1,57 @@
 import Signaling
 import Wire
 
-/// Which secrets came to prove somebody else lately, or nobody.
+/// A log of devices that were recently linked to another person, unlinked or deleted.
 ///
-/// Storage is asked about a hello while the rules go on: what it says may be out of date when it arrives, and a device that
-/// was just unlinked must not come in as its former person. So whoever asks notes ``number`` before, and asks again when
-/// ``concern(_:since:)`` says so.
+/// Storage looks up a hello while the hub continues, so the result may be out of date: a device that was just unlinked must
+/// not be admitted as its former person. Callers note ``number`` before the lookup and repeat the lookup if
+/// ``concern(_:since:)`` returns true.
 struct IdentityChanges {
-    /// Identities kept in mind. A question takes milliseconds, in which only an attack brings so many changes; then who
-    /// asked before is told to ask again.
-    private static let most = 4096
+    /// Maximum number of identities remembered. A lookup takes milliseconds, so only an attack causes this many changes
+    /// meanwhile. Older lookups then have to be repeated.
+    private static let maxIdentities = 4096
 
-    /// Of the last commit that had such a change.
+    /// The number of the last commit that changed an identity.
     private(set) var number: UInt64 = 0
     private var changed: [IdentityID: UInt64] = [:]
-    private var uncommitted: Set<IdentityID> = []
-    /// Changes up to this one are not kept in mind any more.
+    /// The number of uncommitted changes of each identity.
+    private var uncommitted: [IdentityID: Int] = [:]
+    /// Lookups that started before this commit must be repeated, because older changes are forgotten.
     private var forgotten: UInt64 = 0
 
-    /// The rules have decided it; storage does not know yet.
+    /// Records a change that is decided but not yet committed.
     mutating func begin(_ change: Change) {
-        switch change {
-        case .linked(let device, to: _): uncommitted.insert(device.identity)
-        case .unlinked(let id), .retired(let id), .deleted(let id): uncommitted.insert(id)
-        default: break
-        }
+        if let id = Self.identity(in: change) { uncommitted[id, default: 0] += 1 }
     }
 
-    /// Storage knows all that began.
-    mutating func settle() {
-        guard !uncommitted.isEmpty else { return }
+    /// Marks these changes as committed, or as failed: lookups that started before must be repeated either way.
+    mutating func settle(_ changes: some Sequence<Change>) {
+        let settled = changes.compactMap(Self.identity)
+        guard !settled.isEmpty else { return }
         number += 1
-        if changed.count + uncommitted.count > Self.most {
+        if changed.count + settled.count > Self.maxIdentities {
             forgotten = number - 1
             changed = [:]
         }
-        for id in uncommitted { changed[id] = number }
-        uncommitted = []
+        for id in settled {
+            changed[id] = number
+            let left = uncommitted[id, default: 1] - 1
+            uncommitted[id] = left > 0 ? left : nil
+        }
     }
 
-    /// Whether what was asked about these may be out of date.
-    func concern(_ identities: [IdentityID], since asked: UInt64) -> Bool {
-        asked < forgotten
-            || identities.contains { id in uncommitted.contains(id) || changed[id].map { $0 > asked } ?? false }
+    /// The identity whose secret proves another person, or nobody, after this change.
+    private static func identity(in change: Change) -> IdentityID? {
+        switch change {
+        case .linked(let device, to: _): device.identity
+        case .unlinked(let id), .retired(let id), .deleted(let id): id
+        default: nil
+        }
+    }
+
+    /// True if a lookup of these identities that started at `start` may be out of date.
+    func concern(_ identities: [IdentityID], since start: UInt64) -> Bool {
+        start < forgotten
+            || identities.contains { id in uncommitted[id] != nil || changed[id].map { $0 > start } ?? false }
     }
 }

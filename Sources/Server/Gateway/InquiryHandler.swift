@@ -2,10 +2,10 @@ import Logging
 import Signaling
 import Wire
 
-/// Answers what the rules ask: from storage, and from whatever wakes devices.
+/// Answers the hub's queries from storage and the push notifier.
 struct InquiryHandler: Sendable {
     let storage: any Storage
-    let waking: (any Waking)?
+    let pushNotifier: (any PushNotifier)?
     let logger: Logger
 
     func finding(for question: Question, now: Timestamp) async -> Finding {
@@ -14,9 +14,9 @@ struct InquiryHandler: Sendable {
         } catch let error as WireError {
             return .refused(error)
         } catch {
-            logger.error("An inquiry could not be answered", metadata: ["error": "\(error)"])
+            logger.error("A query failed", metadata: ["error": "\(error)"])
             return .refused(
-                WireError(.internalError, "The server has a problem; try again soon.", retryable: true))
+                WireError(.internalError, "Internal server error. Try again in a moment.", retryable: true))
         }
     }
 
@@ -27,18 +27,21 @@ struct InquiryHandler: Sendable {
         case .callLog(let page):
             let before = page.before.map { CallLogCursor($0) }
             guard before != .some(nil) else {
-                throw WireError(.malformed, "\"before\" is the \"next\" of an earlier page; begin without it.")
+                throw WireError(
+                    .malformed, "Set \"before\" to the \"next\" of an earlier page, or omit it for the first page.")
             }
             let found = try await storage.callLog(
                 of: question.identity, before: before ?? nil, limit: page.limit ?? Limits.callLogRows)
             return .callLog(found.calls, next: found.next?.text)
         case .register(let registration):
-            guard let waking else { throw WireError(.pushNotAllowed, "This server wakes no devices.") }
+            guard let pushNotifier else {
+                throw WireError(.pushNotAllowed, "Push notifications are not available on this server.")
+            }
             try await storage.addPushEndpoint(
-                waking.check(registration), of: question.identity, device: question.device, at: now)
+                pushNotifier.check(registration), of: question.identity, device: question.device, at: now)
             return .push(isReachable: true)
         case .unregister(let endpoint):
-            // A device token is kept in lower case; an address is kept as it is.
+            // Device tokens are stored in lower case, URLs unchanged.
             let kept = endpoint.endpoint.contains(":") ? endpoint.endpoint : endpoint.endpoint.lowercased()
             return .push(isReachable: try await storage.removePushEndpoint(kept, of: question.identity))
         case .wakeable:

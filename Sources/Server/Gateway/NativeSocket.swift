@@ -4,29 +4,30 @@ import NIOCore
 import Signaling
 import Wire
 
-/// One WebSocket of our own protocol: messages in, inputs to the hub; effects out, messages. What it decides is who is let
-/// in and by when the hello is due, nothing about what is said afterwards.
+/// One WebSocket of the native protocol. It turns messages into inputs for the hub and sends the hub's messages.
+///
+/// It enforces admission and the deadline for `hello`. Everything after that is up to the hub.
 final class NativeSocket: GatewayConnection, RunnerSocket, WebSocketUser {
-    /// Legal next states: `greeting` → `admitting`, `closed`; `admitting` → `open`, `closed`; `open` → `closed`.
+    /// Legal next states: `awaitingHello` → `admitting`, `closed`; `admitting` → `open`, `closed`; `open` → `closed`.
     private enum State {
         /// Waiting for the hello.
-        case greeting(timeout: Scheduled<Void>)
-        /// Storage is asked about somebody; what he says meanwhile waits.
+        case awaitingHello(timeout: Scheduled<Void>)
+        /// Storage is looking up the identity. Messages received meanwhile wait in `early`.
         case admitting(early: [[UInt8]])
         case open(SocketID)
         case closed
     }
 
-    /// Messages kept while storage answers a hello. A client that says more before its welcome is not one of ours.
+    /// Maximum number of messages held while a hello is looked up. Proper clients wait for `welcome`.
     private static let earlyMessages = 32
 
     let address: IPAddress
-    /// Which of the gateway's groups this socket is pinged with.
+    /// The ping group, set by `Gateway.register`.
     var group = 0
     private let origin: String?
     private let gateway: Gateway
     private var state = State.closed
-    /// Until the line is gone.
+    /// Nil once the connection is closed.
     private var webSocket: WebSocketHandler?
 
     init(gateway: Gateway, address: IPAddress, origin: String?) {
@@ -35,7 +36,7 @@ final class NativeSocket: GatewayConnection, RunnerSocket, WebSocketUser {
         self.origin = origin
     }
 
-    /// With the socket's number; made when there is something to say, since most sockets never have.
+    /// A logger with the socket's id. Made on demand, because most sockets never log anything.
     private var logger: Logger {
         var logger = gateway.logger
         if case .open(let id) = state { logger[metadataKey: "socket"] = "\(id.rawValue)" }
@@ -48,21 +49,22 @@ final class NativeSocket: GatewayConnection, RunnerSocket, WebSocketUser {
         self.webSocket = webSocket
         let socket = NIOLoopBound(self, eventLoop: gateway.eventLoop)
         let timeout = gateway.eventLoop.scheduleTask(in: .nanoseconds(gateway.configuration.limits.handshakeTimeout)) {
-            socket.value.fail(WireError(.helloTimeout, "Say hello first.", retryable: true), .timeout)
+            let error = WireError(.helloTimeout, "No hello arrived in time. Send hello first.", retryable: true)
+            socket.value.fail(error, .timeout)
         }
-        state = .greeting(timeout: timeout)
+        state = .awaitingHello(timeout: timeout)
         let refusal = refusal(at: .upgrade)
-        // A refused socket counts for its address until it is closed.
+        // A refused socket counts against its address's limit until it is closed.
         gateway.register(self)
         if let refusal { refuse(refusal) }
     }
 
     func received(_ bytes: [UInt8], on webSocket: WebSocketHandler) { receive(bytes) }
 
-    func showedLife(on webSocket: WebSocketHandler) {}
+    func receivedFrame(on webSocket: WebSocketHandler) {}
 
-    /// It is gone at once rather than dropped.
-    func violated(_ code: CloseCode, _ reason: String, on webSocket: WebSocketHandler) {
+    /// Removes the client immediately, without the grace period for resuming.
+    func protocolViolation(_ code: CloseCode, _ reason: String, on webSocket: WebSocketHandler) {
         let errorCode: WireError.Code =
             switch code {
             case .tooMany: .rateLimited
@@ -79,7 +81,7 @@ final class NativeSocket: GatewayConnection, RunnerSocket, WebSocketUser {
 
     func closedByPeer(_ code: CloseCode, on webSocket: WebSocketHandler) { end(leaving: code.isLeaving) }
 
-    func broke(_ webSocket: WebSocketHandler) {
+    func disconnected(_ webSocket: WebSocketHandler) {
         end(leaving: false)
         self.webSocket = nil
         gateway.release(self)
@@ -87,7 +89,7 @@ final class NativeSocket: GatewayConnection, RunnerSocket, WebSocketUser {
 
     private func end(leaving: Bool) {
         switch state {
-        case .greeting(let timeout): timeout.cancel()
+        case .awaitingHello(let timeout): timeout.cancel()
         case .open(let id): gateway.runner.unregister(id, leaving: leaving)
         case .admitting, .closed: break
         }
@@ -96,17 +98,17 @@ final class NativeSocket: GatewayConnection, RunnerSocket, WebSocketUser {
 
     // MARK: Admission
 
-    /// Why the address may not come in now; nil if it may.
-    private func refusal(at door: Gateway.Door) -> WireError? {
+    /// Returns the reason to refuse the address, or nil to admit it.
+    private func refusal(at point: Gateway.AdmissionPoint) -> WireError? {
         do throws(WireError) {
-            try gateway.admit(address, at: door, origin: origin)
+            try gateway.admit(address, at: point, origin: origin)
             return nil
         } catch {
             return error
         }
     }
 
-    /// Clients reconnect after 1001 on their own: a restarting server needs no message.
+    /// Closes the socket with the error. A draining server sends no message: clients reconnect after 1001.
     private func refuse(_ error: WireError) {
         switch error.code {
         case .draining: close(.goingAway, error.message)
@@ -115,8 +117,8 @@ final class NativeSocket: GatewayConnection, RunnerSocket, WebSocketUser {
         }
     }
 
-    private func greet(_ hello: Hello) {
-        if case .greeting(let timeout) = state { timeout.cancel() }
+    private func handleHello(_ hello: Hello) {
+        if case .awaitingHello(let timeout) = state { timeout.cancel() }
         if let refusal = refusal(at: .hello) { return refuse(refusal) }
         var generator = SystemRandomNumberGenerator()
         let guest: Reception.Guest
@@ -130,38 +132,46 @@ final class NativeSocket: GatewayConnection, RunnerSocket, WebSocketUser {
         if guest.newSecret == nil { lookUp(guest) } else { admit(guest, PersonRecord()) }
     }
 
-    /// Asks storage who comes with this secret.
+    /// Looks up the person that the device's secret belongs to.
     private func lookUp(_ guest: Reception.Guest) {
         let socket = NIOLoopBound(self, eventLoop: gateway.eventLoop)
         let (storage, now, eventLoop, logger) = (gateway.storage, gateway.runner.now, gateway.eventLoop, logger)
-        let asked = gateway.runner.identityChanges.number
+        let lookupStart = gateway.runner.identityChanges.number
         Task {
             do {
                 let found = try await storage.visitor(guest.device, isVouched: guest.hello.token != nil, at: now)
-                eventLoop.execute { socket.value.lookedUp(guest, found, asked: asked) }
+                eventLoop.execute { socket.value.lookedUp(guest, found, lookupStart: lookupStart) }
             } catch {
-                logger.error("A person could not be loaded", metadata: ["error": "\(error)"])
-                let sorry = WireError(.internalError, "The server has a problem; try again soon.", retryable: true)
-                eventLoop.execute { socket.value.fail(sorry, CloseCode(rawValue: 1011)) }
+                logger.error("Loading a person failed", metadata: ["error": "\(error)"])
+                let failure = WireError(
+                    .internalError, "Internal server error. Try again in a moment.", retryable: true)
+                eventLoop.execute { socket.value.fail(failure, CloseCode(rawValue: 1011)) }
             }
         }
     }
 
-    private func lookedUp(_ guest: Reception.Guest, _ found: FoundRecord?, asked: UInt64) {
+    private func lookUpAgain(_ guest: Reception.Guest) {
+        if case .admitting = state { lookUp(guest) }
+    }
+
+    private func lookedUp(_ guest: Reception.Guest, _ found: FoundRecord?, lookupStart: UInt64) {
         guard case .admitting = state else { return }
         let concerned = [guest.device] + (found.map { [$0.identity] } ?? [])
-        if gateway.runner.identityChanges.concern(concerned, since: asked) { return lookUp(guest) }
+        if gateway.runner.identityChanges.concern(concerned, since: lookupStart) {
+            let socket = NIOLoopBound(self, eventLoop: gateway.eventLoop)
+            return gateway.runner.afterCommit { socket.value.lookUpAgain(guest) }
+        }
         guard let found else {
             var generator = SystemRandomNumberGenerator()
             return admit(gateway.reception.newcomer(guest.hello, using: &generator), PersonRecord())
         }
         var guest = guest
         guest.identity = Identity(id: found.identity, name: guest.identity.name)
-        admit(guest, found.record, asked: asked)
+        admit(guest, found.record, lookupStart: lookupStart)
     }
 
-    /// - Parameter asked: when storage was, in changes; nothing is asked about newcomers.
-    private func admit(_ guest: Reception.Guest, _ record: PersonRecord, asked: UInt64 = .max) {
+    /// - Parameter lookupStart: `identityChanges.number` before the lookup. Newcomers are not looked up.
+    private func admit(_ guest: Reception.Guest, _ record: PersonRecord, lookupStart: UInt64 = .max) {
         guard case .admitting(let early) = state else { return }
         if let refusal = refusal(at: .welcome) { return refuse(refusal) }
         let ban = record.ban ?? gateway.ban(of: guest.identity.id) ?? gateway.ban(of: guest.device)
@@ -178,7 +188,7 @@ final class NativeSocket: GatewayConnection, RunnerSocket, WebSocketUser {
                 resume: guest.hello.resume, address: gateway.limitingText(address), name: guest.hello.name,
                 device: guest.device
             ),
-            asked: asked
+            lookupStart: lookupStart
         )
         for bytes in early { receive(bytes) }
     }
@@ -190,7 +200,9 @@ final class NativeSocket: GatewayConnection, RunnerSocket, WebSocketUser {
         if case .admitting(var early) = state {
             let waiting = early.reduce(bytes.count) { $0 + $1.count }
             guard early.count < Self.earlyMessages, waiting <= gateway.configuration.rules.messageSize else {
-                return fail(WireError(.rateLimited, "Wait for the welcome.", retryable: true), .tooMany)
+                let error = WireError(
+                    .rateLimited, "Too many messages before welcome. Wait for welcome first.", retryable: true)
+                return fail(error, .tooMany)
             }
             early.append(bytes)
             return state = .admitting(early: early)
@@ -203,11 +215,11 @@ final class NativeSocket: GatewayConnection, RunnerSocket, WebSocketUser {
         }
         if bytes.count > gateway.configuration.rules.messageSize, !envelope.message.isDescription { return tooLarge() }
         switch state {
-        case .greeting:
+        case .awaitingHello:
             guard case .hello(let hello) = envelope.message else {
-                return fail(WireError(.helloExpected, "Say hello first."), .malformed)
+                return fail(WireError(.helloExpected, "Send hello first."), .malformed)
             }
-            greet(hello)
+            handleHello(hello)
         case .open(let id): gateway.runner.submit(.message(id, envelope))
         case .admitting, .closed: break
         }
@@ -216,12 +228,14 @@ final class NativeSocket: GatewayConnection, RunnerSocket, WebSocketUser {
     private func unreadable(_ message: UnreadableMessage, _ bytes: [UInt8]) {
         gateway.metrics.malformed.increment()
         guard String(validating: bytes, as: UTF8.self) != nil else {
-            return webSocket.map { violated(CloseCode(rawValue: 1007), "the message is not UTF-8", on: $0) } ?? ()
+            guard let webSocket else { return }
+            return protocolViolation(CloseCode(rawValue: 1007), "The message is not valid UTF-8.", on: webSocket)
         }
         if bytes.count > gateway.configuration.rules.messageSize { return tooLarge() }
         switch state {
-        case .greeting:
-            let error = message.error.code == .malformed ? message.error : WireError(.helloExpected, "Say hello first.")
+        case .awaitingHello:
+            let isMalformed = message.error.code == .malformed
+            let error = isMalformed ? message.error : WireError(.helloExpected, "Send hello first.")
             fail(error, .malformed)
         case .open(let id): gateway.runner.submit(.unreadable(id, message))
         case .admitting, .closed: break
@@ -229,11 +243,11 @@ final class NativeSocket: GatewayConnection, RunnerSocket, WebSocketUser {
     }
 
     private func tooLarge() {
-        let most = gateway.configuration.rules.messageSize
-        expel(WireError(.messageTooLarge, "A message has at most \(most) bytes; send less."), .tooLarge)
+        let limit = gateway.configuration.rules.messageSize
+        expel(WireError(.messageTooLarge, "The message is too large. Send at most \(limit) bytes."), .tooLarge)
     }
 
-    /// Out, with a reason; whoever said hello is gone from everywhere else as well.
+    /// Closes the socket with a reason. If the client was admitted, it also leaves its sessions, match and calls.
     func expel(_ error: WireError, _ code: CloseCode) {
         guard case .open(let id) = state else { return fail(error, code) }
         gateway.runner.submit(.expel(id, error, code))
@@ -254,7 +268,7 @@ final class NativeSocket: GatewayConnection, RunnerSocket, WebSocketUser {
         end(leaving: false)
     }
 
-    /// Says why, then closes.
+    /// Sends the error, then closes.
     private func fail(_ error: WireError, _ code: CloseCode) {
         webSocket?.send(ServerMessage.error(.init(error)).encode())
         close(code, error.code.rawValue)
@@ -262,7 +276,7 @@ final class NativeSocket: GatewayConnection, RunnerSocket, WebSocketUser {
 }
 
 extension ClientMessage {
-    /// Whether this message may have the size of a session description.
+    /// True if this message may be as large as a session description.
     fileprivate var isDescription: Bool {
         switch self {
         case .session(.negotiate(let negotiate)): negotiate.description != nil

@@ -7,14 +7,14 @@ import NIOHTTPTypesHTTP1
 import Signaling
 import Wire
 
-/// `GET /v1/person`: everything held of whoever shows its secret, as a file to keep.
+/// `GET /v1/person`: exports everything stored about the owner of an identity secret or user token, as a JSON download.
 ///
-/// It owns who may ask, how often, and from which pages; what is held storage tells. Positions are not in it: they are
-/// never stored.
+/// It enforces authorization, rate limits and allowed origins. The data comes from storage. It contains no locations,
+/// because they are never stored.
 struct PersonExport: Sendable {
     static let path: RouterPath = "/v1/person"
 
-    /// Of a request, with the address that its line comes from.
+    /// A request context with the remote address of the connection.
     struct Context: RequestContext {
         var coreContext: CoreRequestContextStorage
         let peer: SocketAddress?
@@ -41,7 +41,7 @@ struct PersonExport: Sendable {
         return response(answer, to: headers)
     }
 
-    /// A browser asks before it sends the secret across origins (CORS).
+    /// Answers the CORS preflight that browsers send before they send the secret to another origin.
     func options(_ request: Request, _ context: Context) -> Response {
         var answer = WHIPAnswer(status: 204)
         answer.headers.add(name: "Access-Control-Allow-Methods", value: "GET")
@@ -51,30 +51,31 @@ struct PersonExport: Sendable {
     }
 
     private func export(_ headers: HTTPHeaders, _ context: Context) async throws(WireError) -> [UInt8] {
-        let door = try await door(headers, context)
+        let access = try await admit(headers, context)
         guard let token = headers.bearerToken else {
-            throw WireError(.tokenMalformed, "Send your identity's secret: Authorization: Bearer <secret>.")
+            throw WireError(.tokenMalformed, "Send your identity secret or user token: Authorization: Bearer <secret>.")
         }
-        let project = door.reception.project
-        let device = try door.reception.identity(token, now: door.now)
+        let project = access.reception.project
+        let device = try access.reception.identity(token, now: access.now)
         let isSecret = (try? project.verifyIdentitySecret(token)) != nil
         do {
-            let found = try await door.storage.visitor(device.id, isVouched: !isSecret, at: door.now)
+            let found = try await access.storage.visitor(device.id, isVouched: !isSecret, at: access.now)
             guard let visitor = found else {
-                throw WireError(.tokenSignature, "This identity was deleted or its device unlinked; nothing is held.")
+                throw WireError(
+                    .tokenSignature, "This identity was deleted or its device unlinked. There is no data to export.")
             }
-            let held = try await door.storage.everything(of: visitor.identity, at: door.now)
-            return held.json(of: visitor.identity, project, at: door.now)
+            let held = try await access.storage.everything(of: visitor.identity, at: access.now)
+            return held.json(of: visitor.identity, project, at: access.now)
         } catch let error as WireError {
             throw error
         } catch {
-            context.logger.error("A person could not be exported", metadata: ["error": "\(error)"])
-            throw WireError(.internalError, "The server has a problem; try again soon.", retryable: true)
+            context.logger.error("Exporting a person failed", metadata: ["error": "\(error)"])
+            throw WireError(.internalError, "Internal server error. Try again in a moment.", retryable: true)
         }
     }
 
-    /// What the request is answered with, if its address may ask now.
-    private func door(
+    /// Admits the request's address. Returns what the export needs from the gateway.
+    private func admit(
         _ headers: HTTPHeaders, _ context: Context
     ) async throws(WireError) -> (reception: Reception, storage: any Storage, now: Timestamp) {
         let address = configuration.clientAddress(headers, from: context.peer)
@@ -89,13 +90,13 @@ struct PersonExport: Sendable {
         } catch let error as WireError {
             throw error
         } catch {
-            throw WireError(.internalError, "The server is stopping.", retryable: true)
+            throw WireError(.internalError, "The server is stopping. Try again in a moment.", retryable: true)
         }
     }
 
-    // MARK: Pages of other origins
+    // MARK: Cross-origin requests
 
-    /// There is no ambient authority: the secret is all that counts.
+    /// Allowing other origins is safe: requests carry no ambient authority such as cookies, only the secret.
     private func response(_ answer: WHIPAnswer, to request: HTTPHeaders) -> Response {
         var headers = answer.headers
         headers.add(name: "Cache-Control", value: "no-store")

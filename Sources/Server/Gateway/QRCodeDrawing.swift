@@ -6,12 +6,12 @@ import NIOHTTPTypesHTTP1
 import Signaling
 import Wire
 
-/// `POST /v1/qr`: draws the text in the request's body as a QR code, for the pages.
+/// `POST /v1/qr`: draws the text in the request body as a QR code in SVG, for the web app.
 ///
-/// The text is a link that may hold a device code. A proxy logs addresses, not bodies, so it is not in the address.
+/// The text is a link that may contain a pairing code. Proxies log URLs but not bodies, so the text is sent in the body.
 struct QRCodeDrawing: Sendable {
     static let path: RouterPath = "/v1/qr"
-    /// In bytes of UTF-8: what the largest code holds.
+    /// The capacity of the largest QR code, in bytes of UTF-8.
     static let maxTextSize = QRCode.capacity(version: QRCode.largestVersion, .medium)
 
     let gateway: NIOLoopBound<Gateway>
@@ -44,7 +44,7 @@ struct QRCodeDrawing: Sendable {
         } catch let error as WireError {
             throw error
         } catch {
-            throw WireError(.internalError, "The server is stopping.", retryable: true)
+            throw WireError(.internalError, "The server is stopping. Try again in a moment.", retryable: true)
         }
     }
 
@@ -55,11 +55,11 @@ struct QRCodeDrawing: Sendable {
         } catch is NIOTooManyBytesError {
             throw tooLong
         } catch {
-            throw WireError(.malformed, "The request's body broke off.")
+            throw WireError(.malformed, "The request body is incomplete.")
         }
         let text = String(decoding: body.readableBytesView, as: UTF8.self)
         guard !text.isEmpty, text.utf8.elementsEqual(body.readableBytesView) else {
-            throw WireError(.malformed, "Send the text to draw as UTF-8 in the request's body.")
+            throw WireError(.malformed, "Send the text to encode as UTF-8 in the request body.")
         }
         return text
     }
@@ -74,14 +74,14 @@ struct QRCodeDrawing: Sendable {
 }
 
 extension QRCode {
-    /// The code as an SVG image, with its quiet zone: one path with a piece for each run of dark modules.
+    /// The code as an SVG image with its quiet zone. One path draws a rectangle for each run of dark modules.
     var svg: String {
         var path = ""
         for row in 0..<size {
             var column = 0
             while column < size {
                 let start = column
-                // Past the last column it is light.
+                // Columns past the last one read as light.
                 while self[row: row, column: column] { column += 1 }
                 let length = column - start
                 if length > 0 { path += "M\(start) \(row)h\(length)v1h-\(length)z" }

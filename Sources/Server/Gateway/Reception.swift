@@ -2,13 +2,13 @@ import Logging
 import Signaling
 import Wire
 
-/// Judges a hello before anything is kept of it: which protocol, who it is, whether banned.
+/// Validates a hello: the protocol version, and the identity secret or token. Bans and stored data are checked later.
 struct Reception: Sendable {
-    /// A verified hello that only storage has yet to say something about.
+    /// A verified hello, before the storage lookup.
     struct Guest: Sendable {
-        /// Whose person it is; until storage has said so, the device's own.
+        /// The person's identity. Until the storage lookup, the device's own.
         var identity: Identity
-        /// Whose secret it came with.
+        /// The identity that the secret or token proves.
         let device: IdentityID
         var newSecret: String?
         var hello: Hello
@@ -30,12 +30,13 @@ struct Reception: Sendable {
             throw WireError(
                 .versionUnsupported,
                 hello.version < Self.protocolVersion
-                    ? "This page is too old for the server; reload it." : "This page is too new for the server."
+                    ? "This client is too old for the server. Reload the page or update the app."
+                    : "This client is too new for the server. Use protocol version \(Self.protocolVersion)."
             )
         }
         if let token = hello.token {
             guard hello.identity == nil else {
-                throw WireError(.malformed, "Say hello with an identity or with a token, not with both.")
+                throw WireError(.malformed, "Send either identity or token in hello, not both.")
             }
             return try guest(with: token, hello, now: now, using: &generator)
         }
@@ -45,7 +46,7 @@ struct Reception: Sendable {
         return newcomer(hello, using: &generator)
     }
 
-    /// A user token proves an identity; a session token lets in a guest who has none beyond this visit.
+    /// Accepts a user token, which proves an identity, or a session token, which admits a guest with a new identity.
     private func guest(
         with token: String, _ hello: Hello, now: Timestamp, using generator: inout some RandomNumberGenerator
     ) throws(WireError) -> Guest {
@@ -57,7 +58,7 @@ struct Reception: Sendable {
         }
     }
 
-    /// Whose secret or user token this is, outside a hello.
+    /// Returns the identity that a secret or user token proves.
     func identity(_ text: String, now: Timestamp) throws(WireError) -> Identity {
         do throws(WireError) {
             return try project.verifyIdentitySecret(text)
@@ -66,12 +67,12 @@ struct Reception: Sendable {
         }
     }
 
-    /// As the server of 2012 made them: 15 random bytes in 20 characters, none of them a colon.
+    /// Makes an id in the format of Socket.IO 0.9: 15 random bytes in 20 characters without a colon.
     func socketIOID(using generator: inout some RandomNumberGenerator) -> String {
         project.randomText(bytes: 15, using: &generator)
     }
 
-    /// Somebody without an identity, or with one that proves nobody any more.
+    /// Makes a new identity, for a hello without one or with one that no longer exists.
     func newcomer(_ hello: Hello, using generator: inout some RandomNumberGenerator) -> Guest {
         let id = IdentityID.random(using: &generator)
         return Guest(identity: Identity(id: id), newSecret: project.secret(of: id), hello: hello)

@@ -3,7 +3,7 @@ import Hummingbird
 import NIOCore
 import Wire
 
-/// What the public port answers to plain HTTP.
+/// The HTTP routes of the public port.
 struct Routes: Sendable {
     let gateway: NIOLoopBound<Gateway>
     let configuration: ConfabConfiguration
@@ -52,7 +52,7 @@ struct Routes: Sendable {
         )
     }
 
-    /// A plain request, or an upgrade that is not one of ours, to the socket's address.
+    /// Answers a plain request or an unsupported upgrade at the WebSocket's path.
     private func upgradeRequired(_ request: Request) -> Response {
         Response(
             status: .upgradeRequired,
@@ -63,7 +63,7 @@ struct Routes: Sendable {
             body: .init(
                 byteBuffer: ByteBuffer(
                     string:
-                        "This is a WebSocket (RFC 6455, version 13) with the subprotocol \(GatewayChannel.subprotocol).\n"
+                        "Connect with a WebSocket (RFC 6455, version 13, subprotocol \(GatewayChannel.subprotocol)).\n"
                 )
             )
         )
@@ -71,7 +71,7 @@ struct Routes: Sendable {
 }
 
 extension WebFiles {
-    /// A page by its file's name.
+    /// Returns a page by its file name.
     func page(_ name: String) -> Response {
         guard let file = file("/" + name) else { return Response(status: .notFound) }
         return Response(

@@ -9,7 +9,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// The pages: compiled into the executable, or from a directory while somebody works on them.
+/// The files of the web app: compiled into the executable, or read from a directory during development.
 struct WebFiles: Sendable {
     struct File: Sendable {
         var body: ByteBuffer
@@ -20,7 +20,7 @@ struct WebFiles: Sendable {
     private let files: [String: File]
     private let directory: String?
 
-    /// - Parameter directory: a checkout's `web`; nil serves what is embedded.
+    /// - Parameter directory: The `web` directory of a checkout. If nil, serves the embedded files.
     init(directory: String? = nil) {
         self.directory = directory
         files = Dictionary(
@@ -36,7 +36,7 @@ struct WebFiles: Sendable {
     func file(_ path: String) -> File? {
         guard let name = Self.name(of: path) else { return nil }
         guard let directory else { return files[name] }
-        // Only names that were embedded: no path from outside reaches the file system.
+        // Serve only names of embedded files, so that no path from a request reaches the file system.
         guard files[name] != nil, let data = FileManager.default.contents(atPath: directory + "/" + name) else {
             return nil
         }
@@ -50,7 +50,7 @@ struct WebFiles: Sendable {
         case "/": "app/strangers/index.html"
         case "/try": "app/try/index.html"
         case "/nearby": "app/nearby/index.html"
-        // At the root, so that it may open every page.
+        // A service worker controls only URLs below its own path, so it must be at the root.
         case "/sw.js": "app/sw.js"
         case "/favicon.ico", "/favicon.svg": "app/favicon.svg"
         default: folders.contains { path.hasPrefix("/\($0)/") } ? String(path.dropFirst()) : nil
@@ -76,7 +76,7 @@ struct WebFiles: Sendable {
         }
     }
 
-    /// Nothing from elsewhere runs, loads or frames the pages.
+    /// Blocks scripts and other content from other origins, and embedding in frames.
     static let contentSecurityPolicy = [
         "default-src 'self'", "connect-src 'self' ws: wss:", "img-src 'self' data: blob:",
         "media-src 'self' blob: mediastream:", "style-src 'self'", "script-src 'self'", "base-uri 'none'",
@@ -87,7 +87,7 @@ struct WebFiles: Sendable {
         guard let file = file(request.uri.path) else {
             return Response(
                 status: .notFound, headers: [.contentType: "text/plain; charset=utf-8"],
-                body: .init(byteBuffer: ByteBuffer(string: "There is nothing at this address.\n"))
+                body: .init(byteBuffer: ByteBuffer(string: "Not found. Check the URL.\n"))
             )
         }
         var headers: HTTPFields = [
@@ -95,10 +95,10 @@ struct WebFiles: Sendable {
             .contentSecurityPolicy: Self.contentSecurityPolicy, .xContentTypeOptions: "nosniff",
         ]
         headers[HTTPField.Name("Referrer-Policy")!] = "no-referrer"
-        // Only one page has a use for where somebody is.
+        // Only one page uses the location.
         let geolocation = request.uri.path == "/nearby" ? "geolocation=(self)" : "geolocation=()"
         headers[HTTPField.Name("Permissions-Policy")!] = "camera=(self), microphone=(self), \(geolocation)"
-        // Pages of other origins may use the SDK: who is let in is decided at the socket.
+        // Pages of other origins may load the SDK. The WebSocket checks their origin.
         if request.uri.path.hasPrefix("/lib/") { headers[.accessControlAllowOrigin] = "*" }
         if request.headers[.ifNoneMatch] == file.tag { return Response(status: .notModified, headers: headers) }
         return Response(status: .ok, headers: headers, body: .init(byteBuffer: file.body))

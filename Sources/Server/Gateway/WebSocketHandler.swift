@@ -4,46 +4,46 @@ import NIOCore
 import Signaling
 import Wire
 
-/// What is said over a WebSocket: gets whole messages and the end, never frames. Told which socket it was, for somebody may
-/// have a second one before the first is gone.
+/// The receiver of a WebSocket's messages and its end. Each call passes the socket, because a new one may replace it before
+/// the old one is closed.
 protocol WebSocketUser: AnyObject {
     func opened(_ webSocket: WebSocketHandler)
-    /// A text message, not yet known to be UTF-8.
+    /// Called with a text message. It may not be valid UTF-8.
     func received(_ bytes: [UInt8], on webSocket: WebSocketHandler)
-    /// Any frame.
-    func showedLife(on webSocket: WebSocketHandler)
-    /// The other end broke RFC 6455 or sent too much that says nothing: nothing it says can be trusted any more. The user
-    /// closes with this code.
-    func violated(_ code: CloseCode, _ reason: String, on webSocket: WebSocketHandler)
-    /// The other end closes; it is answered by the handler.
+    /// Called for every frame.
+    func receivedFrame(on webSocket: WebSocketHandler)
+    /// Called when the peer violates RFC 6455 or sends too many control frames. The implementation must close with this code.
+    func protocolViolation(_ code: CloseCode, _ reason: String, on webSocket: WebSocketHandler)
+    /// Called when the peer sends a close frame. The handler answers it.
     func closedByPeer(_ code: CloseCode, on webSocket: WebSocketHandler)
-    /// The line is gone, by whoever's doing. Always last, and once.
-    func broke(_ webSocket: WebSocketHandler)
+    /// Called when the connection is closed, whichever side closed it. Always the last call, and only once.
+    func disconnected(_ webSocket: WebSocketHandler)
 }
 
-/// One WebSocket (RFC 6455): bytes in, messages out, pings, the closing handshake, and how much may wait to be sent. It
-/// decides nothing about what is said on it; `FrameHeader` and `FrameReader` judge the bytes.
+/// One WebSocket (RFC 6455): framing, pings, the closing handshake, and a limit for the send queue.
+///
+/// It does not interpret messages. `FrameHeader` and `FrameReader` parse and validate the frames.
 final class WebSocketHandler: ChannelDuplexHandler, PausedReader {
     typealias InboundIn = ByteBuffer
     typealias InboundOut = ByteBuffer
     typealias OutboundIn = Never
     typealias OutboundOut = ByteBuffer
 
-    /// Handled before others have their turn: a flood then costs everybody else a moment at a time.
+    /// Frames handled per turn of the event loop, so that a flood cannot starve other connections.
     private static let framesPerTurn = 32
-    /// Pings, pongs and unfinished fragments taken in one ping interval.
+    /// Limit for pings, pongs and unfinished fragments per ping interval.
     private static let idleFramesPerInterval = 500
 
     private let gateway: Gateway
-    /// Until the line is gone.
+    /// Nil once the connection is closed.
     private var user: (any WebSocketUser)?
     private var reader: FrameReader
-    /// The beginning of a frame whose end has not come, and frames that wait for the next turn.
+    /// An incomplete frame, and frames that wait for the next turn.
     private var unread: ByteBuffer?
-    /// The bytes cannot be told apart into frames any more.
-    private var isLost = false
+    /// True after a protocol violation: the input cannot be parsed any further.
+    private var hasFailed = false
     private var needsFlush = false
-    /// More frames are here and wait for the next turn of the loop.
+    /// True while received frames wait for the next turn of the event loop.
     private var isYielding = false
     private var isReadHeld = false
     private var hasInputEnded = false
@@ -53,7 +53,7 @@ final class WebSocketHandler: ChannelDuplexHandler, PausedReader {
     private var hasReceivedClose = false
     private var hasSentClose = false
 
-    /// - Parameter messageSize: of the largest message, in bytes.
+    /// - Parameter messageSize: Maximum size of a message, in bytes.
     init(gateway: Gateway, user: any WebSocketUser, messageSize: Int) {
         self.gateway = gateway
         self.user = user
@@ -78,37 +78,37 @@ final class WebSocketHandler: ChannelDuplexHandler, PausedReader {
         context = nil
         let user = user
         self.user = nil
-        user?.broke(self)
+        user?.disconnected(self)
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        guard !isLost else { return }
+        guard !hasFailed else { return }
         var bytes = unwrapInboundIn(data)
         if var earlier = unread {
-            // First, or writing would copy it.
+            // Drop the other reference first, or writing would copy the buffer.
             unread = nil
             earlier.writeBuffer(&bytes)
             bytes = earlier
         }
         var frames = 0
-        while !isLost, frames < Self.framesPerTurn, let frame = readFrame(&bytes) {
+        while !hasFailed, frames < Self.framesPerTurn, let frame = readFrame(&bytes) {
             receive(frame, context)
             frames += 1
         }
-        guard !isLost, bytes.readableBytes > 0 else { return }
-        if frames == Self.framesPerTurn { goOnLater(context) }
-        // A slice would keep all that was read alive.
+        guard !hasFailed, bytes.readableBytes > 0 else { return }
+        if frames == Self.framesPerTurn { continueLater(context) }
+        // A slice would keep the whole read buffer alive, so copy a small remainder.
         unread = bytes.readableBytes < bytes.storageCapacity / 2 ? ByteBuffer(bytes: bytes.readableBytesView) : bytes
     }
 
-    /// Everybody else's turn comes first; meanwhile nothing more is read.
-    private func goOnLater(_ context: ChannelHandlerContext) {
+    /// Handles the remaining frames in the event loop's next turn. Nothing more is read until then.
+    private func continueLater(_ context: ChannelHandlerContext) {
         isYielding = true
         let handler = NIOLoopBound(self, eventLoop: context.eventLoop)
-        context.eventLoop.execute { handler.value.goOn() }
+        context.eventLoop.execute { handler.value.continueReading() }
     }
 
-    private func goOn() {
+    private func continueReading() {
         guard let context, isYielding else { return }
         isYielding = false
         channelRead(context: context, data: wrapInboundOut(ByteBuffer()))
@@ -117,13 +117,13 @@ final class WebSocketHandler: ChannelDuplexHandler, PausedReader {
         if hasInputEnded { context.close(promise: nil) } else if isReadHeld { resumeReading() }
     }
 
-    /// A frame if all of it is here.
+    /// Returns the next frame, or nil if it is incomplete.
     private func readFrame(_ bytes: inout ByteBuffer) -> FrameReader.Frame? {
         let header: FrameHeader
-        switch FrameHeader.parse(bytes.readableBytesView, most: reader.limit) {
+        switch FrameHeader.parse(bytes.readableBytesView, maxLength: reader.limit) {
         case .incomplete: return nil
         case .violation(let code, let reason):
-            lose(CloseCode(rawValue: code), reason)
+            fail(CloseCode(rawValue: code), reason)
             return nil
         case .header(let found): header = found
         }
@@ -137,22 +137,22 @@ final class WebSocketHandler: ChannelDuplexHandler, PausedReader {
         )
     }
 
-    private func lose(_ code: CloseCode, _ reason: String) {
-        isLost = true
+    private func fail(_ code: CloseCode, _ reason: String) {
+        hasFailed = true
         unread = nil
-        if !hasSentClose { user?.violated(code, reason, on: self) }
+        if !hasSentClose { user?.protocolViolation(code, reason, on: self) }
     }
 
     private func receive(_ frame: FrameReader.Frame, _ context: ChannelHandlerContext) {
-        // Bytes are no answer, frames are.
+        // Only a complete frame counts as an answer to a ping.
         unanswered = 0
         let output = reader.read(frame)
-        // Once we have closed, only the other end's close is of interest.
+        // After our close frame, only the peer's close frame matters.
         if hasSentClose {
             if case .close = output { context.close(promise: nil) }
             return
         }
-        user?.showedLife(on: self)
+        user?.receivedFrame(on: self)
         switch output {
         case .text(let bytes): user?.received(bytes, on: self)
         case .nothing, .pong: countIdleFrame()
@@ -161,7 +161,7 @@ final class WebSocketHandler: ChannelDuplexHandler, PausedReader {
             send(opcode: .pong, payload)
             needsFlush = true
         case .close(let code): closedByPeer(CloseCode(rawValue: code))
-        case .violation(let code, let reason): lose(CloseCode(rawValue: code), reason)
+        case .violation(let code, let reason): fail(CloseCode(rawValue: code), reason)
         }
     }
 
@@ -170,14 +170,14 @@ final class WebSocketHandler: ChannelDuplexHandler, PausedReader {
         context.fireChannelReadComplete()
     }
 
-    /// Answers a close with the same code (RFC 6455 §5.5.1) and lets the line go.
+    /// Answers a close frame with the same code (RFC 6455 §5.5.1) and closes the connection.
     private func closedByPeer(_ code: CloseCode) {
         hasReceivedClose = true
         user?.closedByPeer(code, on: self)
         close(code == .noStatus ? .normal : code, "")
     }
 
-    /// Reading stops while the disk is far behind: what is not read waits in the sender's own buffers.
+    /// Pauses reading while storage is far behind. Unread data then stays in the sender's buffers.
     func read(context: ChannelHandlerContext) {
         if isYielding {
             isReadHeld = true
@@ -193,14 +193,14 @@ final class WebSocketHandler: ChannelDuplexHandler, PausedReader {
         context?.read()
     }
 
-    /// Frames that say nothing cost us as much as those that do, and no budget of the rules sees them.
+    /// Limits frames without a message. They cost as much as messages, but the rate limits in the rules do not count them.
     private func countIdleFrame() {
         idleFrames += 1
         guard idleFrames > Self.idleFramesPerInterval else { return }
-        user?.violated(.tooMany, "Too many frames that say nothing.", on: self)
+        user?.protocolViolation(.tooMany, "Too many control frames and fragments.", on: self)
     }
 
-    /// The other end sent its last byte without a close frame: nothing more will come, so this is a drop.
+    /// Treats the end of input without a close frame as a dropped connection.
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
         if case ChannelEvent.inputClosed = event {
             hasInputEnded = true
@@ -209,15 +209,15 @@ final class WebSocketHandler: ChannelDuplexHandler, PausedReader {
         context.fireUserInboundEventTriggered(event)
     }
 
-    /// The line broke; channelInactive tells the user.
+    /// Closes the channel after an error. `channelInactive` then notifies the user.
     func errorCaught(context: ChannelHandlerContext, error: any Error) { context.close(promise: nil) }
 
     // MARK: Liveness
 
-    /// Once in each ping interval, by the gateway's one timer.
+    /// Sends a ping. The gateway's timer calls this once per ping interval.
     ///
-    /// - Parameter missed: pings in a row without any frame after which the line counts as broken; nil if its user keeps
-    ///   a time of its own.
+    /// - Parameter missed: Closes the connection after this many pings in a row without a frame in between. Nil if the user
+    ///   has its own timeout.
     func tick(dropAfter missed: Int?) {
         guard !hasSentClose else { return }
         if let missed, unanswered >= missed {
@@ -241,20 +241,20 @@ final class WebSocketHandler: ChannelDuplexHandler, PausedReader {
         guard let context, !context.channel.isWritable else { return }
         let waiting = (try? context.channel.syncOptions?.getOption(.bufferedWritableBytes)) ?? 0
         guard waiting > gateway.configuration.limits.sendQueue else { return }
-        // A reader this slow is a drop: it may resume and gets what it lacks, or a fresh start.
+        // Treat such a slow reader as dropped: it may resume, and then gets the missing messages or a snapshot.
         gateway.metrics.droppedForBackpressure.increment()
-        gateway.logger.info("Socket closed: \(waiting) bytes wait to be read")
+        gateway.logger.info("Socket closed: the client reads too slowly, \(waiting) bytes are queued")
         context.close(promise: nil)
     }
 
     func close(_ code: CloseCode, _ reason: String) {
         guard let context, !hasSentClose, context.channel.isActive else { return }
         hasSentClose = true
-        // A control frame holds 125 bytes (RFC 6455 §5.5).
+        // A control frame carries at most 125 bytes (RFC 6455 §5.5).
         write(.close, [UInt8(code.rawValue >> 8), UInt8(code.rawValue & 0xFF)] + reason.utf8.prefix(120), context)
         context.flush()
         if hasReceivedClose { return context.close(promise: nil) }
-        // Whoever does not answer a close gets one interval.
+        // The peer has one ping interval to answer the close frame.
         let channel = context.channel
         context.eventLoop.scheduleTask(in: .nanoseconds(gateway.configuration.rules.pingInterval)) {
             channel.close(promise: nil)

@@ -11,10 +11,10 @@ import Foundation
 
 /// The opening handshake of a WebSocket (RFC 6455 §4.2).
 ///
-/// Ours rather than NIO's because NIO's comes with its decoder, which does not see how a length was written.
+/// Replaces NIO's upgrader, which comes with a decoder that hides how a frame's length was encoded.
 struct WebSocketUpgrade<Result: Sendable>: NIOTypedHTTPServerProtocolUpgrader {
     let supportedProtocol = "websocket"
-    /// What must be there was looked for by the gate.
+    /// Empty because `HTTPGate` has already checked the headers.
     let requiredUpgradeHeaders: [String] = []
     let open: @Sendable (any Channel, HTTPRequestHead) throws -> Result
 
@@ -24,7 +24,7 @@ struct WebSocketUpgrade<Result: Sendable>: NIOTypedHTTPServerProtocolUpgrader {
         var headers = initialResponseHeaders
         let key = upgradeRequest.headers.first(name: "Sec-WebSocket-Key") ?? ""
         headers.add(name: "Sec-WebSocket-Accept", value: WebSocketUpgrade<Void>.accept(key))
-        // Socket.IO has none.
+        // Socket.IO uses no subprotocol.
         if SocketIORequest.webSocketID(uri: upgradeRequest.uri) == nil {
             headers.add(name: "Sec-WebSocket-Protocol", value: GatewayChannel.subprotocol)
         }
@@ -37,16 +37,16 @@ struct WebSocketUpgrade<Result: Sendable>: NIOTypedHTTPServerProtocolUpgrader {
 }
 
 extension WebSocketUpgrade<Void> {
-    /// RFC 6455 §4.2.2, with the number that stands there.
+    /// Computes `Sec-WebSocket-Accept` with the GUID from RFC 6455 §4.2.2.
     static func accept(_ key: String) -> String {
         let digest = Insecure.SHA1.hash(data: Array((key + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11").utf8))
         return Data(digest).base64EncodedString()
     }
 
-    /// Whether this is a proper request for a WebSocket that there is.
-    static func isOurs(_ head: HTTPRequestHead) -> Bool {
+    /// True if this is a valid WebSocket handshake for one of our paths.
+    static func isOurs(_ head: HTTPRequestHead, allowsSocketIO: Bool) -> Bool {
         let path = head.uri.prefix { $0 != "?" }
-        let isSocketIO = SocketIORequest.webSocketID(uri: head.uri) != nil
+        let isSocketIO = allowsSocketIO && SocketIORequest.webSocketID(uri: head.uri) != nil
         guard head.method == .GET, head.version == .http1_1, path == GatewayChannel.socketPath || isSocketIO else {
             return false
         }
@@ -58,7 +58,7 @@ extension WebSocketUpgrade<Void> {
                 || head.headers[canonicalForm: "sec-websocket-protocol"].contains { $0 == GatewayChannel.subprotocol })
     }
 
-    /// RFC 6455 §4.1: sixteen bytes in base64.
+    /// True if there is exactly one key and it is 16 bytes in base64 (RFC 6455 §4.1).
     private static func isKey(_ values: [String]) -> Bool {
         guard values.count == 1, let key = values.first else { return false }
         return key.utf8.count == 24 && key.hasSuffix("==")

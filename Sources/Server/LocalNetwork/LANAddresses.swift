@@ -1,8 +1,8 @@
 import NIOCore
 
-/// An address of this machine that others on its network can reach.
+/// An address of this machine that other devices on its network can reach.
 public struct LANAddress: Hashable, Sendable {
-    /// `eth0`, `en0`.
+    /// The interface name, such as `eth0` or `en0`.
     public var interface: String
     public var address: IPAddress
 
@@ -12,9 +12,10 @@ public struct LANAddress: Hashable, Sendable {
     }
 }
 
-/// The machine's addresses, likeliest to be reached first: neither loopback nor link-local, without repetition.
+/// Returns the addresses of this machine without duplicates, loopback and link-local addresses, the most likely reachable
+/// first.
 ///
-/// - Throws: `IOError` when the system does not list its interfaces.
+/// - Throws: `IOError` if the system cannot list its interfaces.
 public func lanAddresses() throws -> [LANAddress] {
     let all = try System.enumerateDevices().compactMap { device -> LANAddress? in
         guard let text = device.address?.ipAddress, let address = IPAddress(text) else { return nil }
@@ -23,8 +24,10 @@ public func lanAddresses() throws -> [LANAddress] {
     return reachable(all)
 }
 
-/// Those of `addresses` that a phone in the same house may reach, best first. A page's address is typed or scanned, so
-/// private IPv4 comes before IPv6; what containers and virtual machines made comes last.
+/// Returns the addresses that a phone on the same network may reach, best first.
+///
+/// Users type or scan the URL, so private IPv4 addresses come before IPv6. Interfaces of containers, virtual machines and VPNs
+/// come last.
 func reachable(_ addresses: [LANAddress]) -> [LANAddress] {
     var seen: Set<IPAddress> = []
     let useful = addresses.filter { candidate in

@@ -9,16 +9,16 @@ import Foundation
 #endif
 
 extension LocalCertificateAuthority {
-    /// A root that may sign servers and nothing below them.
+    /// Creates a root certificate that may sign server certificates but no intermediate authorities.
     static func makeAuthority(hostName: String?, now: Date) throws -> SigningIdentity {
         let key = P256.Signing.PrivateKey()
         let publicKey = Certificate.PublicKey(key.publicKey)
         let identifier = SubjectKeyIdentifier(hash: publicKey)
-        // People tell two servers' authorities apart by this name in their phone's list.
-        let mark = identifier.keyIdentifier.prefix(3).map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }
+        // The name distinguishes the authorities of several servers in a phone's settings.
+        let suffix = identifier.keyIdentifier.prefix(3).map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }
             .joined()
         let name = try DistinguishedName {
-            CommonName("Confab local authority " + (hostName.map { $0.prefix(24) + " " } ?? "") + mark)
+            CommonName("Confab local authority " + (hostName.map { $0.prefix(24) + " " } ?? "") + suffix)
         }
         let certificate = try Certificate(
             version: .v3, serialNumber: Certificate.SerialNumber(), publicKey: publicKey,
@@ -33,7 +33,7 @@ extension LocalCertificateAuthority {
         return SigningIdentity(key: key, certificate: certificate)
     }
 
-    /// A server's certificate for these subjects, never outliving its authority.
+    /// Issues a server certificate for these subjects. It does not outlive its authority.
     static func issue(_ subjects: [String], by authority: SigningIdentity, now: Date) throws -> SigningIdentity {
         let key = P256.Signing.PrivateKey()
         let publicKey = Certificate.PublicKey(key.publicKey)
@@ -59,7 +59,7 @@ extension LocalCertificateAuthority {
         return SigningIdentity(key: key, certificate: certificate)
     }
 
-    /// Whether a kept certificate is of this authority, for exactly these subjects, and lasts a while.
+    /// True if a stored certificate was issued by this authority for exactly these subjects and does not need renewal.
     static func isUsable(
         _ server: SigningIdentity, authority: SigningIdentity, subjects: [String], now: Date
     ) -> Bool {

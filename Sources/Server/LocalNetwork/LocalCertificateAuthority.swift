@@ -8,53 +8,53 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// A certificate authority for one household, so that phones on the local network, whose browsers give no camera to
-/// plain HTTP, can trust this server.
+/// A certificate authority for the local network. With it, phones can trust this server over HTTPS, which browsers require for
+/// camera access.
 ///
-/// Made once and kept, because people install it on their phones; the server's own certificate is remade whenever the
-/// machine's addresses change or it nears its end. Keys stay in files of mode 0600.
+/// The authority is created once and kept, because people install it on their phones. The server's certificate is reissued
+/// when the machine's addresses change or the certificate is about to expire. Keys are stored in files with mode 0600.
 public struct LocalCertificateAuthority: Sendable {
-    /// What a TLS server and the page that explains the installation need.
+    /// The data for the TLS server and for the page that explains the installation.
     public struct Material: Sendable, Equatable {
         /// The authority's certificate, for `/ca.crt`.
         public var authorityPEM: String
-        /// The same in DER, which every phone opens.
+        /// The authority's certificate in DER, which all phones can open.
         public var authorityDER: [UInt8]
-        /// The server's certificate; the authority itself is not sent.
+        /// The server's certificate. The TLS server does not send the authority's.
         public var certificatePEM: String
         public var privateKeyPEM: SecretText
-        /// The addresses and names that the certificate is for, in its order.
+        /// The names and addresses in the certificate, in the same order.
         public var subjects: [String]
         public var expires: Date
     }
 
-    /// Apple's systems refuse a server's certificate valid for longer than 398 days; for one of an authority that a
-    /// user installed the limit is 825, but nobody knows for how long.
+    /// Apple's systems reject server certificates that are valid for more than 398 days. The limit for user-installed
+    /// authorities is currently 825 days, but may change.
     static let certificateLifetime: TimeInterval = 397 * day
     static let authorityLifetime: TimeInterval = 3650 * day
-    /// A server that runs for a month without a restart still serves a valid certificate.
+    /// Certificates are renewed this long before they expire, so that a server can run for a month without a restart.
     static let renewal: TimeInterval = 30 * day
-    /// Phones' clocks run behind.
+    /// Tolerates phones whose clocks are slow.
     static let backdating: TimeInterval = day
-    /// More subjects than a machine has; a certificate that names hundreds outgrows TLS records on phones.
-    static let maximumSubjects = 64
+    /// Maximum addresses in a certificate. Some phones fail on certificates with hundreds of names.
+    static let maxSubjects = 64
 
     private static let day: TimeInterval = 86400
 
     private let directory: String
 
-    /// - Parameter dataDirectory: the server's; the authority lives in `lan/` under it.
+    /// - Parameter dataDirectory: the server's data directory. The authority is stored in its subdirectory `lan/`.
     public init(dataDirectory: String) {
         directory = dataDirectory + "/lan"
     }
 
-    /// The authority and a certificate for these subjects, as kept, or made now.
+    /// Returns the authority and a certificate for these subjects, loading or creating them.
     ///
     /// - Parameters:
-    ///   - addresses: of this machine, usually ``lanAddresses()``; loopback is added.
-    ///   - hostName: of this machine; `localhost` and `<hostName>.local` are added. Nil or unusable names are left out.
-    /// - Throws: `DataDirectoryError` when files cannot be read or written or the authority's is damaged; then people
-    ///   who trust it must learn about it, so it is never replaced silently.
+    ///   - addresses: the addresses of this machine, usually ``lanAddresses()``. Loopback is added.
+    ///   - hostName: the name of this machine. `localhost` and `<hostName>.local` are added. Invalid names are ignored.
+    /// - Throws: `DataDirectoryError` if a file cannot be read or written, or if the authority's file is damaged. A damaged
+    ///   authority is never replaced silently, because people have installed it on their phones.
     public func material(
         addresses: [IPAddress], hostName: String?, now: Date = Date()
     ) throws(DataDirectoryError) -> Material {
@@ -74,11 +74,12 @@ public struct LocalCertificateAuthority: Sendable {
         } catch let error as DataDirectoryError {
             throw error
         } catch {
-            throw DataDirectoryError("Cannot make a certificate for the local network: \(error)")
+            throw DataDirectoryError("Cannot create a certificate for the local network: \(error)")
         }
     }
 
-    /// DNS names first, then addresses in canonical text; sorted, so that their order does not remake the certificate.
+    /// Returns DNS names, then addresses in canonical text. They are sorted, so that a different order does not cause a new
+    /// certificate.
     static func subjects(addresses: [IPAddress], hostName: String?) -> [String] {
         var names: Set = ["localhost"]
         if let hostName = hostName?.lowercased(), isHostName(hostName) {
@@ -86,11 +87,11 @@ public struct LocalCertificateAuthority: Sendable {
             if let first = hostName.split(separator: ".").first { names.insert(first + ".local") }
         }
         let loopback = ["127.0.0.1", "::1"].compactMap { IPAddress($0) }
-        let kept = Set(addresses.prefix(maximumSubjects)).subtracting(loopback).map(\.description).sorted()
+        let kept = Set(addresses.prefix(maxSubjects)).subtracting(loopback).map(\.description).sorted()
         return names.sorted() + loopback.map(\.description) + kept
     }
 
-    /// Letters, digits, hyphens and dots (RFC 1123 §2.1), and no address.
+    /// True for a name of letters, digits, hyphens and dots (RFC 1123 §2.1) that is not an IP address.
     private static func isHostName(_ text: String) -> Bool {
         let labels = text.split(separator: ".", omittingEmptySubsequences: false)
         let areLabels = labels.allSatisfy { label in
@@ -108,11 +109,11 @@ public struct LocalCertificateAuthority: Sendable {
         if let file = try PrivateFiles.read(path, limit: 64 << 10) {
             guard let kept = SigningIdentity(pem: file.bytes) else {
                 throw DataDirectoryError(
-                    "\(path) does not hold a certificate authority. Restore it from a backup, or delete the directory "
-                        + "\(directory) to make a new one, which every phone must then install again.")
+                    "\(path) does not contain a certificate authority. Restore it from a backup, or delete the "
+                        + "directory \(directory) to create a new one. Then install the new one on every phone.")
             }
             if kept.certificate.notValidAfter > now + Self.renewal { return kept }
-            // Expired, it is of use to nobody; phones must install the next one.
+            // Replace an expired authority. People must then install the new one on their phones.
             unlinkExpired(path)
         }
         do {
@@ -121,12 +122,12 @@ public struct LocalCertificateAuthority: Sendable {
         } catch let error as DataDirectoryError {
             throw error
         } catch {
-            throw DataDirectoryError("Cannot make a certificate authority for the local network: \(error)")
+            throw DataDirectoryError("Cannot create a certificate authority for the local network: \(error)")
         }
-        // Whichever process was first, its authority is everybody's.
+        // Read the file again: another process may have created it first, and all must use the same authority.
         guard let file = try PrivateFiles.read(path, limit: 64 << 10), let kept = SigningIdentity(pem: file.bytes)
         else {
-            throw DataDirectoryError("\(path) vanished while it was being made; start again.")
+            throw DataDirectoryError("\(path) was deleted while it was being created. Start the server again.")
         }
         return kept
     }
@@ -161,7 +162,7 @@ struct SigningIdentity {
         self.certificate = certificate
     }
 
-    /// Reads what ``pem()`` wrote. Nil when it is anything else, or when key and certificate do not belong together.
+    /// Parses the output of ``pem()``. Returns nil if it is invalid or if key and certificate do not match.
     init?(pem: [UInt8]) {
         guard let text = String(validating: pem, as: UTF8.self),
             let documents = try? PEMDocument.parseMultiple(pemString: text), documents.count == 2,
@@ -172,7 +173,7 @@ struct SigningIdentity {
         self.init(key: key, certificate: certificate)
     }
 
-    /// One file for both, so that they can never be of different times.
+    /// Returns the key and the certificate as PEM. They share a file, so that they always match.
     func pem() throws -> [UInt8] {
         Array((key.pemRepresentation + "\n" + (try certificate.serializeAsPEM().pemString) + "\n").utf8)
     }

@@ -1,5 +1,4 @@
-/// How the codewords of one version and level are cut into blocks, each with Reed–Solomon codewords of its own
-/// (ISO/IEC 18004 table 9).
+/// The division of a code's codewords into blocks, each with separate Reed–Solomon codewords (ISO/IEC 18004 table 9).
 struct QRBlocks {
     let correctionCount: Int
     /// Data codewords of each block, shorter blocks first.
@@ -7,7 +6,8 @@ struct QRBlocks {
 
     var dataCount: Int { dataCounts.reduce(0, +) }
 
-    /// By version, from 1: all codewords, then for level L and M correction codewords a block and blocks.
+    /// For each version from 1: the total number of codewords, then for levels L and M the number of correction codewords per
+    /// block and the number of blocks.
     private static let table: [(total: Int, low: (Int, Int), medium: (Int, Int))] = [
         (26, (7, 1), (10, 1)), (44, (10, 1), (16, 1)), (70, (15, 1), (26, 1)), (100, (20, 1), (18, 2)),
         (134, (26, 1), (24, 2)), (172, (18, 2), (16, 4)), (196, (20, 2), (18, 4)), (242, (24, 2), (22, 4)),
@@ -24,8 +24,8 @@ struct QRBlocks {
         dataCounts = (0..<blocks).map { data / blocks + ($0 < blocks - longer ? 0 : 1) }
     }
 
-    /// Data and correction codewords in the order in which they are drawn (§7.6): the first of every block, the second
-    /// of every block, and so on, so that a stain hurts every block a little rather than one mortally.
+    /// Returns data and correction codewords in drawing order (§7.6): the first of every block, the second of every block, and
+    /// so on. Local damage then affects all blocks a little instead of destroying one.
     func interleaved(_ data: [UInt8]) -> [UInt8] {
         var blocks: [ArraySlice<UInt8>] = []
         var rest = data[...]
@@ -45,7 +45,7 @@ struct QRBlocks {
 
 /// Reed–Solomon codes over GF(256) with the polynomial x⁸+x⁴+x³+x²+1 (0x11d).
 enum ReedSolomon {
-    /// The remainder of the data times xⁿ divided by (x−α⁰)(x−α¹)…(x−αⁿ⁻¹).
+    /// Returns the remainder of the data times xⁿ divided by (x−α⁰)(x−α¹)…(x−αⁿ⁻¹).
     static func correction(_ data: [UInt8], count: Int) -> [UInt8] {
         let divisor = generator(degree: count)
         var remainder = [UInt8](repeating: 0, count: count)
@@ -57,7 +57,7 @@ enum ReedSolomon {
         return remainder
     }
 
-    /// Coefficients from the highest power down, without the leading one.
+    /// Returns the coefficients from the highest power down, without the leading 1.
     private static func generator(degree: Int) -> [UInt8] {
         var result = [UInt8](repeating: 0, count: degree - 1) + [1]
         var root: UInt8 = 1

@@ -1,23 +1,21 @@
-/// A QR code (ISO/IEC 18004) of up to version 10, in byte mode: enough for a URL with its path, and small enough for a
-/// terminal.
+/// A QR code (ISO/IEC 18004) in byte mode, up to version 10: large enough for a URL and small enough for a terminal.
 ///
-/// Left out, because nothing here needs them: numeric, alphanumeric and kanji modes, levels Q and H, versions over 10,
-/// and the marker (ECI) that names an encoding; readers guess how to take text that is not ASCII, which a URL always
-/// is.
+/// Numeric, alphanumeric and kanji modes, levels Q and H, versions above 10, and the encoding marker (ECI) are not supported.
+/// Without ECI, readers guess the encoding of non-ASCII text, but URLs are ASCII.
 ///
 /// ```swift
 /// let code = try QRCode("https://192.168.1.20:8080/")
 /// print(code.terminalText())
 /// ```
 public struct QRCode: Sendable, Equatable {
-    /// How much damage a code survives: about 7 or 15 of 100.
+    /// The share of damaged codewords that can be restored: about 7 or 15 percent.
     public enum ErrorCorrection: Sendable, CaseIterable { case low, medium }
 
-    /// The text does not fit version 10.
+    /// The text does not fit into version 10.
     public struct TooLongError: Error, Equatable, Sendable, CustomStringConvertible {
-        /// What would have fitted, in bytes of UTF-8.
+        /// The capacity in bytes of UTF-8.
         public let capacity: Int
-        public var description: String { "A QR code holds at most \(capacity) bytes." }
+        public var description: String { "The text is too long: a QR code holds at most \(capacity) bytes." }
     }
 
     /// Modules on each side, without the quiet zone: 17 + 4 × version.
@@ -29,7 +27,7 @@ public struct QRCode: Sendable, Equatable {
 
     /// Encodes UTF-8 text in the smallest version that holds it.
     ///
-    /// - Throws: `TooLongError` beyond 271 bytes at level `low` or 213 at `medium`.
+    /// - Throws: `TooLongError` above 271 bytes at level `low` or 213 bytes at `medium`.
     public init(_ text: String, errorCorrection: ErrorCorrection = .medium) throws(TooLongError) {
         let bytes = Array(text.utf8)
         let version = (1...Self.largestVersion).first { bytes.count <= Self.capacity(version: $0, errorCorrection) }
@@ -46,7 +44,7 @@ public struct QRCode: Sendable, Equatable {
             candidate.drawFormat(errorCorrection: errorCorrection, mask: mask)
             return (mask: mask, matrix: candidate, penalty: candidate.penalty)
         }
-        // There are always eight; the unmasked matrix stands in for the impossible.
+        // Never nil, because there are always eight masks.
         let best = masked.min { ($0.penalty, $0.mask) < ($1.penalty, $1.mask) }
         self.version = version
         self.size = matrix.size
@@ -54,7 +52,7 @@ public struct QRCode: Sendable, Equatable {
         self.modules = (best?.matrix ?? matrix).modules
     }
 
-    /// Whether a module is dark; everything outside is light.
+    /// Whether a module is dark. Everything outside the code is light.
     public subscript(row row: Int, column column: Int) -> Bool {
         guard (0..<size).contains(row), (0..<size).contains(column) else { return false }
         return modules[row * size + column]
@@ -63,17 +61,17 @@ public struct QRCode: Sendable, Equatable {
     /// The quiet zone that readers expect on each side, in modules.
     public static let quietZone = 4
 
-    /// The code as lines of half blocks, two rows of modules a line, with its quiet zone.
+    /// Returns the code with its quiet zone as lines of half blocks, two rows of modules per line.
     ///
-    /// - Parameter usesColor: sets black on white by escape sequences, so that it is right on any terminal. Without,
-    ///   light modules are drawn as blocks, which is right on a dark background.
+    /// - Parameter usesColor: whether to set black on white with escape sequences, which works on all terminals. Otherwise,
+    ///   light modules are drawn as blocks, which works on a dark background.
     public func terminalText(usesColor: Bool = false) -> String {
         let range = -Self.quietZone..<(size + Self.quietZone)
         var lines: [String] = []
         for row in stride(from: range.lowerBound, to: range.upperBound, by: 2) {
             var line = usesColor ? "\u{1b}[30;107m" : ""
             for column in range {
-                // Past the last row of an odd height there is nothing, neither dark nor light.
+                // The height is odd, so the last line has no lower row.
                 let hasLower = row + 1 < range.upperBound
                 let upper = self[row: row, column: column] == usesColor
                 let lower = hasLower ? self[row: row + 1, column: column] == usesColor : false
@@ -86,7 +84,7 @@ public struct QRCode: Sendable, Equatable {
 
     static let largestVersion = 10
 
-    /// Bytes of text that fit: the data codewords less mode indicator and count.
+    /// Returns the bytes of text that fit: the data codewords minus the mode indicator and the count.
     static func capacity(version: Int, _ errorCorrection: ErrorCorrection) -> Int {
         let bits = QRBlocks(version: version, errorCorrection: errorCorrection).dataCount * 8
         return (bits - 4 - countBits(version: version)) / 8
@@ -94,7 +92,7 @@ public struct QRCode: Sendable, Equatable {
 
     private static func countBits(version: Int) -> Int { version < 10 ? 8 : 16 }
 
-    /// Mode, count, text, terminator and padding (ISO/IEC 18004 §7.4).
+    /// Encodes mode, count, text, terminator and padding (ISO/IEC 18004 §7.4).
     static func dataCodewords(_ text: [UInt8], version: Int, count: Int) -> [UInt8] {
         var bits: [Bool] = []
         func append(_ value: Int, _ width: Int) {

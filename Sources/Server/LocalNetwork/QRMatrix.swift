@@ -1,9 +1,9 @@
-/// The square of modules while it is drawn. Rows and columns count from the top left.
+/// The matrix of modules while a code is drawn. Rows and columns count from the top left.
 struct QRMatrix {
     let version: Int
     let size: Int
     private(set) var modules: [Bool]
-    /// Modules that are not data and never masked.
+    /// Marks function modules, which contain no data and are never masked.
     private var isFunction: [Bool]
 
     /// - Parameter version: 1...10.
@@ -32,12 +32,12 @@ struct QRMatrix {
         for row in centers {
             for column in centers where !isFinderCorner(row, column) { drawAlignment(row, column) }
         }
-        // Reserves the places; the values depend on the mask.
+        // Reserve the modules. Their values depend on the mask.
         drawFormat(errorCorrection: .low, mask: 0)
         drawVersion()
     }
 
-    /// Centres of the alignment patterns in both directions (annex E).
+    /// Centers of the alignment patterns in both directions (annex E).
     private static let alignment: [[Int]] = [
         [], [6, 18], [6, 22], [6, 26], [6, 30], [6, 34], [6, 22, 38], [6, 24, 42], [6, 26, 46], [6, 28, 50],
     ]
@@ -46,7 +46,7 @@ struct QRMatrix {
         (row == 6 && column == 6) || (row == 6 && column == size - 7) || (row == size - 7 && column == 6)
     }
 
-    /// A finder pattern with its separator.
+    /// Draws a finder pattern with its separator.
     private mutating func drawFinder(_ row: Int, _ column: Int) {
         for down in -4...4 {
             for across in -4...4 {
@@ -62,13 +62,13 @@ struct QRMatrix {
         }
     }
 
-    /// Level and mask, twice, with a BCH code and its mask (§7.9).
+    /// Draws the format information: level and mask with a BCH code, twice (§7.9).
     mutating func drawFormat(errorCorrection: QRCode.ErrorCorrection, mask: Int) {
         let data = (errorCorrection == .low ? 0b01 : 0b00) << 3 | mask
         let bits = (data << 10 | Self.remainder(data << 10, by: 0b101_0011_0111, degree: 10)) ^ 0b101_0100_0001_0010
         for index in 0..<15 {
             let isDark = bits >> index & 1 == 1
-            // Around the top left, skipping the timing pattern.
+            // Around the top left corner, skipping the timing pattern.
             switch index {
             case 0...5: setFunction(index, 8, isDark)
             case 6, 7: setFunction(index + 1, 8, isDark)
@@ -81,7 +81,7 @@ struct QRMatrix {
         setFunction(size - 8, 8, true)
     }
 
-    /// From version 7 on, twice, with a Golay code (§7.10).
+    /// Draws the version with a Golay code, twice. Codes below version 7 have none (§7.10).
     private mutating func drawVersion() {
         guard version >= 7 else { return }
         let bits = version << 12 | Self.remainder(version << 12, by: 0b1_1111_0010_0101, degree: 12)
@@ -92,20 +92,21 @@ struct QRMatrix {
         }
     }
 
-    /// Of two polynomials over GF(2); `value` has up to eight bits more than the divisor's degree.
+    /// Divides polynomials over GF(2) and returns the remainder. `value` has up to eight bits more than the divisor's degree.
     private static func remainder(_ value: Int, by divisor: Int, degree: Int) -> Int {
         var value = value
         for shift in (0..<8).reversed() where value >> (shift + degree) & 1 == 1 { value ^= divisor << shift }
         return value
     }
 
-    /// In pairs of columns from the right, upwards and downwards in turn, past what is already drawn (§7.7.3).
+    /// Draws the codewords in pairs of columns from the right, alternately upward and downward, skipping function modules
+    /// (§7.7.3).
     mutating func drawCodewords(_ codewords: [UInt8]) {
         var bits = codewords.lazy.flatMap { byte in (0..<8).reversed().map { byte >> UInt8($0) & 1 == 1 } }
             .makeIterator()
         var isUpward = true
         for right in stride(from: size - 1, to: 0, by: -2) {
-            // The vertical timing pattern is skipped as a whole.
+            // Skip the column of the vertical timing pattern.
             let right = right <= 6 ? right - 1 : right
             for step in 0..<size {
                 let row = isUpward ? size - 1 - step : step
@@ -118,7 +119,9 @@ struct QRMatrix {
         }
     }
 
-    /// - Parameter mask: 0...7 (§7.8.2).
+    /// Inverts the data modules that a mask selects (§7.8.2).
+    ///
+    /// - Parameter mask: 0...7.
     mutating func apply(mask: Int) {
         for row in 0..<size {
             for column in 0..<size where !isFunction[row * size + column] && Self.inverts(mask, row, column) {
@@ -140,11 +143,11 @@ struct QRMatrix {
         }
     }
 
-    /// How hard this pattern is for readers, by the four rules of §7.8.3; less is better.
+    /// The penalty of this pattern by the four rules of §7.8.3. A lower value is easier to read.
     var penalty: Int {
-        let lines = (0..<size).map { row in (0..<size).map { self[row, $0] } }
+        let rows = (0..<size).map { row in (0..<size).map { self[row, $0] } }
         let columns = (0..<size).map { column in (0..<size).map { self[$0, column] } }
-        var result = (lines + columns).reduce(0) { $0 + Self.penalty(ofLine: $1) }
+        var result = (rows + columns).reduce(0) { $0 + Self.penalty(ofLine: $1) }
         for row in 0..<(size - 1) {
             for column in 0..<(size - 1) {
                 let first = self[row, column]
@@ -158,7 +161,7 @@ struct QRMatrix {
         return result + abs(percent - 50) / 5 * 10
     }
 
-    /// Runs of five or more, and what looks like a finder pattern.
+    /// Returns the penalty for runs of five or more and for sequences that resemble a finder pattern.
     private static func penalty(ofLine line: [Bool]) -> Int {
         var result = 0
         var run = 0

@@ -1,21 +1,21 @@
 import RTC
 
-/// Where media is sent to and received: what clients are told, and what the sockets are bound to.
+/// The addresses for media: those advertised to clients, and those that the sockets bind to.
 struct MediaAddresses: Equatable, Sendable {
-    /// In descriptions, the best first.
+    /// Addresses in the server's descriptions, best first.
     var advertised: [IPAddress]
-    /// What to bind, in the same order; one wildcard where the advertised address is not this machine's.
+    /// Addresses to bind, in the same order. If the advertised address is not local, a single wildcard address.
     var bound: [IPAddress]
-    /// What whoever starts the server should know.
+    /// Warnings for the operator.
     var notes: [String] = []
 
-    /// Each is a socket, and a line in every description.
-    static let most = 4
+    /// Maximum number of addresses. Each one costs sockets and lines in every description.
+    static let maxAddresses = 4
 
     /// - Parameters:
-    ///   - configured: `media.address`.
-    ///   - local: this machine's addresses, likeliest to be reached first.
-    ///   - publicHost: of `publicURL`, to notice that people elsewhere will not reach what is advertised.
+    ///   - configured: The setting `media.address`.
+    ///   - local: This machine's addresses, the most reachable first.
+    ///   - publicHost: The host of `publicURL`. If it is public but all local addresses are private, a warning is added.
     init(configured: IPAddress?, local: [IPAddress], publicHost: String?, port: Int) throws(MediaPlaneError) {
         guard let configured else {
             self.init(local: local, publicHost: publicHost, port: port)
@@ -25,15 +25,15 @@ struct MediaAddresses: Equatable, Sendable {
     }
 
     private init(local: [IPAddress], publicHost: String?, port: Int) {
-        let usable = Array(local.filter { !$0.isLoopback && !$0.isLinkLocal }.prefix(Self.most))
+        let usable = Array(local.filter { !$0.isLoopback && !$0.isLinkLocal }.prefix(Self.maxAddresses))
         advertised = usable.isEmpty ? [IPAddress.loopback] : usable
         bound = advertised
         if usable.isEmpty {
-            notes.append("This machine has no network address, so media works in browsers on this machine alone.")
+            notes.append("This machine has no network address, so media works only in browsers on this machine.")
         } else if let publicHost, Self.isPublic(publicHost), usable.allSatisfy(\.isPrivate) {
             notes.append(
-                "Browsers elsewhere cannot reach \(usable[0]), which media is announced at. Set media.address to the address "
-                    + "that \(publicHost) has, and let UDP and TCP \(port) through to this machine."
+                "Media is advertised at \(usable[0]), which browsers on the internet cannot reach. Set media.address "
+                    + "to the address of \(publicHost), and forward UDP and TCP port \(port) to this machine."
             )
         }
     }
@@ -41,8 +41,8 @@ struct MediaAddresses: Equatable, Sendable {
     private init(_ configured: IPAddress, local: [IPAddress], port: Int) throws(MediaPlaneError) {
         guard !configured.isUnspecified, !configured.isMulticast else {
             throw MediaPlaneError(
-                "media.address is \(configured), which nobody can send to. Give the address that browsers reach this "
-                    + "machine at, or leave it out."
+                "media.address is \(configured), which is not a unicast address. Set it to the address at which "
+                    + "browsers reach this machine, or remove it."
             )
         }
         advertised = [configured]
@@ -51,8 +51,8 @@ struct MediaAddresses: Equatable, Sendable {
         } else {
             bound = [configured.isIPv4 ? .anyIPv4 : .anyIPv6]
             notes.append(
-                "Media is announced at \(configured), which is not an address of this machine: UDP and TCP \(port) have to be "
-                    + "forwarded to it."
+                "Media is advertised at \(configured), which is not an address of this machine. Make sure that UDP and "
+                    + "TCP port \(port) are forwarded to this machine."
             )
         }
     }
@@ -71,7 +71,7 @@ extension IPAddress {
     var isUnspecified: Bool { bytes.allSatisfy { $0 == 0 } }
     var isMulticast: Bool { isIPv4 ? bytes[0] & 0xf0 == 0xe0 : bytes[0] == 0xff }
 
-    /// The same address with a port.
+    /// Returns the address with a port.
     func transportAddress(port: UInt16) -> TransportAddress {
         func word(_ part: ArraySlice<UInt8>) -> UInt64 { part.reduce(0) { $0 << 8 | UInt64($1) } }
         guard !isIPv4 else { return TransportAddress(v4: UInt32(truncatingIfNeeded: word(bytes[...])), port: port) }

@@ -4,9 +4,9 @@ import NIOConcurrencyHelpers
 import RTC
 import SFU
 
-/// How other threads speak to a media loop, and what it says back.
+/// The thread-safe interface to a media loop: requests in, events and counters out.
 ///
-/// Requests are seldom compared with packets: people coming, going and changing what they watch.
+/// A lock is enough because requests are rare compared with packets.
 final class MediaInbox: Sendable {
     typealias Request = @Sendable (Router) -> Bool
 
@@ -22,11 +22,11 @@ final class MediaInbox: Sendable {
     private let writeEnd: Int32
     private let onEvents: @Sendable ([RouterEvent]) -> Void
 
-    /// - Parameter onEvents: called on the loop's thread.
+    /// - Parameter onEvents: Called on the loop's thread.
     init(onEvents: @escaping @Sendable ([RouterEvent]) -> Void) throws {
         var ends: [Int32] = [0, 0]
         guard pipe(&ends) == 0 else {
-            throw MediaPlaneError("A pipe cannot be made: \(String(cString: strerror(errno))).")
+            throw MediaPlaneError("Could not create a pipe: \(String(cString: strerror(errno))).")
         }
         (readEnd, writeEnd) = (ends[0], ends[1])
         for end in ends { SocketOptions.makeNonBlocking(end) }
@@ -40,7 +40,7 @@ final class MediaInbox: Sendable {
 
     // MARK: Any thread
 
-    /// Has it done on the loop, in the order of the calls.
+    /// Runs `body` on the loop. Calls run in order.
     func perform(_ body: @escaping @Sendable (Router) -> Void) {
         add { router in
             body(router)
@@ -48,7 +48,7 @@ final class MediaInbox: Sendable {
         }
     }
 
-    /// Ends the loop after what was asked before.
+    /// Ends the loop after all earlier requests.
     func finish() { add { _ in false } }
 
     private func add(_ request: @escaping Request) {
@@ -69,7 +69,7 @@ final class MediaInbox: Sendable {
 
     var wakeDescriptor: Int32 { readEnd }
 
-    func heard() {
+    func drainWakeup() {
         var bytes = [UInt8](repeating: 0, count: 64)
         while read(readEnd, &bytes, bytes.count) > 0 {}
     }
@@ -87,7 +87,7 @@ final class MediaInbox: Sendable {
     }
 }
 
-/// Why routed media cannot work here, in a sentence for whoever starts the server.
+/// The reason why routed media cannot start, as a sentence for the operator.
 struct MediaPlaneError: Error, CustomStringConvertible {
     var description: String
     init(_ description: String) { self.description = description }

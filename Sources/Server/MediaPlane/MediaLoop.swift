@@ -5,27 +5,26 @@ import Foundation
 import RTC
 import SFU
 
-/// One thread that owns a router and its sockets: reads datagrams, hands them to the router, and sends what it makes of them.
+/// A thread that owns a router and its sockets. It reads datagrams, passes them to the router, and sends the router's output.
 ///
-/// It decides nothing about media. Invariant: everything here runs on the loop's thread; the only way in is the inbox.
+/// It makes no decisions about media. Invariant: everything here runs on the loop's thread. Other threads use the inbox.
 final class MediaLoop: MediaSink {
     struct Sockets: Sendable {
-        /// UDP, in the order of their paths' numbers.
+        /// UDP sockets. The index is the socket number in `Path`.
         var datagram: [(descriptor: Int32, isIPv6: Bool)] = []
         var listeners: [Int32] = []
     }
 
-    /// TCP connections at once; each takes 16 KiB and more.
-    static let mostConnections = 2000
-    /// Of one address (an IPv6 /64) that have not shown who they are, and of all addresses together.
-    static let mostStrangers = 16
-    static let mostStrangersOfAll = 1000
-    /// How long requests may keep packets waiting in one go: a description of the largest kind takes 4 ms, most 0.1.
+    /// Maximum number of TCP connections. Each takes at least 16 KiB.
+    static let maxConnections = 2000
+    /// Limits for unverified TCP connections, per address (an IPv6 /64 counts as one) and in total.
+    static let maxUnverifiedPerAddress = 16
+    static let maxUnverified = 1000
+    /// Time for requests before packets get their turn again. The largest description takes 4 ms, most requests 0.1 ms.
     private static let requestTime = MediaInterval.milliseconds(2)
-    /// How much later than asked for the router may be told the time, if until then no packet wakes the loop anyway: waking up
-    /// costs more than all that is done then.
-    private static let patience = MediaInterval.milliseconds(10)
-    /// Tags below are sockets of ours; connections are numbered from here.
+    /// How late the router's tick may be if no packet wakes the loop earlier. A wake-up costs more than the work of a tick.
+    private static let tickSlack = MediaInterval.milliseconds(10)
+    /// The first tag for TCP connections. Lower tags are UDP sockets and listeners.
     private static let firstConnection: UInt32 = 1 << 16
     private static let wakeTag: UInt32 = .max
     private static let listenerTag: UInt32 = 1 << 15
@@ -38,10 +37,10 @@ final class MediaLoop: MediaSink {
     private var connections: [UInt32: StreamConnection] = [:]
     private var nextConnection = firstConnection
     private var dirty: Set<UInt32> = []
-    /// Asked for and not done yet, in order.
+    /// Pending requests, in order.
     private var requests: Deque<MediaInbox.Request> = []
-    /// Listeners that are not watched until the next tick, because the process has no descriptor left.
-    private var resting: [Int] = []
+    /// Listeners that are paused until the next tick because the process ran out of file descriptors.
+    private var pausedListeners: [Int] = []
     private let arena: DatagramArena
     private let scratch = UnsafeMutableRawBufferPointer.allocate(byteCount: 4096, alignment: 16)
     private var router: Router?
@@ -87,8 +86,8 @@ final class MediaLoop: MediaSink {
             if let at = tickAt, at <= now {
                 router.tick(now: now)
                 tickAt = nil
-                dropStrangers(router)
-                wakeListeners()
+                dropUnverified(router)
+                resumeListeners()
             }
             sendAll()
             inbox.report(router.takeEvents(), router.counters, lost: lost)
@@ -96,21 +95,21 @@ final class MediaLoop: MediaSink {
         self.router = nil
     }
 
-    /// Until the next tick can wait no longer, or for ever when nobody is there.
+    /// Returns the poll timeout in milliseconds: until the next tick must run, or -1 (none) if there are no clients.
     private func timeout(_ router: Router) -> Int32 {
         if !requests.isEmpty { return 0 }
-        if router.isIdle, connections.isEmpty, resting.isEmpty {
+        if router.isIdle, connections.isEmpty, pausedListeners.isEmpty {
             tickAt = nil
             return -1
         }
         let at = tickAt ?? now + Router.interval
         tickAt = at
-        let wait = at + Self.patience - MediaTime.monotonic
+        let wait = at + Self.tickSlack - MediaTime.monotonic
         return wait <= .zero ? 0 : Int32(clamping: (wait.nanoseconds + 999_999) / 1_000_000)
     }
 
-    /// What other threads asked for, as far as it does not keep packets waiting.
-    /// - Returns: false when it is over.
+    /// Runs requests from other threads for at most `requestTime`, but at least one.
+    /// - Returns: False if the loop should end.
     private func work(_ router: Router) -> Bool {
         requests += inbox.take()
         guard !requests.isEmpty else { return true }
@@ -125,7 +124,7 @@ final class MediaLoop: MediaSink {
 
     private func ready(_ tag: UInt32, readable: Bool, writable: Bool, _ router: Router) {
         switch tag {
-        case Self.wakeTag: inbox.heard()
+        case Self.wakeTag: inbox.drainWakeup()
         case Self.firstConnection...: serve(tag, readable: readable, writable: writable, router)
         case Self.listenerTag...: accept(Int(tag - Self.listenerTag))
         default: read(tag, router)
@@ -134,7 +133,7 @@ final class MediaLoop: MediaSink {
 
     // MARK: UDP
 
-    /// Reads until nothing is left, but no longer than others can wait.
+    /// Reads until the socket is empty, but at most eight bursts, so that other sockets get their turn.
     private func read(_ index: UInt32, _ router: Router) {
         let socket = sockets[Int(index)]
         for _ in 0..<8 {
@@ -159,42 +158,42 @@ final class MediaLoop: MediaSink {
             }
         }
         guard descriptor >= 0 else {
-            // Who waits keeps the listener ready: looking again at once would take all the time there is.
-            if [EMFILE, ENFILE, ENOBUFS, ENOMEM].contains(errno) { rest(index) }
+            // A pending connection keeps the listener readable, so polling it again immediately would spin.
+            if [EMFILE, ENFILE, ENOBUFS, ENOMEM].contains(errno) { pauseListener(index) }
             return
         }
-        guard let remote = TransportAddress(storage), connections.count < Self.mostConnections, hasRoom(for: remote)
+        guard let remote = TransportAddress(storage), connections.count < Self.maxConnections, hasRoom(for: remote)
         else {
             close(descriptor)
             return
         }
         SocketOptions.configureStream(descriptor)
         let number = nextConnection
-        // Numbers come again after 4 billion connections.
+        // Numbers repeat after 4 billion connections.
         nextConnection = nextConnection < Self.wakeTag - 1 ? nextConnection + 1 : Self.firstConnection
         let path = Path(socket: number, isTCP: true, remote: remote)
         connections[number] = StreamConnection(descriptor: descriptor, path: path, now: now)
         poller.add(descriptor, tag: number)
     }
 
-    private func rest(_ index: Int) {
+    private func pauseListener(_ index: Int) {
         poller.remove(listeners[index])
-        resting.append(index)
+        pausedListeners.append(index)
     }
 
-    private func wakeListeners() {
-        for index in resting { poller.add(listeners[index], tag: Self.listenerTag + UInt32(index)) }
-        resting.removeAll()
+    private func resumeListeners() {
+        for index in pausedListeners { poller.add(listeners[index], tag: Self.listenerTag + UInt32(index)) }
+        pausedListeners.removeAll()
     }
 
-    /// Whether one more stranger may come from there: one that has shown nothing yet.
+    /// True if one more unverified connection from this address is allowed.
     private func hasRoom(for remote: TransportAddress) -> Bool {
         var (all, near) = (0, 0)
         for connection in connections.values where router?.knows(connection.path) == false {
             all += 1
             if connection.path.remote.isNear(remote) { near += 1 }
         }
-        return near < Self.mostStrangers && all < Self.mostStrangersOfAll
+        return near < Self.maxUnverifiedPerAddress && all < Self.maxUnverified
     }
 
     private func serve(_ number: UInt32, readable: Bool, writable: Bool, _ router: Router) {
@@ -225,9 +224,9 @@ final class MediaLoop: MediaSink {
         router.pathClosed(connection.path)
     }
 
-    private func dropStrangers(_ router: Router) {
+    private func dropUnverified(_ router: Router) {
         for (number, connection) in connections
-        where now - connection.openedAt > StreamConnection.patience && !router.knows(connection.path) {
+        where now - connection.openedAt > StreamConnection.handshakeTimeout && !router.knows(connection.path) {
             drop(number, router)
         }
     }
@@ -238,7 +237,7 @@ final class MediaLoop: MediaSink {
         if let memory = arena.prepare(capacity) { return memory }
         sendDatagrams()
         if let memory = arena.prepare(capacity) { return memory }
-        // Nothing of ours is so long: what is written there goes nowhere.
+        // We never send packets this long. Whatever is written here is discarded.
         return scratch
     }
 
@@ -273,7 +272,7 @@ final class MediaLoop: MediaSink {
 }
 
 extension TransportAddress {
-    /// Of one machine, or of one household: an IPv6 /64 is what one is given.
+    /// True if both addresses belong to the same host or network: equal in IPv4, in the same /64 in IPv6.
     fileprivate func isNear(_ other: TransportAddress) -> Bool {
         high == other.high && (isIPv4 ? low == other.low : !other.isIPv4)
     }

@@ -6,13 +6,13 @@ import SFU
 import Signaling
 import Wire
 
-/// Routed media: carries out what the rules ask for on a loop of its own, and tells them what happens there.
+/// Routed media: carries out the hub's media commands on its own thread and reports events back.
 ///
-/// It owns the sockets and the loop's thread. What it is asked is done in the order of asking, and never waits for anything
-/// that comes from the network. Invariant: after `stop` nothing is sent and no event is told.
+/// It owns the sockets and the thread. Commands run in order and never wait for the network. Invariant: after `stop`, it
+/// sends no packets and reports no events.
 final class MediaPlane: Sendable {
     private let inbox: MediaInbox
-    /// Where clients send media.
+    /// The UDP and TCP port for media.
     let port: Int
     let addresses: [IPAddress]
     let notes: [String]
@@ -22,15 +22,15 @@ final class MediaPlane: Sendable {
         var port: Int
         var address: IPAddress?
         var publicHost: String?
-        /// This machine's addresses, likeliest to be reached first.
+        /// This machine's addresses, the most reachable first.
         var local: [IPAddress] = []
-        /// poll(2) and sendto instead of what Linux has for many at once.
+        /// True to use poll(2) and sendto(2) instead of epoll and Linux's batched calls.
         var isPortable = false
     }
 
     /// Opens the sockets and starts the loop.
-    /// - Parameter onEvent: called on any thread.
-    /// - Throws: `MediaPlaneError`, with a sentence for whoever starts the server.
+    /// - Parameter onEvent: Called on any thread.
+    /// - Throws: `MediaPlaneError`, with a sentence for the operator.
     init(_ settings: Settings, onEvent: @escaping @Sendable (MediaEvent) -> Void) throws {
         let addresses = try MediaAddresses(
             configured: settings.address, local: settings.local, publicHost: settings.publicHost, port: settings.port
@@ -57,10 +57,11 @@ final class MediaPlane: Sendable {
         thread.start()
     }
 
-    /// One for all connections: who somebody is is shown by the description that names its fingerprint.
+    /// Makes the certificate for all connections. Descriptions carry its fingerprint, so it needs no authority.
     private static func certificate() throws(MediaPlaneError) -> DTLSCertificate {
         guard let certificate = DTLSCertificate.make() else {
-            throw MediaPlaneError("OpenSSL makes no certificate for media. Is its version 3.0 or newer?")
+            throw MediaPlaneError(
+                "OpenSSL could not create a certificate for media. Check that its version is 3.0 or newer.")
         }
         return certificate
     }
@@ -98,7 +99,7 @@ final class MediaPlane: Sendable {
     }
 }
 
-/// A media plane that starts before there is anybody to tell its events to.
+/// A running media plane whose event receiver is set after it starts.
 final class RunningMedia: Sendable {
     typealias Receiver = @Sendable (MediaEvent) -> Void
 
@@ -108,11 +109,11 @@ final class RunningMedia: Sendable {
     init(_ settings: MediaPlane.Settings) throws {
         let receiver = NIOLockedValueBox<Receiver?>(nil)
         self.receiver = receiver
-        // Nothing happens before the receiver is set: nobody has asked for anything.
+        // No events are lost: there are none before the first command, and commands come after the receiver is set.
         plane = try MediaPlane(settings) { event in receiver.withLockedValue { $0 }?(event) }
     }
 
-    /// - Parameter receiver: called on any thread.
+    /// Sets the receiver of events, which is called on any thread.
     func deliver(to receiver: @escaping Receiver) { self.receiver.withLockedValue { $0 = receiver } }
 }
 
@@ -136,7 +137,7 @@ extension Router {
     }
 }
 
-// MARK: The same things in the words of the rules and of the router
+// MARK: Conversions between the hub's types and the router's
 
 extension Key {
     init(_ id: some Identifier128) { self.init(high: id.high, low: id.low) }
@@ -192,10 +193,10 @@ extension WireError {
         case .fingerprint:
             self.init(
                 .fingerprintMismatch,
-                "The certificate shown is not the one that the description names; make a new connection."
+                "The DTLS certificate does not match the fingerprint in the description. Make a new connection."
             )
         case .handshake:
-            self.init(.dtlsFailed, "Encryption could not be agreed on; make a new connection.", retryable: true)
+            self.init(.dtlsFailed, "The DTLS handshake failed. Make a new connection.", retryable: true)
         }
     }
 }

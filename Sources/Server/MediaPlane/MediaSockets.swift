@@ -2,14 +2,14 @@ import Datagrams
 import Foundation
 import RTC
 
-/// The sockets for media, opened: one for UDP and one for TCP at each address, all with one port.
+/// The open sockets for media: one UDP socket and one TCP listener per address, all on the same port.
 struct MediaSockets {
     private(set) var sockets = MediaLoop.Sockets()
     private(set) var candidates: [Candidate] = []
     private(set) var port = 0
     private(set) var notes: [String] = []
 
-    /// The configuration's default: when it is taken, any other will do.
+    /// The default port. If it is in use, any free port is used instead.
     private static let defaultPort = ConfabConfiguration.Media().port
 
     init(_ addresses: MediaAddresses, port: Int) throws(MediaPlaneError) {
@@ -20,15 +20,15 @@ struct MediaSockets {
             guard port == Self.defaultPort else { throw error }
             try open(addresses, port: 0)
             notes.append(
-                "Port \(port) is taken, so media uses \(self.port) this time. Set media.port to one that is free, and open it in "
-                    + "the firewall."
+                "Port \(port) is in use, so media uses port \(self.port) until the next restart. Set media.port to a "
+                    + "free port, and open that port in the firewall."
             )
         }
         candidates = Self.candidates(addresses.advertised, port: self.port)
     }
 
     private mutating func open(_ addresses: MediaAddresses, port wanted: Int) throws(MediaPlaneError) {
-        // A free UDP port may be taken for TCP: then another is tried.
+        // A port that is free for UDP may be in use for TCP, so retry with another.
         var attempts = wanted == 0 ? 16 : 1
         while true {
             attempts -= 1
@@ -61,7 +61,7 @@ struct MediaSockets {
         sockets = MediaLoop.Sockets()
     }
 
-    /// UDP before TCP, the first address before the others (RFC 8445 §5.1.2.1).
+    /// Returns a host candidate per address and transport. Priorities prefer UDP, then earlier addresses (RFC 8445 §5.1.2.1).
     private static func candidates(_ addresses: [IPAddress], port: Int) -> [Candidate] {
         addresses.enumerated().flatMap { index, address in
             [Candidate.Transport.udp, .tcpPassive].map { transport in

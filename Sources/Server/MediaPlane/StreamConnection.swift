@@ -2,16 +2,16 @@ import CSockets
 import Foundation
 import RTC
 
-/// One TCP connection that carries datagrams (RFC 6544, passive; RFC 4571 framing), for networks that block UDP.
+/// A TCP connection that carries datagrams (passive side of RFC 6544, framing of RFC 4571), for networks that block UDP.
 ///
-/// Both directions are bounded: a frame that is too long ends the connection, and what cannot be sent waits in a queue that the
-/// router looks at (`queuedTime`) and that drops the newest when it is full.
+/// Both directions are bounded. An oversized frame ends the connection. Unsent data waits in a queue that drops new datagrams
+/// when it is full; the router monitors its delay (`queuedTime`).
 final class StreamConnection {
-    /// Half a second at 8 Mbit/s: what is older is of no use to a call.
-    static let longestQueue = 512 * 1024
-    /// A connection that has not shown a good check by then is none of ours.
-    static let patience = MediaInterval.seconds(10)
-    /// Room for several frames of the longest kind.
+    /// Maximum size of the send queue: half a second at 8 Mbit/s. Older data is useless in a call.
+    static let maxQueueSize = 512 * 1024
+    /// Time for a new connection to pass an ICE connectivity check.
+    static let handshakeTimeout = MediaInterval.seconds(10)
+    /// Size of the read buffer, enough for several frames of maximum size.
     private static let readSize = 16 * 1024
 
     let descriptor: Int32
@@ -21,7 +21,7 @@ final class StreamConnection {
     private var filled = 0
     private var queue: [UInt8] = []
     private var queueStart = 0
-    /// Where in all that was ever queued a moment stands, so that the age of what waits is known; one every 20 ms.
+    /// Byte offsets in the stream with the time they were queued, about one per 20 ms. They give the age of the queued data.
     private var marks: [(offset: Int, at: MediaTime)] = []
     private var queuedTotal = 0
     private var sentTotal = 0
@@ -38,13 +38,13 @@ final class StreamConnection {
 
     var isWaiting: Bool { queueStart < queue.count }
 
-    /// About when the oldest of what waits was queued.
+    /// When the oldest queued data was queued, approximately.
     var waitingSince: MediaTime? { isWaiting ? marks.first?.at : nil }
 
     // MARK: Reading
 
-    /// Reads once and hands over the frames in it, in place. `done` is called before their memory is used again.
-    /// - Returns: false when the connection is over.
+    /// Reads once and passes each frame to `body`, in place. Calls `done` before the memory is reused.
+    /// - Returns: False if the connection has ended.
     func read(_ body: (UnsafeMutableRawBufferPointer) -> Void, done: () -> Void) -> Bool {
         let room = UnsafeMutableRawBufferPointer(rebasing: memory[filled...])
         let count = recv(descriptor, room.baseAddress, room.count, Int32(MSG_DONTWAIT))
@@ -75,9 +75,10 @@ final class StreamConnection {
 
     // MARK: Writing
 
-    /// - Returns: false when the queue was full and the datagram is lost.
+    /// Queues a datagram.
+    /// - Returns: False if the queue is full and the datagram was dropped.
     func send(_ datagram: UnsafeRawBufferPointer, now: MediaTime) -> Bool {
-        guard datagram.count <= Int(UInt16.max), queue.count - queueStart + datagram.count + 2 <= Self.longestQueue
+        guard datagram.count <= Int(UInt16.max), queue.count - queueStart + datagram.count + 2 <= Self.maxQueueSize
         else {
             return false
         }
@@ -89,8 +90,8 @@ final class StreamConnection {
         return true
     }
 
-    /// Writes what the system takes.
-    /// - Returns: false when the connection is over.
+    /// Writes as much of the queue as the system accepts.
+    /// - Returns: False if the connection has ended.
     func flush(now: MediaTime) -> Bool {
         while isWaiting {
             let sent = queue.withUnsafeBytes { bytes in

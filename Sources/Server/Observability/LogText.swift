@@ -1,16 +1,16 @@
-/// Text from outside made harmless for a log that people read in a terminal.
+/// Functions that make untrusted text safe for a log that is read in a terminal.
 enum LogText {
-    /// Beyond this a value tells nothing more; somebody is filling the disk.
-    static let maximumScalars = 2048
+    /// Longer values are cut, so that they cannot fill the disk.
+    static let maxScalars = 2048
 
-    /// Escapes what could start a new line, move the cursor or turn the direction of writing: control characters, line
-    /// and paragraph separators, bidirectional and invisible formatting. Cut at ``maximumScalars``.
+    /// Escapes characters that could start a new line, move the cursor or change the text direction: control characters, line
+    /// and paragraph separators, bidirectional and invisible formatting. Cuts the text at ``maxScalars``.
     static func escaped(_ text: String) -> String {
         var result = ""
         var count = 0
         for scalar in text.unicodeScalars {
             count += 1
-            if count > maximumScalars { return result + "…" }
+            if count > maxScalars { return result + "…" }
             if isHarmless(scalar) {
                 result.unicodeScalars.append(scalar)
             } else {
@@ -20,26 +20,26 @@ enum LogText {
         return result
     }
 
-    /// As ``escaped(_:)``, in quotation marks when the value would otherwise not be one word.
+    /// Returns ``escaped(_:)`` text, in quotation marks unless it is a single word.
     static func value(_ text: String) -> String {
         let needsQuotes =
             text.isEmpty
             || text.unicodeScalars.contains { " \"=\\{}[],".unicodeScalars.contains($0) || !isHarmless($0) }
         guard needsQuotes else { return escaped(text) }
-        // Backslashes first: they must not be taken for ours.
+        // Escape backslashes first, so that they cannot be confused with the ones that escaping adds.
         let prepared = text.split(separator: "\\", omittingEmptySubsequences: false).joined(separator: "\\\\")
         return "\""
             + escaped(prepared.split(separator: "\"", omittingEmptySubsequences: false).joined(separator: "\\\""))
             + "\""
     }
 
-    /// A JSON string with its quotation marks; the same characters are escaped, as `\u` sequences.
+    /// Returns a JSON string with quotation marks. Escapes the same characters as ``escaped(_:)``, as `\u` sequences.
     static func json(_ text: String) -> String {
         var result = "\""
         var count = 0
         for scalar in text.unicodeScalars {
             count += 1
-            if count > maximumScalars {
+            if count > maxScalars {
                 result += "…"
                 break
             }

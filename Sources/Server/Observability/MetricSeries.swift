@@ -1,11 +1,11 @@
 import Metrics
 import Synchronization
 
-/// One line of numbers: a metric with one combination of label values.
+/// A time series: a metric with one combination of label values.
 protocol MetricSeries: AnyObject, Sendable {
     var family: String { get }
     var labels: MetricLabels { get }
-    /// Appends its lines of the exposition.
+    /// Appends the series in Prometheus's text format.
     func write(to text: inout String)
 }
 
@@ -32,7 +32,7 @@ final class CounterSeries: MetricSeries, CounterHandler {
     }
 
     func increment(by amount: Int64) {
-        // A counter that went down would be read as a restart.
+        // Prometheus treats a decrease as a restart of the process.
         if amount > 0 { value.wrappingAdd(amount, ordering: .relaxed) }
     }
 
@@ -62,7 +62,7 @@ final class FloatingPointCounterSeries: MetricSeries, FloatingPointCounterHandle
     }
 }
 
-/// A meter, or a recorder of which only the last value counts.
+/// A meter, or a recorder that keeps only the last value.
 final class GaugeSeries: MetricSeries, MeterHandler, RecorderHandler {
     let family: String
     let labels: MetricLabels
@@ -85,14 +85,14 @@ final class GaugeSeries: MetricSeries, MeterHandler, RecorderHandler {
     }
 }
 
-/// Counts of values up to each of a few bounds; timers record seconds.
+/// A histogram with fixed bucket bounds. Timers record seconds.
 final class HistogramSeries: MetricSeries, RecorderHandler, TimerHandler {
     let family: String
     let labels: MetricLabels
     private let bounds: [Double]
 
     private struct State {
-        /// One more than bounds: the last is for everything larger. Not cumulative until written.
+        /// Count per bucket, not cumulative. The additional last bucket is for values above all bounds.
         var counts: [Int64]
         var sum = 0.0
     }
@@ -131,10 +131,10 @@ final class HistogramSeries: MetricSeries, RecorderHandler, TimerHandler {
     }
 }
 
-/// Label names and values, in the order of the names, written once.
+/// Label names and values, sorted by name and formatted once.
 struct MetricLabels: Hashable, Comparable {
-    /// A value longer than this was never meant to be a label.
-    private static let longestValue = 128
+    /// Longer values are truncated. They were probably not meant as labels.
+    private static let maxValueLength = 128
 
     private let pairs: [(name: String, value: String)]
     /// `{name="value",…}`, or empty without labels.
@@ -144,8 +144,8 @@ struct MetricLabels: Hashable, Comparable {
         var values: [String: String] = [:]
         for (name, value) in dimensions {
             let name = MetricText.labelName(name)
-            // The first of two wins, so that a duplicate cannot make the whole page unreadable to Prometheus.
-            if values[name] == nil { values[name] = String(value.prefix(Self.longestValue)) }
+            // Keep the first of duplicate labels. Prometheus would reject the whole response because of a duplicate.
+            if values[name] == nil { values[name] = String(value.prefix(Self.maxValueLength)) }
         }
         self.init(pairs: values.sorted { $0.key < $1.key }.map { (name: $0.key, value: $0.value) })
     }
@@ -155,7 +155,7 @@ struct MetricLabels: Hashable, Comparable {
         text = Self.text(pairs)
     }
 
-    /// The same names, all with the value `other`.
+    /// The same label names, all with the value `other`.
     var collapsed: MetricLabels { MetricLabels(pairs: pairs.map { (name: $0.name, value: "other") }) }
 
     func text(adding pair: (String, String)) -> String { Self.text(pairs + [(name: pair.0, value: pair.1)]) }
@@ -170,9 +170,9 @@ struct MetricLabels: Hashable, Comparable {
     func hash(into hasher: inout Hasher) { hasher.combine(text) }
 }
 
-/// Prometheus' text format 0.0.4: names, escapes and numbers.
+/// Names, escapes and numbers of Prometheus's text format 0.0.4.
 enum MetricText {
-    /// `confab.frames` as a counter is `confab_frames_total`; timers end in `_seconds`.
+    /// Returns the metric's name: a counter `confab.frames` becomes `confab_frames_total`, and timers end in `_seconds`.
     static func name(_ label: String, kind: MetricKind) -> String {
         let name = sanitized(label, allowsColon: true)
         switch kind {
@@ -182,7 +182,7 @@ enum MetricText {
         }
     }
 
-    /// `le` is a histogram's own, and two leading underscores are Prometheus' own.
+    /// Returns the label's name. Prometheus reserves `le` for histograms and a leading `__` for itself.
     static func labelName(_ name: String) -> String {
         let name = sanitized(name, allowsColon: false)
         return name == "le" || name.hasPrefix("__") ? "exported_" + name : name
@@ -191,7 +191,7 @@ enum MetricText {
     static func escapedHelp(_ text: String) -> String { escaped(text, alsoQuotes: false) }
     static func escapedValue(_ text: String) -> String { escaped(text, alsoQuotes: true) }
 
-    /// Whole numbers without a fraction, as people expect of counts.
+    /// Formats whole numbers without a fraction.
     static func number(_ value: Double) -> String {
         if value.isNaN { return "NaN" }
         if value.isInfinite { return value < 0 ? "-Inf" : "+Inf" }

@@ -1,11 +1,10 @@
 import Metrics
 import Synchronization
 
-/// A backend for swift-metrics that answers `GET /metrics` in Prometheus' text format.
+/// A backend for swift-metrics that exports Prometheus's text format.
 ///
-/// It owns every metric of the process. Labels are bounded: a family takes ``maximumSeries`` combinations of label
-/// values, and later ones are counted together under the value `other`, because a label that follows what clients send
-/// would otherwise grow without end.
+/// It owns every metric of the process. A family has at most ``maxSeries`` combinations of label values. Later combinations
+/// share one series with the value `other`, because labels that depend on client input would otherwise grow without bound.
 ///
 /// ```swift
 /// let metrics = PrometheusMetrics(help: ["confab.sockets": "WebSockets open now."])
@@ -15,19 +14,19 @@ import Synchronization
 /// 1\n"
 /// ```
 public final class PrometheusMetrics: MetricsFactory {
-    /// Combinations of label values in one family.
-    public static let maximumSeries = 200
-    /// Families, lest labels themselves be made from input.
-    public static let maximumFamilies = 1000
+    /// Maximum number of label combinations per family.
+    public static let maxSeries = 200
+    /// Maximum number of families, in case names are made from client input.
+    public static let maxFamilies = 1000
 
-    /// The value of `Content-Type`.
+    /// The `Content-Type` of the exposition.
     public static let contentType = "text/plain; version=0.0.4; charset=utf-8"
 
-    /// In seconds: from a fast handler to a call that hung.
+    /// Upper bounds in seconds, from a fast handler to a call that hangs.
     static let timerBuckets: [Double] = [
         0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60,
     ]
-    /// Powers of four: bytes, queue lengths and counts all find their place.
+    /// Powers of four, which suit bytes, queue lengths and counts.
     static let recorderBuckets: [Double] = (0...10).map { Double(1 << (2 * $0)) }
 
     private struct Family {
@@ -38,7 +37,7 @@ public final class PrometheusMetrics: MetricsFactory {
 
     private struct Entry {
         var series: any MetricSeries
-        /// Two metrics of the same labels share a series; it goes with the last of them.
+        /// Number of handlers with these labels. They share the series, which is removed with the last one.
         var uses: Int
     }
 
@@ -47,8 +46,8 @@ public final class PrometheusMetrics: MetricsFactory {
     private let buckets: [String: [Double]]
 
     /// - Parameters:
-    ///   - help: one sentence by label, as the metric is labelled in code.
-    ///   - buckets: upper bounds of a histogram by label, ascending, in seconds for timers.
+    ///   - help: Help sentences, by the metric's label in code.
+    ///   - buckets: Upper bounds of histograms, by label. Ascending, and in seconds for timers.
     public init(help: [String: String] = [:], buckets: [String: [Double]] = [:]) {
         self.help = help
         self.buckets = buckets
@@ -91,7 +90,7 @@ public final class PrometheusMetrics: MetricsFactory {
     public func destroyRecorder(_ handler: any RecorderHandler) { remove(handler) }
     public func destroyTimer(_ handler: any TimerHandler) { remove(handler) }
 
-    /// Everything recorded, families and series in a fixed order.
+    /// Returns all metrics in Prometheus's text format, in a fixed order.
     public func exposition() -> String {
         let sorted = families.withLock { families in
             families.sorted { $0.key < $1.key }.map { name, family in
@@ -107,8 +106,8 @@ public final class PrometheusMetrics: MetricsFactory {
         return text
     }
 
-    /// The series of these labels, made if need be. Nil when the name is taken by another kind of metric or there are
-    /// too many families: measuring must never stop the server, so such a metric is ignored.
+    /// Returns the series with these labels, creating it if needed. Returns nil if the name belongs to another kind of metric
+    /// or there are too many families: such a metric is ignored, because metrics must never stop the server.
     private func series<Series: MetricSeries>(
         _ label: String, _ kind: MetricKind, _ dimensions: [(String, String)],
         make: (String, MetricLabels) -> Series
@@ -116,10 +115,10 @@ public final class PrometheusMetrics: MetricsFactory {
         let name = MetricText.name(label, kind: kind)
         var labels = MetricLabels(dimensions)
         return families.withLock { families in
-            if families[name] == nil, families.count >= Self.maximumFamilies { return nil }
+            if families[name] == nil, families.count >= Self.maxFamilies { return nil }
             var family = families[name] ?? Family(kind: kind, help: help[label])
             guard family.kind == kind else { return nil }
-            if family.series[labels] == nil, family.series.count >= Self.maximumSeries { labels = labels.collapsed }
+            if family.series[labels] == nil, family.series.count >= Self.maxSeries { labels = labels.collapsed }
             var entry = family.series[labels] ?? Entry(series: make(name, labels), uses: 0)
             entry.uses += 1
             family.series[labels] = entry

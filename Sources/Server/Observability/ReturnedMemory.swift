@@ -6,16 +6,16 @@ import ServiceLifecycle
 import Glibc
 #endif
 
-/// Gives memory that nobody uses back to the system.
+/// Returns freed memory to the operating system after many clients have connected.
 ///
-/// A client's arrival costs far more memory for a moment than its stay: its DTLS handshake alone takes 50 kB. The C
-/// library keeps what was freed in between for the next arrivals, so after a crowd came, a third of the process could be
-/// such holes. Only the C library of GNU needs this, and only it has the function.
+/// A connecting client temporarily needs far more memory than a connected one: the DTLS handshake alone takes 50 kB. The C
+/// library keeps the freed memory, so after many arrivals a third of the process's memory could be unused. Only glibc needs
+/// this, and only glibc has the function.
 struct ReturnedMemory: Service {
-    /// Long enough for a handshake's memory to be free: it is kept for up to 10 s.
+    /// Longer than the 10 s for which a handshake may hold its memory.
     private static let interval: Duration = .seconds(12)
-    /// Fewer leave holes that are not worth the search: at 50 kB each, one MB.
-    private static let crowd: UInt64 = 20
+    /// Minimum number of arrivals. Fewer free less than 1 MB (50 kB each), which is not worth the work.
+    private static let minArrivals: UInt64 = 20
 
     let gateway: NIOLoopBound<Gateway>
 
@@ -31,14 +31,14 @@ struct ReturnedMemory: Service {
                     return
                 }
                 let arrivals = try await gateway.eventLoop.submit { gateway.value.runner.arrivals }.get()
-                guard arrivals >= seen + Self.crowd else { continue }
+                guard arrivals >= seen + Self.minArrivals else { continue }
                 seen = arrivals
                 _ = trim(0)
             }
         }
     }
 
-    /// `malloc_trim` (malloc.h), looked up by name: Swift's module of the C library does not show it.
+    /// `malloc_trim` (malloc.h), looked up by name because Swift's Glibc module does not export it.
     private static var trim: (@convention(c) (Int) -> Int32)? {
         #if canImport(Glibc)
         guard let symbol = dlsym(nil, "malloc_trim") else { return nil }

@@ -1,20 +1,19 @@
-/// Takes secrets out of what is about to be logged: whatever stands under a telling key, whatever looks like a token,
-/// and the server's own secrets wherever they turn up. It is the net under the rule that nobody logs a secret, not a
-/// replacement for it.
+/// Removes secrets from log messages: values under keys such as `password`, anything that looks like a token, and the server's
+/// own secrets anywhere in the text. It is a safety net and does not replace the rule that secrets are never logged.
 public struct Scrubber: Sendable {
     public static let redacted = "[redacted]"
 
-    /// Shorter ones would redact ordinary words.
-    private static let shortestSecret = 8
+    /// Shorter secrets could match ordinary words.
+    private static let minSecretLength = 8
 
     private let secrets: [String]
 
-    /// - Parameter secrets: texts to redact wherever they occur; those under 8 bytes are ignored.
+    /// - Parameter secrets: Texts to redact wherever they occur. Texts shorter than 8 bytes are ignored.
     public init(secrets: [SecretText] = []) {
-        self.secrets = secrets.map(\.revealed).filter { $0.utf8.count >= Self.shortestSecret }
+        self.secrets = secrets.map(\.revealed).filter { $0.utf8.count >= Self.minSecretLength }
     }
 
-    /// The secrets of one server.
+    /// Redacts the secrets of a server's configuration and project.
     public init(configuration: ConfabConfiguration, project: ProjectFile? = nil) {
         self.init(
             secrets: [
@@ -23,7 +22,7 @@ public struct Scrubber: Sendable {
             ].compactMap(\.self))
     }
 
-    /// Whether a value under this key is secret whatever it looks like.
+    /// True if values under this key are always secret.
     public func isSecret(key: String) -> Bool {
         let key = key.lowercased()
         return Self.secretWords.contains { key.contains($0) }
@@ -31,19 +30,18 @@ public struct Scrubber: Sendable {
 
     private static let secretWords = ["token", "secret", "authorization", "password", "credential", "cookie"]
 
-    /// The text with tokens, secret query parameters and known secrets replaced by `[redacted]`.
+    /// Returns the text with tokens, secret query parameters and known secrets replaced by `[redacted]`.
     public func scrubbed(_ text: String) -> String {
         var text = text
         for secret in secrets where text.utf8.count >= secret.utf8.count {
             text = text.split(separator: secret, omittingEmptySubsequences: false).joined(separator: Self.redacted)
         }
-        // A token needs one of these in it or before it; most values have none.
+        // Every token contains one of these characters or follows one. Most values have none.
         let isSuspicious = text.utf8.contains { "=.\" _".utf8.contains($0) }
         return isSuspicious ? Self.redactingTokens(in: text) : text
     }
 
-    /// Walks over runs of characters that tokens are made of and replaces those that are one, and those that follow a
-    /// telling name and `=` or the word Bearer.
+    /// Replaces runs of token characters that look like a token, follow `Bearer`, or are assigned to a secret name.
     private static func redactingTokens(in text: String) -> String {
         let bytes = Array(text.utf8)
         var result: [UInt8] = []
@@ -63,7 +61,7 @@ public struct Scrubber: Sendable {
             if isExpected || isJSONWebToken(run) || isOwnSecret(run) || isLegacyToken(run, then: bytes[end...]) {
                 result += Array(redacted.utf8)
                 isExpected = false
-                // base64 goes on with these.
+                // base64 may continue with these characters.
                 index = bytes[end...].firstIndex { !isTokenByte($0) && !"=/".utf8.contains($0) } ?? bytes.count
                 continue
             }
@@ -76,7 +74,7 @@ public struct Scrubber: Sendable {
         return String(decoding: result, as: UTF8.self)
     }
 
-    /// base64url, the dots between a token's parts, and base64's `+`.
+    /// True for characters of base64url, the dot between a token's parts, and base64's `+`.
     private static func isTokenByte(_ byte: UInt8) -> Bool {
         switch byte {
         case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
@@ -87,13 +85,14 @@ public struct Scrubber: Sendable {
         }
     }
 
-    /// `eyJ` is how base64 spells `{"`, so every JWT's header begins with it.
+    /// True if the run contains a JWT. Its header starts with `eyJ`, which is `{"` in base64.
     private static func isJSONWebToken(_ run: ArraySlice<UInt8>) -> Bool {
         guard let start = run.firstRange(of: Array("eyJ".utf8))?.lowerBound else { return false }
         return run[start...].lazy.filter { $0 == UInt8(ascii: ".") }.count >= 2
     }
 
-    /// Secrets of ours, of identities and for resuming: a letter, `_`, and 32 bytes in base64url.
+    /// True if the run contains one of our secrets, for identities (`a_`) or for resuming (`r_`): the prefix and 32 bytes in
+    /// base64url.
     private static func isOwnSecret(_ run: ArraySlice<UInt8>) -> Bool {
         run.indices.dropLast(44).contains { start in
             "ar".utf8.contains(run[start]) && run[start + 1] == UInt8(ascii: "_")
@@ -103,7 +102,7 @@ public struct Scrubber: Sendable {
 
     private static func isLetter(_ byte: UInt8) -> Bool { (0x61...0x7A).contains(byte | 0x20) }
 
-    /// OpenTok's older tokens: `T1==` and base64.
+    /// True for OpenTok's older tokens: `T1==` and base64.
     private static func isLegacyToken(_ run: ArraySlice<UInt8>, then rest: ArraySlice<UInt8>) -> Bool {
         run.elementsEqual("T1".utf8) && rest.starts(with: Array("==".utf8))
     }

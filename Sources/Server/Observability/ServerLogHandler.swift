@@ -14,14 +14,14 @@ import Musl
 import Darwin
 #endif
 
-/// Writes log lines to standard error, as text or JSON, one line each whatever is in them.
+/// A log handler that writes to standard error, as text or JSON. Every event is exactly one line.
 ///
 /// ```
 /// 2026-02-03T04:05:06.789Z info  gateway  socket opened address=192.0.2.1 sockets=3
 /// {"time":"2026-02-03T04:05:06.789Z","level":"info","label":"gateway","message":"socket opened","address":"192.0.2.1"}
 /// ```
 ///
-/// Keys and values that look secret are redacted, and nothing from outside can forge a line or steer the terminal.
+/// It redacts values that look secret. Untrusted text cannot forge a line or control the terminal.
 public struct ServerLogHandler: LogHandler {
     public var logLevel: Logger.Level
     public var metadata: Logger.Metadata = [:]
@@ -71,14 +71,14 @@ public struct ServerLogHandler: LogHandler {
         output.write(line + "\n")
     }
 
-    /// Deeper nesting than anybody writes by hand.
-    private static let maximumDepth = 4
+    /// Maximum nesting of metadata. Deeper values are logged as "…".
+    private static let maxDepth = 4
 
     private func sorted(_ fields: Logger.Metadata) -> [(key: String, value: Logger.MetadataValue)] {
         fields.sorted { $0.key < $1.key }
     }
 
-    /// Our own fields keep their names; a clash would make the object ambiguous.
+    /// Returns the key as JSON. Adds `_` to keys that clash with the standard fields.
     private func jsonKey(_ key: String) -> String {
         LogText.json(["time", "level", "label", "message"].contains(key) ? key + "_" : key)
     }
@@ -86,12 +86,12 @@ public struct ServerLogHandler: LogHandler {
     private func text(_ value: Logger.MetadataValue, key: String, depth: Int = 0) -> String {
         if scrubber.isSecret(key: key) { return Scrubber.redacted }
         switch value {
-        case .dictionary(let fields) where depth < Self.maximumDepth:
+        case .dictionary(let fields) where depth < Self.maxDepth:
             let parts = sorted(fields).map {
                 "\(LogText.value($0.key))=\(text($0.value, key: $0.key, depth: depth + 1))"
             }
             return "{" + parts.joined(separator: " ") + "}"
-        case .array(let values) where depth < Self.maximumDepth:
+        case .array(let values) where depth < Self.maxDepth:
             return "[" + values.map { text($0, key: "", depth: depth + 1) }.joined(separator: " ") + "]"
         case .dictionary, .array: return "…"
         case .string(let text): return LogText.value(scrubber.scrubbed(text))
@@ -102,12 +102,12 @@ public struct ServerLogHandler: LogHandler {
     private func json(_ value: Logger.MetadataValue, key: String, depth: Int = 0) -> String {
         if scrubber.isSecret(key: key) { return LogText.json(Scrubber.redacted) }
         switch value {
-        case .dictionary(let fields) where depth < Self.maximumDepth:
+        case .dictionary(let fields) where depth < Self.maxDepth:
             let parts = sorted(fields).map {
                 LogText.json($0.key) + ":" + json($0.value, key: $0.key, depth: depth + 1)
             }
             return "{" + parts.joined(separator: ",") + "}"
-        case .array(let values) where depth < Self.maximumDepth:
+        case .array(let values) where depth < Self.maxDepth:
             return "[" + values.map { json($0, key: "", depth: depth + 1) }.joined(separator: ",") + "]"
         case .dictionary, .array: return "\"…\""
         case .string(let text): return LogText.json(scrubber.scrubbed(text))
@@ -116,27 +116,27 @@ public struct ServerLogHandler: LogHandler {
     }
 }
 
-/// Where log lines go, and the clock that stamps them.
+/// The destination of log lines and the clock for their timestamps.
 public struct LogOutput: Sendable {
     let write: @Sendable (String) -> Void
     let now: @Sendable () -> Int64
 
     /// - Parameters:
-    ///   - now: milliseconds since 1970.
-    ///   - write: gets whole lines with their line feed; called from any thread.
+    ///   - now: Returns milliseconds since 1970.
+    ///   - write: Receives whole lines with their line feed. Called from any thread.
     public init(now: @escaping @Sendable () -> Int64, write: @escaping @Sendable (String) -> Void) {
         self.now = now
         self.write = write
     }
 
     public static let standardError = LogOutput(now: LogTime.now) { line in
-        // One call a line keeps lines whole; the lock keeps those whole that the kernel takes in parts.
+        // One call per line keeps lines intact. The lock does the same for lines that the kernel accepts only in parts.
         Self.lock.withLock { _ in
             var bytes = Array(line.utf8)[...]
             while !bytes.isEmpty {
                 let count = bytes.withUnsafeBytes { systemWrite($0) }
                 if count < 0, errno == EINTR { continue }
-                // A closed standard error is nobody's reason to stop serving.
+                // A closed standard error must not stop the server.
                 if count <= 0 { return }
                 bytes = bytes.dropFirst(count)
             }
@@ -150,13 +150,13 @@ private func systemWrite(_ bytes: UnsafeRawBufferPointer) -> Int {
     write(STDERR_FILENO, bytes.baseAddress, bytes.count)
 }
 
-/// Time stamps without Foundation's formatters, which cost more than the rest of the line.
+/// Timestamps without Foundation's formatters, which would cost more than the rest of the line.
 enum LogTime {
     static func now() -> Int64 {
         Int64(Date().timeIntervalSince1970 * 1000)
     }
 
-    /// RFC 3339 in UTC with milliseconds.
+    /// Formats a time as in RFC 3339, in UTC with milliseconds.
     static func text(millisecondsSince1970 time: Int64) -> String {
         let (days, rest) = floorDivide(time, by: 86_400_000)
         let (year, month, day) = date(daysSince1970: days)
@@ -165,7 +165,7 @@ enum LogTime {
         return "\(padded(year, 4))-\(two(month))-\(two(day))T\(clock).\(padded(rest % 1000, 3))Z"
     }
 
-    /// Howard Hinnant's `civil_from_days`: years begin in March, so that the leap day comes last.
+    /// Howard Hinnant's `civil_from_days`. Years start in March, so the leap day comes last.
     private static func date(daysSince1970 days: Int64) -> (year: Int64, month: Int64, day: Int64) {
         let (era, dayOfEra) = floorDivide(days + 719_468, by: 146_097)
         let yearOfEra = (dayOfEra - dayOfEra / 1460 + dayOfEra / 36524 - dayOfEra / 146_096) / 365

@@ -1,7 +1,7 @@
 extension ConfabConfiguration {
-    /// Waking sleeping devices.
+    /// Settings for push notifications.
     public struct Push: Sendable, Equatable {
-        /// The push services of browsers that may be sent to; none turns Web Push off.
+        /// Host names of the browser push services that are allowed. Empty turns Web Push off.
         public var services = [
             "fcm.googleapis.com", "updates.push.services.mozilla.com", "*.push.apple.com", "*.notify.windows.com",
         ]
@@ -18,7 +18,7 @@ extension ConfabConfiguration {
         public var apnsServer: String?
         public init() {}
 
-        /// Apple's replacement; nil for Apple's own.
+        /// Address of the server that replaces Apple's in tests; nil for Apple's.
         var apnsAddress: (host: String, port: Int)? {
             apnsServer.flatMap { try? WebPushURL($0 + "/") }.map { ($0.host, $0.port) }
         }
@@ -29,40 +29,45 @@ extension Setting {
     static let push: [Setting] = [
         Setting(
             "push.services", \.push.services,
-            .list(of: .word("a host name, with *. before it for all below it", where: PushServices.isPattern)),
-            "Push services of browsers that this server sends to; nothing turns Web Push off."),
+            .list(
+                of: .word("a host name, or *. and a domain for all of its subdomains", where: PushServices.isPattern)),
+            "Browser push services that this server may send to. An empty list turns Web Push off."),
         Setting(
             "push.contact", \.push.contact,
             .optional(.word("a URL beginning with mailto: or https://", where: isContact)),
-            "Where a push service can reach you about this server; publicURL when not given."),
+            "Contact URL for operators of push services. Defaults to publicURL."),
         Setting(
             "push.allowPrivateAddresses", \.push.allowPrivateAddresses, .boolean,
-            "Send to push services on this machine or its networks too."),
+            "Allow push services on this machine and on private networks."),
         Setting(
             "push.authorities", \.push.authorities, .optional(.path),
-            "PEM file of certificate authorities to trust beside the system's, for a push service of your own."),
+            "PEM file of CA certificates to trust in addition to the system's, for your own push service."),
         Setting(
             "push.timeout", \.push.timeout, .duration(.milliseconds(10) ... .seconds(300)),
             "How long a push service may take to answer."),
-        Setting("push.concurrency", \.push.concurrency, .integer(1...1000), "Requests to push services at a time."),
-        Setting("push.queue", \.push.queue, .integer(1...1_000_000), "Notices waiting or being sent at a time."),
+        Setting(
+            "push.concurrency", \.push.concurrency, .integer(1...1000),
+            "Maximum concurrent requests to push services."),
+        Setting(
+            "push.queue", \.push.queue, .integer(1...1_000_000),
+            "Maximum notifications that are waiting or being sent."),
         Setting(
             "push.apnsKey", \.push.apnsKey, .optional(.path),
-            "The .p8 file with the key of Apple's push service; without it no app is woken."),
+            "The .p8 key file for Apple's push service (APNs). Without it, apps get no push notifications."),
         Setting(
             "push.apnsKeyID", \.push.apnsKeyID, .optional(.word("10 letters and digits", where: isAppleID)),
-            "The key's id."),
+            "ID of the APNs key."),
         Setting(
             "push.apnsTeamID", \.push.apnsTeamID, .optional(.word("10 letters and digits", where: isAppleID)),
-            "The id of the developer's team."),
+            "ID of the Apple developer team."),
         Setting(
             "push.apnsBundle", \.push.apnsBundle,
             .optional(.word("a bundle identifier such as org.example.chat", where: isBundle)),
-            "The app's bundle identifier."),
+            "Bundle identifier of the app."),
         Setting(
             "push.apnsServer", \.push.apnsServer,
             .optional(.word("a URL such as https://apns.example.org:2197", where: isServer)),
-            "Another server in the place of Apple's, for tests."),
+            "Server to use instead of Apple's, for tests."),
     ]
 
     private static func isContact(_ text: String) -> Bool {
@@ -71,7 +76,7 @@ extension Setting {
 
     private static func isAppleID(_ text: String) -> Bool { text.utf8.count == 10 && text.utf8.allSatisfy(isWordByte) }
 
-    /// Letters, digits, hyphens and dots, as Apple's CFBundleIdentifier has them; what follows goes into a header.
+    /// Letters, digits, hyphens and dots, as in Apple's CFBundleIdentifier. The value is sent in a header.
     private static func isBundle(_ text: String) -> Bool {
         (1...155).contains(text.utf8.count) && text.utf8.allSatisfy { isWordByte($0) || "-.".utf8.contains($0) }
     }

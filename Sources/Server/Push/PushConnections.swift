@@ -4,47 +4,45 @@ import NIOHTTP1
 import NIOSSL
 import Wire
 
-/// Carries requests to push services.
+/// A client for push services.
 protocol PushTransport: Sendable {
     /// - Throws: `PushFailure`, or `CancellationError`.
     func exchange(_ request: PushRequest) async throws -> PushAnswer
-    /// Closes all connections; nothing is sent from then on.
+    /// Closes all connections. Later requests fail.
     func close() async
 }
 
-/// HTTP/2 and HTTP/1.1 over TLS, by connections that lead where they were checked to lead.
+/// An HTTP client (HTTP/2 and HTTP/1.1 over TLS) that connects only to checked addresses.
 ///
-/// Invariant: no connection is opened to an address that was not checked. A name is looked up here, all its addresses
-/// are judged, and the HTTP client is given one of them in place of the name, so that a name server that answers
-/// differently the next moment (DNS rebinding) has nothing to answer. The certificate is checked against the name.
-/// Redirects are not followed.
+/// Invariant: no connection is opened to an unchecked address. The host name is resolved here and all of its addresses are
+/// checked. The HTTP client then gets one of these addresses and does not resolve the name again, which prevents DNS
+/// rebinding. The certificate is verified against the name. Redirects are not followed.
 actor PushConnections: PushTransport {
     struct Settings: Sendable {
-        /// For everything: the look-up, the connection, the answer.
+        /// For the whole exchange: DNS lookup, connection and response.
         var timeout: Duration
         var allowsPrivateAddresses = false
-        /// A PEM file of authorities to trust beside the system's.
+        /// A PEM file of CA certificates to trust in addition to the system's.
         var authorities: String?
-        /// Returns when that time is over.
+        /// Sleeps for a duration. Tests replace it.
         var pause: @Sendable (Duration) async throws -> Void = { try await Task.sleep(for: $0) }
     }
 
-    /// Addresses tried one after the other for one request; large services have a dozen and are all there or not at
-    /// all.
-    private static let tries = 3
-    /// How long addresses are believed. Services move slowly; a look-up for each push would be the slowest part of it.
-    private static let memory: Duration = .seconds(60)
-    /// Names and addresses kept. Browsers' services are a handful of names; wildcards admit more.
-    private static let kept = 64
-    /// Apple asks to keep connections open.
+    /// Maximum addresses to try per request. Large services have a dozen, but usually all of them work or none does.
+    private static let maxAttempts = 3
+    /// How long to cache addresses. They rarely change, and a lookup would be the slowest part of a push.
+    private static let addressLifetime: Duration = .seconds(60)
+    /// Maximum cached names and connections. Browsers use only a few services, but wildcards can match more.
+    private static let maxCached = 64
+    /// Apple asks providers to keep connections open.
     private static let idleTimeout: TimeAmount = .minutes(5)
 
-    private struct Place: Hashable {
+    private struct Target: Hashable {
         var host: String
         var address: IPAddress
     }
 
-    private struct Line {
+    private struct Connection {
         let client: HTTPClient
         var uses = 0
         var lastUse = ContinuousClock.now
@@ -52,8 +50,8 @@ actor PushConnections: PushTransport {
 
     private let settings: Settings
     private let resolver: any PushResolver
-    private var names: [String: (addresses: [IPAddress], asked: ContinuousClock.Instant)] = [:]
-    private var lines: [Place: Line] = [:]
+    private var names: [String: (addresses: [IPAddress], resolvedAt: ContinuousClock.Instant)] = [:]
+    private var connections: [Target: Connection] = [:]
     private var isClosed = false
 
     init(_ settings: Settings, resolver: any PushResolver = SystemResolver()) {
@@ -71,7 +69,7 @@ actor PushConnections: PushTransport {
             let first = try await group.next()
             group.cancelAll()
             if let answer = first ?? nil { return answer }
-            // The time is over. What was answered until then still counts, were it only the status.
+            // Timed out. If the response arrived in the meantime, use it, even if only its status is complete.
             if let answer = try? await group.next() ?? nil { return answer }
             throw PushFailure.timedOut
         }
@@ -79,8 +77,8 @@ actor PushConnections: PushTransport {
 
     func close() async {
         isClosed = true
-        let clients = lines.values.map(\.client)
-        lines.removeAll()
+        let clients = connections.values.map(\.client)
+        connections.removeAll()
         for client in clients { try? await client.shutdown() }
     }
 
@@ -89,9 +87,9 @@ actor PushConnections: PushTransport {
     private func tryAddresses(_ request: PushRequest) async throws -> PushAnswer {
         let addresses = try await addresses(of: request.host)
         var failure = PushFailure.nameUnknown(request.host)
-        for address in addresses.prefix(Self.tries) {
+        for address in addresses.prefix(Self.maxAttempts) {
             do {
-                return try await exchange(request, at: Place(host: request.host, address: address))
+                return try await exchange(request, at: Target(host: request.host, address: address))
             } catch let error as PushFailure {
                 failure = error
                 names[request.host] = nil
@@ -100,64 +98,67 @@ actor PushConnections: PushTransport {
         throw failure
     }
 
-    /// All addresses of a service; none when one of them leads inside, for then its names are not to be trusted.
+    /// Returns all addresses of a service. Throws if any of them is private, because its DNS is then not trustworthy.
     private func addresses(of host: String) async throws -> [IPAddress] {
-        if let known = names[host], ContinuousClock.now - known.asked < Self.memory { return known.addresses }
+        if let known = names[host], ContinuousClock.now - known.resolvedAt < Self.addressLifetime {
+            return known.addresses
+        }
         let found = try await resolver.addresses(of: host)
         guard !found.isEmpty else { throw PushFailure.nameUnknown(host) }
         guard settings.allowsPrivateAddresses || found.allSatisfy(PublicAddresses.contain) else {
             throw PushFailure.addressRefused(host)
         }
-        if names.count >= Self.kept { names.removeAll() }
+        if names.count >= Self.maxCached { names.removeAll() }
         names[host] = (found, .now)
         return found
     }
 
     // MARK: Connections
 
-    private func exchange(_ request: PushRequest, at place: Place) async throws -> PushAnswer {
-        let client = try occupy(place)
-        defer { release(place) }
+    private func exchange(_ request: PushRequest, at target: Target) async throws -> PushAnswer {
+        let client = try acquire(target)
+        defer { release(target) }
         return try await Self.exchange(request, by: client, timeout: settings.timeout)
     }
 
-    private func occupy(_ place: Place) throws -> HTTPClient {
+    private func acquire(_ target: Target) throws -> HTTPClient {
         guard !isClosed else { throw CancellationError() }
-        if lines[place] == nil {
-            makeRoom()
-            lines[place] = Line(client: makeClient(place))
+        if connections[target] == nil {
+            evictIdleConnection()
+            connections[target] = Connection(client: makeClient(target))
         }
-        lines[place]?.uses += 1
-        guard let client = lines[place]?.client else { throw CancellationError() }
+        connections[target]?.uses += 1
+        guard let client = connections[target]?.client else { throw CancellationError() }
         return client
     }
 
-    private func release(_ place: Place) {
-        lines[place]?.uses -= 1
-        lines[place]?.lastUse = .now
+    private func release(_ target: Target) {
+        connections[target]?.uses -= 1
+        connections[target]?.lastUse = .now
     }
 
-    /// Closes the one that was longest idle; those in use are as many as there are requests, which is a bound too.
-    private func makeRoom() {
-        guard lines.count >= Self.kept else { return }
-        let idle = lines.filter { $0.value.uses == 0 }.min { $0.value.lastUse < $1.value.lastUse }
+    /// If the cache is full, closes the least recently used idle connection. Concurrent requests are limited elsewhere, so the
+    /// connections in use are limited too.
+    private func evictIdleConnection() {
+        guard connections.count >= Self.maxCached else { return }
+        let idle = connections.filter { $0.value.uses == 0 }.min { $0.value.lastUse < $1.value.lastUse }
         guard let idle else { return }
-        lines[idle.key] = nil
+        connections[idle.key] = nil
         Task { try? await idle.value.client.shutdown() }
     }
 
-    private func makeClient(_ place: Place) -> HTTPClient {
+    private func makeClient(_ target: Target) -> HTTPClient {
         var configuration = HTTPClient.Configuration()
         var tls = TLSConfiguration.makeClientConfiguration()
         tls.minimumTLSVersion = .tlsv12
         if let path = settings.authorities { tls.additionalTrustRoots = [.file(path)] }
         configuration.tlsConfiguration = tls
-        configuration.dnsOverride = [place.host: place.address.description]
+        configuration.dnsOverride = [target.host: target.address.description]
         configuration.redirectConfiguration = .disallow
         configuration.connectionPool.idleTimeout = Self.idleTimeout
-        // The next address is tried instead, and then the whole push again.
+        // Do not retry here: the caller tries the next address, and then repeats the whole push.
         configuration.connectionPool.retryConnectionEstablishment = false
-        // So that a second address has its turn within the time for all.
+        // Leave time for a second address within the overall timeout.
         configuration.timeout.connect = .milliseconds(max(settings.timeout.wholeMilliseconds / 2, 1))
         return HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
     }
@@ -172,7 +173,7 @@ actor PushConnections: PushTransport {
         message.body = .bytes(ByteBuffer(bytes: request.body))
         let response: HTTPClientResponse
         do {
-            // Longer than ours, which says what it was.
+            // Longer than our own timeout, which reports a clearer error.
             response = try await client.execute(message, timeout: .milliseconds(2 * timeout.wholeMilliseconds))
         } catch is CancellationError {
             throw CancellationError()
@@ -183,12 +184,12 @@ actor PushConnections: PushTransport {
         var body: [UInt8] = []
         do {
             for try await piece in response.body {
-                body += piece.readableBytesView.prefix(PushAnswer.largestBody - body.count)
-                // Leaving the loop closes the stream.
-                if body.count >= PushAnswer.largestBody { break }
+                body += piece.readableBytesView.prefix(PushAnswer.maxBodySize - body.count)
+                // Leaving the loop cancels the rest of the body.
+                if body.count >= PushAnswer.maxBodySize { break }
             }
         } catch {
-            // The status says enough.
+            // The status is sufficient.
         }
         return PushAnswer(
             status: Int(response.status.code), retryAfter: response.headers.first(name: "retry-after"), body: body)

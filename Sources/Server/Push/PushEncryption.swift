@@ -6,40 +6,38 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// Makes a message that only one browser can read (RFC 8291), as one record of the content coding `aes128gcm` (RFC
-/// 8188).
+/// Encryption of Web Push messages (RFC 8291), as one record of the content coding `aes128gcm` (RFC 8188).
 enum PushEncryption {
-    /// Larger than any message of ours: the body is one record, as RFC 8291 §4 demands.
+    /// Larger than any message of this server, because the body must be a single record (RFC 8291 §4).
     static let recordSize: UInt32 = 4096
-    /// Every message is padded to this, so that the service cannot tell a call from its end by their lengths.
+    /// All messages are padded to this size, so that the service cannot infer their kind from the length.
     static let paddedSize = 128
     static let saltSize = 16
-    /// Header, 65 bytes of key, delimiter and tag, subtracted from the 4096 bytes that any service takes (RFC 8030
-    /// §7.2).
-    static let largestMessage = 4096 - (saltSize + 4 + 1 + 65) - 1 - 16
+    /// The 4096 bytes that all services accept (RFC 8030 §7.2), minus header, 65-byte key, delimiter and tag.
+    static let maxMessageSize = 4096 - (saltSize + 4 + 1 + 65) - 1 - 16
 
-    /// The body to send.
+    /// Encrypts a message and returns the request body.
     ///
     /// - Parameters:
-    ///   - key, authentication: the subscription's.
-    ///   - sender, salt: fresh for every message; the same twice would give both messages away.
-    ///   - padding: zeros to append, beyond the delimiter.
+    ///   - key, authentication: the subscription's public key and authentication secret.
+    ///   - sender, salt: must be new for each message. Reusing them would reveal both messages.
+    ///   - padding: the number of zeros to append after the delimiter.
     static func seal(
         _ message: [UInt8], for key: [UInt8], authentication: [UInt8], sender: P256.KeyAgreement.PrivateKey,
         salt: [UInt8], padding: Int
     ) throws -> [UInt8] {
-        guard message.count + padding <= largestMessage, salt.count == saltSize else {
+        guard message.count + padding <= maxMessageSize, salt.count == saltSize else {
             throw PushFailure.cannotMake("the message is too long")
         }
         let receiver = try P256.KeyAgreement.PublicKey(x963Representation: key)
         let ownKey = Array(sender.publicKey.x963Representation)
-        // RFC 8291 §3.4: the secret of the two keys, the subscription's own secret, and both public keys.
+        // RFC 8291 §3.4: combines the ECDH secret, the authentication secret and both public keys.
         let input = try sender.sharedSecretFromKeyAgreement(with: receiver).hkdfDerivedSymmetricKey(
             using: SHA256.self, salt: Data(authentication), sharedInfo: Data(info("WebPush: info") + key + ownKey),
             outputByteCount: 32)
         let contentKey = derive(input, salt, "Content-Encoding: aes128gcm", 16)
         let nonce = derive(input, salt, "Content-Encoding: nonce", 12).withUnsafeBytes { Array($0) }
-        // 2 marks the last record; what follows it is padding (RFC 8188 §2).
+        // 2 is the delimiter of the last record; padding follows it (RFC 8188 §2).
         let sealed = try AES.GCM.seal(
             Data(message + [2] + [UInt8](repeating: 0, count: max(padding, 0))), using: contentKey,
             nonce: AES.GCM.Nonce(data: nonce))
@@ -47,7 +45,7 @@ enum PushEncryption {
         return salt + size + [UInt8(ownKey.count)] + ownKey + Array(sealed.ciphertext) + Array(sealed.tag)
     }
 
-    /// The same with fresh keys and the usual padding.
+    /// Encrypts a message with a new key pair and salt and the default padding.
     static func seal(_ message: [UInt8], for key: [UInt8], authentication: [UInt8]) throws -> [UInt8] {
         var random = SystemRandomNumberGenerator()
         return try seal(

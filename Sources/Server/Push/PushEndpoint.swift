@@ -1,13 +1,13 @@
 import Crypto
 import Wire
 
-/// Where one sleeping device is woken: a browser's subscription, or an app at Apple's service.
+/// The push address of one device: a browser's subscription, or an app's token for Apple's service.
 ///
-/// A value of this type has the right form; whether its service may be sent to is for ``PushServices`` to say, at
-/// registration and again at each sending, because the configuration may have changed between them. Its address is a
-/// capability: whoever knows it can wake the device. So it is never logged, and ``description`` leaves it out.
+/// A value of this type is well formed. ``PushServices`` decides whether its service is allowed, at registration and again
+/// for each push, because the configuration may change in between. The address is a capability: anyone who knows it can send
+/// pushes to the device. It is therefore never logged, and ``description`` omits it.
 public struct PushEndpoint: Hashable, Sendable {
-    /// What the client calls `endpoint`: the subscription's URL, or the device token in lower case.
+    /// The client's `endpoint`: the subscription's URL, or the device token in lower case.
     public let address: String
     let kind: Kind
 
@@ -17,9 +17,9 @@ public struct PushEndpoint: Hashable, Sendable {
         case apns(isSandbox: Bool)
     }
 
-    /// Reads what a client registered, or what storage kept of it. Says nothing about whether it is allowed.
+    /// Parses a registration from a client or from storage. Does not check whether its service is allowed.
     ///
-    /// - Throws: `push_invalid`, with what is wrong, and `push_not_allowed` for a URL that could never be.
+    /// - Throws: `push_invalid` if it is malformed, `push_not_allowed` for a URL that is never allowed.
     public init(_ registration: PushRegistration) throws(WireError) {
         switch registration.kind {
         case .web: try self.init(web: registration)
@@ -27,7 +27,7 @@ public struct PushEndpoint: Hashable, Sendable {
         }
     }
 
-    /// What storage keeps, and ``init(_:)`` reads back.
+    /// The form for storage, which ``init(_:)`` parses.
     public var registration: PushRegistration {
         switch kind {
         case .web(_, let publicKey, let authentication):
@@ -43,20 +43,20 @@ public struct PushEndpoint: Hashable, Sendable {
         let url = try WebPushURL(registration.endpoint)
         guard let text = registration.p256dh, let publicKey = Base64URL.decode(orPadded: text.utf8),
             publicKey.count == 65,
-            // Refuses what is not a point of the curve, by which a secret could be drawn out.
+            // Reject points that are not on the curve, to prevent invalid-curve attacks.
             (try? P256.KeyAgreement.PublicKey(x963Representation: publicKey)) != nil
         else {
-            throw WireError(.pushInvalid, "Give p256dh as the subscription has it: 65 bytes in base64url.")
+            throw WireError(.pushInvalid, "Invalid p256dh. Send the subscription's key: 65 bytes in base64url.")
         }
         guard let text = registration.auth, let secret = Base64URL.decode(orPadded: text.utf8), secret.count == 16
         else {
-            throw WireError(.pushInvalid, "Give auth as the subscription has it: 16 bytes in base64url.")
+            throw WireError(.pushInvalid, "Invalid auth. Send the subscription's secret: 16 bytes in base64url.")
         }
         address = registration.endpoint
         kind = .web(url, publicKey: publicKey, authentication: secret)
     }
 
-    /// Tokens have 32 bytes today; Apple asks not to rely on their length.
+    /// Tokens have 32 bytes today, but Apple asks developers not to rely on the length.
     private static let tokenDigits = 64...200
 
     private init(apns registration: PushRegistration) throws(WireError) {
@@ -64,7 +64,7 @@ public struct PushEndpoint: Hashable, Sendable {
         guard Self.tokenDigits.contains(token.utf8.count), token.utf8.count.isMultiple(of: 2),
             token.utf8.allSatisfy({ (0x30...0x39).contains($0) || (0x61...0x66).contains($0) })
         else {
-            throw WireError(.pushInvalid, "Give the device token in hexadecimal digits, 64 to 200 of them.")
+            throw WireError(.pushInvalid, "Invalid device token. Send 64 to 200 hexadecimal digits.")
         }
         address = token
         kind = .apns(isSandbox: registration.sandbox ?? false)
@@ -82,43 +82,43 @@ extension PushEndpoint: CustomStringConvertible, CustomReflectable {
     public var customMirror: Mirror { Mirror(self, children: [], displayStyle: .struct) }
 }
 
-/// The URL of a subscription, read strictly: it is an address that a stranger gave us to connect to. No two readers can
-/// disagree about what is left, so what was checked is what is connected to.
+/// The URL of a subscription. It comes from an untrusted client and the server connects to it, so parsing is strict: it
+/// accepts only URLs that all parsers interpret in the same way. The checked host is then the host that is connected to.
 struct WebPushURL: Hashable, Sendable {
     /// In lower case.
     let host: String
     let port: Int
-    /// With its query.
+    /// The path with the query.
     let path: String
 
     static let defaultPort = 443
 
-    /// The host, with the port where it is not the usual one.
+    /// The host, with the port unless it is 443.
     var service: String { port == Self.defaultPort ? host : "\(host):\(port)" }
-    /// What the token of RFC 8292 §2 is for.
+    /// The audience of the VAPID token (RFC 8292 §2).
     var origin: String { "https://" + service }
 
     init(_ text: String) throws(WireError) {
         let scheme = "https://"
         guard text.utf8.count <= Wire.Limits.pushEndpoint, text.utf8.allSatisfy({ (0x21...0x7e).contains($0) }) else {
-            throw WireError(.pushInvalid, "Give the endpoint as the subscription has it.")
+            throw WireError(.pushInvalid, "Invalid endpoint. Send the endpoint of the push subscription.")
         }
         guard text.prefix(scheme.count).lowercased() == scheme else {
-            throw WireError(.pushNotAllowed, "A push endpoint begins with https://.")
+            throw WireError(.pushNotAllowed, "Push endpoint must start with https://.")
         }
         let rest = text.dropFirst(scheme.count)
         let authority = rest.prefix { !"/?#\\".contains($0) }
         let path = String(rest[authority.endIndex...])
         guard !authority.contains("@") else {
-            throw WireError(.pushNotAllowed, "A push endpoint has no user name.")
+            throw WireError(.pushNotAllowed, "Push endpoint must not contain a user name.")
         }
         let name = authority.prefix { $0 != ":" }.lowercased()
         let port = authority.dropFirst(name.utf8.count)
         guard Self.isHostName(name) else {
-            throw WireError(.pushNotAllowed, "A push endpoint is at a push service's name, not at an address.")
+            throw WireError(.pushNotAllowed, "Push endpoint must use a host name, not an IP address.")
         }
         guard port.isEmpty || Self.number(port) != nil, Self.isPath(path) else {
-            throw WireError(.pushInvalid, "Give the endpoint as the subscription has it.")
+            throw WireError(.pushInvalid, "Invalid endpoint. Send the endpoint of the push subscription.")
         }
         host = name
         self.port = Self.number(port) ?? Self.defaultPort
@@ -133,8 +133,8 @@ struct WebPushURL: Hashable, Sendable {
         return Int(port)
     }
 
-    /// Labels of letters, digits and hyphens (RFC 1123 §2.1), not ending in a number: resolvers read `2130706433`,
-    /// `0x7f.1` and `127.1` as addresses.
+    /// True for labels of letters, digits and hyphens (RFC 1123 §2.1), if the last one is not a number. Resolvers interpret
+    /// `2130706433`, `0x7f.1` and `127.1` as IP addresses.
     static func isHostName(_ text: String) -> Bool {
         let labels = text.split(separator: ".", omittingEmptySubsequences: false)
         guard text.utf8.count <= 253, let last = labels.last, last.utf8.contains(where: { $0 >= 0x61 && $0 <= 0x7a }),
@@ -148,7 +148,7 @@ struct WebPushURL: Hashable, Sendable {
         }
     }
 
-    /// Path and query of RFC 3986 §3.3 and §3.4, percent signs only before two hexadecimal digits, no fragment.
+    /// True for a path with an optional query (RFC 3986 §3.3 and §3.4), valid percent-encoding and no fragment.
     private static func isPath(_ text: String) -> Bool {
         let bytes = Array(text.utf8)
         guard bytes.first == UInt8(ascii: "/") else { return false }

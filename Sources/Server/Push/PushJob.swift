@@ -2,20 +2,20 @@ import Signaling
 import Synchronization
 import Wire
 
-/// The time, for what is sent and tried again.
+/// The clock for push notifications.
 struct PushClock: Sendable {
     var now: @Sendable () -> Timestamp
     var pause: @Sendable (Duration) async throws -> Void = { try await Task.sleep(for: $0) }
 }
 
-/// One notice on its way to one person's devices.
+/// The delivery of one notice to one person's devices.
 ///
-/// When something newer is to be said of the same call, this is superseded: what is under way ends, nothing is tried
-/// again, and the newer one goes out after it. So a device never hears of the end of a call before its beginning.
+/// A newer notice of the same call supersedes this job: running requests finish, nothing is retried, and the newer notice is
+/// sent afterwards. A device therefore never learns about the end of a call before its start.
 final class PushJob: Sendable {
     let identity: IdentityID
     let notice: PushNotice
-    /// Settled when nothing of it is under way any more; for the one that comes after it.
+    /// Set when all requests of this job have finished. The next job waits for it.
     let finished = Once<Bool>()
 
     private struct State {
@@ -38,7 +38,7 @@ final class PushJob: Sendable {
         for pause in pauses { pause.cancel() }
     }
 
-    /// Returns early when superseded or cancelled.
+    /// Sleeps for a duration. Returns early if the job is superseded or the task is canceled.
     func pause(_ duration: Duration, _ clock: PushClock) async {
         let pause = Task { _ = try? await clock.pause(duration) }
         let number = state.withLock { state -> UInt64? in

@@ -8,47 +8,48 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// The keys by which push services know this server.
+/// The keys that identify this server to push services.
 public struct PushKeys: Sendable {
-    /// Browsers accept pushes only from whoever holds it (RFC 8292). Made at the first start.
+    /// The VAPID key (RFC 8292). Subscriptions are bound to it. Generated at the first start.
     let web: P256.Signing.PrivateKey
-    /// Apple's, or none: then no app is woken.
+    /// The key for Apple's service. If nil, apps get no pushes.
     let apns: APNSKey?
-    /// What the operator should hear about, in sentences.
+    /// Warnings for the operator, as sentences.
     public let warnings: [String]
 
-    /// In the data directory. Losing it makes every browser's subscription useless until its page is opened again.
+    /// The file in the data directory. If it is lost, each browser gets no pushes until its user opens the page again.
     public static let fileName = "push.pem"
-    /// A PEM file of a P-256 key has 250 bytes.
-    private static let largestFile = 16 << 10
+    /// In bytes. A PEM file with a P-256 key has about 250.
+    private static let maxFileSize = 16 << 10
 
     init(web: P256.Signing.PrivateKey, apns: APNSKey? = nil, warnings: [String] = []) {
         (self.web, self.apns, self.warnings) = (web, apns, warnings)
     }
 
-    /// The public key of Web Push in base64url: `welcome.push.vapidKey`, which pages subscribe with.
+    /// The public VAPID key in base64url, for `welcome.push.vapidKey`. Pages use it to subscribe.
     public var vapidKey: String { Base64URL.encode(web.publicKey.x963Representation) }
 
-    /// Opens the keys, making the data directory and the key of Web Push (mode 0600) when they are missing. Several
-    /// processes that start at once end up with the same key, as with ``ProjectFile``.
+    /// Opens the keys. Creates the data directory and the VAPID key (mode 0600) if they are missing. Processes that start at
+    /// the same time end up with the same key, as with ``ProjectFile``.
     ///
-    /// - Throws: `DataDirectoryError` when a file cannot be made or read, holds no such key, or Apple's is named
-    ///   without
-    ///   what belongs to it.
+    /// - Throws: `DataDirectoryError` if a file cannot be created or read or contains no key, or if the configuration for
+    ///   Apple's service is incomplete.
     public static func open(_ configuration: ConfabConfiguration) throws(DataDirectoryError) -> PushKeys {
         try PrivateFiles.makeDirectory(configuration.dataDirectory)
         let path = configuration.dataDirectory + "/" + fileName
-        var kept = try PrivateFiles.read(path, limit: largestFile)
+        var kept = try PrivateFiles.read(path, limit: maxFileSize)
         if kept == nil {
             let made = Array((P256.Signing.PrivateKey().pemRepresentation + "\n").utf8)
             try PrivateFiles.create(path, contents: made, suffix: String(UInt64.random(in: 0 ... .max)))
-            kept = try PrivateFiles.read(path, limit: largestFile)
+            kept = try PrivateFiles.read(path, limit: maxFileSize)
         }
-        guard let kept else { throw DataDirectoryError("\(path) vanished while it was being made; start again.") }
+        guard let kept else {
+            throw DataDirectoryError("\(path) was deleted while it was being created. Start the server again.")
+        }
         guard let key = signingKey(kept.bytes) else {
             throw DataDirectoryError(
-                "\(path) does not hold a P-256 private key. Restore it from a backup, or delete it to get a new one; "
-                    + "browsers are then woken again only after their page was opened.")
+                "\(path) does not contain a P-256 private key. Restore it from a backup, or delete it to create a new "
+                    + "one. Browsers will then get push notifications again only after their users open the page.")
         }
         try checkAuthorities(configuration.push)
         var warnings = exposure(of: path, kept)
@@ -56,12 +57,12 @@ public struct PushKeys: Sendable {
         return PushKeys(web: key, apns: apns, warnings: warnings)
     }
 
-    /// At start, rather than at the first push.
+    /// Checks the file of `push.authorities` at startup instead of at the first push.
     private static func checkAuthorities(_ configuration: ConfabConfiguration.Push) throws(DataDirectoryError) {
         guard let path = configuration.authorities else { return }
         let file = try PrivateFiles.read(path, limit: 1 << 20)
         guard let file, (try? NIOSSLCertificate.fromPEMBytes(file.bytes))?.isEmpty == false else {
-            throw DataDirectoryError("\(path), which push.authorities names, holds no certificates in PEM.")
+            throw DataDirectoryError("The file \(path) (push.authorities) contains no PEM certificates.")
         }
     }
 
@@ -71,23 +72,23 @@ public struct PushKeys: Sendable {
 
     static func exposure(of path: String, _ file: PrivateFiles.File) -> [String] {
         file.isReadableByOthers
-            ? ["\(path) can be read by other users of this machine; run chmod 600 on it."] : []
+            ? ["Other users of this machine can read \(path). Run chmod 600 on it."] : []
     }
 }
 
-/// The key that Apple gives developers for its push service (a `.p8` file), and what belongs to it.
+/// The key for Apple's push service (a `.p8` file) with its IDs.
 struct APNSKey: Sendable {
     let key: P256.Signing.PrivateKey
-    /// Ten characters each, as Apple's pages show them.
+    /// Key ID and team ID have ten characters each.
     let keyID: String
     let teamID: String
     /// The app's bundle identifier.
     let bundle: String
 
-    /// A `.p8` file has 260 bytes.
-    private static let largestFile = 16 << 10
+    /// In bytes. A `.p8` file has about 260.
+    private static let maxFileSize = 16 << 10
 
-    /// Nil when no key is named.
+    /// Opens the key. Returns nil if none is configured.
     static func open(
         _ configuration: ConfabConfiguration.Push, warnings: inout [String]
     ) throws(DataDirectoryError) -> APNSKey? {
@@ -95,13 +96,13 @@ struct APNSKey: Sendable {
         guard let keyID = configuration.apnsKeyID, let teamID = configuration.apnsTeamID,
             let bundle = configuration.apnsBundle
         else {
-            throw DataDirectoryError("push.apnsKey needs push.apnsKeyID, push.apnsTeamID and push.apnsBundle.")
+            throw DataDirectoryError("push.apnsKey requires push.apnsKeyID, push.apnsTeamID and push.apnsBundle.")
         }
-        guard let file = try PrivateFiles.read(path, limit: largestFile) else {
-            throw DataDirectoryError("There is no \(path), which push.apnsKey names.")
+        guard let file = try PrivateFiles.read(path, limit: maxFileSize) else {
+            throw DataDirectoryError("The file \(path) (push.apnsKey) does not exist.")
         }
         guard let key = PushKeys.signingKey(file.bytes) else {
-            throw DataDirectoryError("\(path) is not a key of Apple's push service: a .p8 file, as downloaded.")
+            throw DataDirectoryError("\(path) is not a key for Apple's push service. Use the .p8 file from Apple.")
         }
         warnings += PushKeys.exposure(of: path, file)
         return APNSKey(key: key, keyID: keyID, teamID: teamID, bundle: bundle)

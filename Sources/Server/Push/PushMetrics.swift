@@ -1,10 +1,10 @@
 import Metrics
 
-/// How many pushes there were, by the kind of service and by what became of them.
+/// The counters of pushes, by kind of service and outcome.
 struct PushMetrics: Sendable {
     static let label = "confab_pushes_total"
-    /// Help texts for the exposition.
-    static let help = [label: "Pushes to sleeping devices, by kind of service and by what became of them."]
+    /// Help texts for the Prometheus output.
+    static let help = [label: "Push notifications by kind of service and outcome."]
 
     private let counters: [String: Counter]
 
@@ -19,7 +19,7 @@ struct PushMetrics: Sendable {
         self.counters = counters
     }
 
-    /// - Parameter endpoint: nil when it did not come so far.
+    /// - Parameter endpoint: nil if the push ended before its endpoints were known.
     func count(_ outcome: PushOutcome, to endpoint: PushEndpoint?) {
         let kind =
             switch endpoint?.kind {

@@ -1,12 +1,12 @@
 import Signaling
 import Wire
 
-/// One request to a push service, ready to be sent.
+/// An HTTP request to a push service.
 struct PushRequest: Equatable, Sendable {
     var host: String
     var port = WebPushURL.defaultPort
     var path: String
-    /// Names in lower case.
+    /// Header names are in lower case.
     var headers: [(name: String, value: String)]
     var body: [UInt8]
 
@@ -18,10 +18,10 @@ struct PushRequest: Equatable, Sendable {
     subscript(name: String) -> String? { headers.first { $0.name == name }?.value }
 }
 
-/// Why a push could not be tried; texts for the log, without secrets.
+/// An error that prevented an attempt to push. The texts are for the log and contain no secrets.
 enum PushFailure: Error, Equatable, Sendable {
     case nameUnknown(String)
-    /// The name leads to this machine or a network of its own.
+    /// The host name resolves to a private address.
     case addressRefused(String)
     case timedOut
     case unreachable(String)
@@ -29,7 +29,7 @@ enum PushFailure: Error, Equatable, Sendable {
 }
 
 extension PushNotice {
-    /// All that a push says. The page or app asks the server for the rest, as the person who it is.
+    /// The payload of a push. It contains only the call's ID and kind; the page or app requests the rest from the server.
     var payload: [UInt8] {
         var writer = JSONWriter(capacity: 96)
         writer.beginObject()
@@ -45,7 +45,7 @@ extension PushNotice {
 }
 
 extension PushRequest {
-    /// A push message to a browser (RFC 8030 §5).
+    /// Returns a push message to a browser (RFC 8030 §5).
     static func web(
         _ notice: PushNotice, to url: WebPushURL, key: [UInt8], authentication: [UInt8], authorization: String,
         now: Timestamp
@@ -54,39 +54,39 @@ extension PushRequest {
         let headers = [
             (name: "authorization", value: authorization), ("content-encoding", "aes128gcm"),
             ("content-type", "application/octet-stream"), ("ttl", String(lifetime(of: notice, now: now))),
-            // RFC 8030 §5.3 has "incoming phone call" for high; a missed one may wait for the device to wake.
+            // RFC 8030 §5.3 suggests high for an incoming call. A missed call can wait until the device is active.
             ("urgency", notice.kind == .missed ? "normal" : "high"),
-            // A newer message of the same topic takes the place of one not delivered yet (§5.4): 32 characters at most.
+            // A newer message with the same topic replaces an undelivered one (§5.4). A topic has at most 32 characters.
             ("topic", notice.call.description),
         ]
         return PushRequest(host: url.host, port: url.port, path: url.path, headers: headers, body: body)
     }
 
-    /// Seconds, rounded up: a message of which half a second is left is still of use.
+    /// Returns the remaining lifetime in seconds, rounded up: a message with half a second left is still useful.
     private static func lifetime(of notice: PushNotice, now: Timestamp) -> Int64 {
         let left = (notice.expires - now).wholeMilliseconds
         return left <= 0 ? 0 : left / 1000 + (left % 1000 == 0 ? 0 : 1)
     }
 }
 
-/// Apple's service, as far as a call needs it. The facts and where they are from: docs/protocols/push.md.
+/// Apple's push service (APNs), reduced to what calls need. docs/protocols/push.md has the facts and their sources.
 enum APNS {
     static let host = "api.push.apple.com"
     static let sandboxHost = "api.sandbox.push.apple.com"
-    /// For pushes of the type `voip`; others have 4096.
-    static let largestPayload = 5120
+    /// In bytes, for pushes of type `voip`. The limit of other types is 4096.
+    static let maxPayloadSize = 5120
 
-    /// Apple's system ends an app that gets such a push and shows no incoming call, and in time wakes it no more. So
-    /// only a call that comes is told; the app that it woke hears from the server itself how the call goes on.
-    static func tells(_ kind: PushNotice.Kind) -> Bool { kind == .incoming }
+    /// True only for incoming calls. iOS terminates an app that gets a VoIP push without showing an incoming call, and
+    /// eventually stops delivering pushes to it. Once woken, the app gets the further progress of the call from the server.
+    static func sends(_ kind: PushNotice.Kind) -> Bool { kind == .incoming }
 
-    /// - Parameter server: instead of Apple's, for tests.
+    /// - Parameter server: replaces Apple's server in tests.
     static func request(
         _ notice: PushNotice, to device: String, isSandbox: Bool, bundle: String, token: String,
         server: (host: String, port: Int)?
     ) throws -> PushRequest {
         let body = notice.payload
-        guard body.count <= largestPayload else { throw PushFailure.cannotMake("the payload is too long") }
+        guard body.count <= maxPayloadSize else { throw PushFailure.cannotMake("the payload is too long") }
         return PushRequest(
             host: server?.host ?? (isSandbox ? sandboxHost : host), port: server?.port ?? WebPushURL.defaultPort,
             path: "/3/device/\(device)",

@@ -10,39 +10,38 @@ import Musl
 import Darwin
 #endif
 
-/// Finds the addresses of a push service.
+/// A DNS resolver for push services.
 protocol PushResolver: Sendable {
-    /// In the order in which they should be tried; empty when there is no such name.
+    /// Returns the addresses in order of preference; empty if the name does not exist.
     func addresses(of host: String) async throws -> [IPAddress]
 }
 
-/// Asks the system. That blocks a thread for as long as name servers take, so each question has one of its own, never
-/// one of those that carry calls.
+/// The system's resolver. It blocks a thread until the name servers answer, so each lookup gets a separate thread and never
+/// blocks those that serve calls.
 final class SystemResolver: PushResolver {
-    /// Questions at a time. A resolver that hangs keeps each for half a minute; more at once would only be more
-    /// threads.
-    static let questions = 8
+    /// Concurrent lookups. A hanging resolver holds a thread for 30 s, so more would only add threads.
+    static let maxLookups = 8
 
-    private let asked = Atomic<Int>(0)
+    private let lookups = Atomic<Int>(0)
 
     func addresses(of host: String) async throws -> [IPAddress] {
-        guard asked.wrappingAdd(1, ordering: .relaxed).newValue <= Self.questions else {
-            asked.wrappingSubtract(1, ordering: .relaxed)
+        guard lookups.wrappingAdd(1, ordering: .relaxed).newValue <= Self.maxLookups else {
+            lookups.wrappingSubtract(1, ordering: .relaxed)
             throw PushFailure.nameUnknown(host)
         }
         let answer = Once<[IPAddress]>()
         Thread.detachNewThread { [self] in
-            answer.settle(Self.ask(host))
-            asked.wrappingSubtract(1, ordering: .relaxed)
+            answer.settle(Self.lookUp(host))
+            lookups.wrappingSubtract(1, ordering: .relaxed)
         }
-        // Nil when nobody waits any more; the thread ends by itself.
+        // Nil if the task was canceled. The thread then ends on its own.
         return try await answer.value() ?? { throw CancellationError() }()
     }
 
-    private static func ask(_ host: String) -> [IPAddress] {
+    private static func lookUp(_ host: String) -> [IPAddress] {
         var hints = addrinfo()
         hints.ai_family = AF_UNSPEC
-        // No IPv6 addresses for a machine that has none itself.
+        // Only return IPv6 addresses if this machine has one.
         hints.ai_flags = AI_ADDRCONFIG
         var list: UnsafeMutablePointer<addrinfo>?
         guard getaddrinfo(host, nil, &hints, &list) == 0 else { return [] }
@@ -50,7 +49,7 @@ final class SystemResolver: PushResolver {
         var found: [IPAddress] = []
         var next = list
         while let entry = next?.pointee {
-            // Once for each kind of socket.
+            // getaddrinfo returns each address once per socket type.
             if let address = address(entry), !found.contains(address) { found.append(address) }
             next = entry.ai_next
         }
@@ -73,32 +72,33 @@ final class SystemResolver: PushResolver {
     }
 }
 
-/// Which addresses lead out of this machine and its networks.
+/// Globally reachable addresses, as opposed to those of this machine and private networks.
 enum PublicAddresses {
-    /// What the registries of RFC 6890 call not globally reachable, and what nobody can send to.
-    private static let refused: [CIDRBlock] = [
+    /// Blocks that are not globally reachable according to the registries of RFC 6890, and multicast and reserved blocks.
+    private static let excluded: [CIDRBlock] = [
         "0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24",
         "192.0.2.0/24", "192.88.99.0/24", "192.168.0.0/16", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24",
         "224.0.0.0/4", "240.0.0.0/4",
-        // Of global unicast: protocols such as Teredo, documentation, and 6to4, which carry IPv4 addresses unseen.
+        // Parts of global unicast: protocol assignments such as Teredo, documentation, and 6to4. Teredo and 6to4 embed IPv4
+        // addresses.
         "2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20",
     ].compactMap { CIDRBlock($0) }
 
-    /// Everything else of IPv6 is loopback, local, multicast, mapped, or not given out.
+    /// All other IPv6 addresses are loopback, local, multicast, mapped or unassigned.
     private static let globalUnicast = CIDRBlock("2000::/3")
-    /// By which networks without IPv4 reach it (RFC 6052 §2.1); the last four bytes are the IPv4 address.
-    private static let translated = CIDRBlock("64:ff9b::/96")
+    /// The NAT64 prefix (RFC 6052 §2.1). The last four bytes are an IPv4 address.
+    private static let nat64 = CIDRBlock("64:ff9b::/96")
 
     static func contain(_ address: IPAddress) -> Bool {
-        if address.isIPv4 { return !refused.contains { $0.contains(address) } }
-        if translated?.contains(address) == true {
+        if address.isIPv4 { return !excluded.contains { $0.contains(address) } }
+        if nat64?.contains(address) == true {
             return IPAddress(bytes: address.bytes.suffix(4)).map(contain) ?? false
         }
-        return globalUnicast?.contains(address) == true && !refused.contains { $0.contains(address) }
+        return globalUnicast?.contains(address) == true && !excluded.contains { $0.contains(address) }
     }
 }
 
-/// A value that comes once, for one who waits and may give up.
+/// A value that is set once, with one task that waits for it and may be canceled.
 final class Once<Value: Sendable>: Sendable {
     private enum State {
         case open
@@ -123,7 +123,7 @@ final class Once<Value: Sendable>: Sendable {
         waiting?.resume(returning: value)
     }
 
-    /// Nil when the task that waits is cancelled first. Only one may wait.
+    /// Waits for the value. Returns nil if the task is canceled first. Only one task may wait.
     func value() async -> Value? {
         await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in

@@ -4,18 +4,18 @@ import Signaling
 import Synchronization
 import Wire
 
-/// Who knows the endpoints of people's devices.
+/// Access to the stored endpoints of people's devices.
 public protocol PushDirectory: Sendable {
     func endpoints(of identity: IdentityID) async throws -> [PushEndpoint]
-    /// The service said that nobody is behind it any more.
+    /// Removes an endpoint that its service reported as gone.
     func remove(_ endpoint: PushEndpoint, of identity: IdentityID) async
 }
 
-/// Wakes sleeping devices: takes notices, finds the endpoints of the person, and sends to each of them until it is
-/// delivered, dead, or of no use any more.
+/// A service that sends push notifications. It finds the endpoints of a person and retries each one until the notice is
+/// delivered or expires, or the endpoint is gone.
 ///
-/// It owns the queue, the tokens and what is tried again; not the endpoints (``PushDirectory``) and not the connections
-/// (``PushTransport``). Invariant: of one call, a person's devices are told one thing after the other, the newest last.
+/// It owns the queue, the tokens and the retries. It does not own the endpoints (``PushDirectory``) or the connections
+/// (``PushTransport``). Invariant: the notices of one call are sent to a person one after the other, the newest last.
 ///
 /// ```swift
 /// let keys = try PushKeys.open(configuration)
@@ -26,12 +26,12 @@ public protocol PushDirectory: Sendable {
 /// sender.send(PushNotice(call: call, kind: .incoming, expires: ringEnd), to: callee)
 /// ```
 public actor PushSender: Service {
-    /// Devices of one person that are woken; the directory keeps no more either.
+    /// Maximum endpoints per person. The directory stores no more either.
     static let endpointsPerPerson = StorageLimits.pushEndpointsPerPerson
 
-    /// Whose endpoints are accepted.
+    /// The services that endpoints may belong to.
     public nonisolated let services: PushServices
-    /// For `welcome.push`; nil when no browser is woken.
+    /// The public key for `welcome.push`; nil if Web Push is off.
     public nonisolated let vapidKey: String?
 
     private struct CallOfPerson: Hashable {
@@ -48,8 +48,8 @@ public actor PushSender: Service {
     private let metrics = PushMetrics()
     private let logger: Logger
     private let jobs: AsyncStream<PushJob>
-    private let entrance: AsyncStream<PushJob>.Continuation
-    /// Waiting or under way.
+    private let jobsContinuation: AsyncStream<PushJob>.Continuation
+    /// The number of jobs that are queued or running.
     private let pending = Atomic<Int>(0)
 
     private var webTokens: VAPIDTokens
@@ -76,34 +76,35 @@ public actor PushSender: Service {
         services = PushServices(names: configuration.push.services, admitsApps: keys.apns != nil)
         vapidKey = configuration.push.services.isEmpty ? nil : keys.vapidKey
         bundle = keys.apns?.bundle ?? ""
-        // Apple's own service for browsers refuses tokens without a contact.
+        // Apple's service for Safari rejects tokens without a contact.
         let contact =
             configuration.push.contact ?? configuration.publicURL.flatMap { $0.hasPrefix("https:") ? $0 : nil }
         webTokens = VAPIDTokens(key: keys.web, contact: contact)
         apnsToken = keys.apns.map { APNSToken(key: $0) }
         slots = PushSlots(total: configuration.push.concurrency)
         (self.directory, self.transport, self.clock, self.logger) = (directory, transport, clock, logger)
-        (jobs, entrance) = AsyncStream.makeStream(of: PushJob.self)
+        (jobs, jobsContinuation) = AsyncStream.makeStream(of: PushJob.self)
     }
 
-    /// What a client may be woken at; see ``PushServices/validate(_:)``.
+    /// Validates a client's registration. See ``PushServices/validate(_:)``.
     public nonisolated func validate(_ registration: PushRegistration) throws(WireError) -> PushEndpoint {
         try services.validate(registration)
     }
 
-    /// Takes a notice and returns at once. When too many are waiting it is dropped, counted and logged: a ring that
-    /// comes late is worth nothing.
+    /// Enqueues a notice and returns immediately. If the queue is full, drops, counts and logs the notice: a late ring is
+    /// worthless.
     public nonisolated func send(_ notice: PushNotice, to identity: IdentityID) {
         let (_, count) = pending.wrappingAdd(1, ordering: .relaxed)
-        guard count <= configuration.queue, case .enqueued = entrance.yield(PushJob(notice, to: identity)) else {
+        guard count <= configuration.queue, case .enqueued = jobsContinuation.yield(PushJob(notice, to: identity))
+        else {
             pending.wrappingSubtract(1, ordering: .relaxed)
             metrics.count(.dropped, to: nil)
-            logger.warning("A push was dropped: too many are waiting", metadata: ["call": "\(notice.call)"])
+            logger.warning("Push dropped: the queue is full", metadata: ["call": "\(notice.call)"])
             return
         }
     }
 
-    /// Sends until the server stops; what is under way then is given up.
+    /// Sends notices until the server stops. Pushes that are still running then are canceled.
     public func run() async throws {
         let jobs = jobs
         await cancelWhenGracefulShutdown {
@@ -115,13 +116,14 @@ public actor PushSender: Service {
                 group.cancelAll()
             }
         }
-        entrance.finish()
+        jobsContinuation.finish()
         await transport.close()
     }
 
     // MARK: One notice
 
-    /// Returns the one that must end first.
+    /// Registers a job and supersedes the previous one of the same call and person, if any. Returns the previous job, which
+    /// must finish first.
     private func begin(_ job: PushJob) -> PushJob? {
         let previous = newest.updateValue(job, forKey: CallOfPerson(identity: job.identity, call: job.notice.call))
         previous?.supersede()
@@ -144,7 +146,7 @@ public actor PushSender: Service {
             endpoints = try await directory.endpoints(of: job.identity)
         } catch {
             metrics.count(.failed, to: nil)
-            logger.error("The endpoints of a push could not be read", metadata: ["error": "\(error)"])
+            logger.error("Push failed: could not read the endpoints", metadata: ["error": "\(error)"])
             return
         }
         await withDiscardingTaskGroup { group in
@@ -157,12 +159,12 @@ public actor PushSender: Service {
         }
     }
 
-    /// Sends until it is delivered, or cannot or need not be.
+    /// Sends to one endpoint. Retries until the notice is delivered, expires or fails permanently.
     nonisolated func deliver(_ job: PushJob, to endpoint: PushEndpoint) async -> PushOutcome {
         guard services.admits(endpoint) else {
-            return fail(endpoint, "the configuration does not allow this service any more")
+            return fail(endpoint, "this service is no longer allowed by the configuration")
         }
-        if case .apns = endpoint.kind, !APNS.tells(job.notice.kind) { return .untold }
+        if case .apns = endpoint.kind, !APNS.sends(job.notice.kind) { return .untold }
         var retries = PushRetries()
         var hasRenewed = false
         while !Task.isCancelled {
@@ -176,12 +178,13 @@ public actor PushSender: Service {
             case .refused(let reason): return fail(endpoint, reason)
             case .renewToken:
                 guard !hasRenewed, await replaceToken(token) else {
-                    return fail(endpoint, "Apple calls a fresh token expired: is this machine's clock right?")
+                    return fail(endpoint, "Apple rejected a new token as expired; check this machine's clock")
                 }
                 hasRenewed = true
             case .again(let wait):
                 guard let wait = retries.next(after: wait, now: clock.now(), expires: job.notice.expires) else {
-                    return retries.areExhausted ? fail(endpoint, "tried \(PushRetries.most) times") : .expired
+                    return retries.areExhausted
+                        ? fail(endpoint, "gave up after \(PushRetries.maxRetries) retries") : .expired
                 }
                 await job.pause(wait, clock)
             }
@@ -190,13 +193,13 @@ public actor PushSender: Service {
     }
 
     private nonisolated func fail(_ endpoint: PushEndpoint, _ reason: String) -> PushOutcome {
-        logger.warning("A push failed", metadata: ["to": "\(endpoint)", "reason": "\(reason)"])
+        logger.warning("Push failed", metadata: ["to": "\(endpoint)", "reason": "\(reason)"])
         return .failed
     }
 
     // MARK: One attempt
 
-    /// No verdict when nobody needs it any more. The token is Apple's that was used.
+    /// Sends once. The verdict is nil if the notice has expired or was superseded. The token is the APNs token that was used.
     private nonisolated func attempt(
         _ job: PushJob, _ endpoint: PushEndpoint
     ) async -> (verdict: PushVerdict?, token: String) {
@@ -212,19 +215,19 @@ public actor PushSender: Service {
                 if case .apns = endpoint.kind { verdict = .init(apns: answer) } else { verdict = .init(web: answer) }
             } catch {
                 verdict = Self.verdict(error)
-                logger.debug("A push did not get through", metadata: ["to": "\(endpoint)", "reason": "\(error)"])
+                logger.debug("Push attempt failed", metadata: ["to": "\(endpoint)", "reason": "\(error)"])
             }
         }
-        await slots.giveBack(service)
+        await slots.release(service)
         return (verdict, token)
     }
 
     private static func verdict(_ error: any Error) -> PushVerdict {
         switch error as? PushFailure {
-        case .addressRefused(let host): .refused("\(host) leads to a private address")
+        case .addressRefused(let host): .refused("\(host) resolves to a private address")
         case .cannotMake(let reason): .refused(reason)
         case .nameUnknown, .timedOut, .unreachable: .again(after: nil)
-        // Cancelled, or keys that do not fit.
+        // Cancellation, or an error while encrypting or signing.
         case nil: error is CancellationError ? .again(after: nil) : .refused("\(error)")
         }
     }
@@ -259,11 +262,11 @@ public actor PushSender: Service {
     }
 
     private func currentToken(now: Timestamp) throws -> String {
-        guard let token = try apnsToken?.token(now: now) else { throw PushFailure.cannotMake("there is no key") }
+        guard let token = try apnsToken?.token(now: now) else { throw PushFailure.cannotMake("there is no APNs key") }
         return token
     }
 
-    /// Whether there is another token now than the one that was refused.
+    /// Replaces a rejected token. Returns true if there is now a different one.
     private func replaceToken(_ refused: String) -> Bool {
         (try? apnsToken?.replacement(for: refused, now: clock.now())) != nil
     }

@@ -1,12 +1,13 @@
 import Wire
 
-/// Which services may be sent to. Endpoints are URLs that strangers give us to connect to, so only the services of
-/// browsers, by name, and Apple's are admitted (RFC 8030 §8 leaves this to whoever sends).
+/// The push services that this server may send to.
+///
+/// Endpoints are URLs from untrusted clients, and this server connects to them. So it allows only Apple's service and the
+/// configured services of browsers, by host name (RFC 8030 §8 leaves this to the application server).
 public struct PushServices: Hashable, Sendable {
-    /// Lower-case host names; one that begins with `*.` stands for everything below it. A port follows where it is not
-    /// 443.
+    /// Lower-case host names, with a port unless it is 443. A name that starts with `*.` matches all subdomains.
     let names: [String]
-    /// Whether this server can sign for Apple's service.
+    /// Whether this server has a key for Apple's service.
     let admitsApps: Bool
 
     init(names: [String], admitsApps: Bool) {
@@ -17,17 +18,16 @@ public struct PushServices: Hashable, Sendable {
         self.init(names: configuration.services, admitsApps: configuration.apnsKey != nil)
     }
 
-    /// What a client may be woken at.
+    /// Validates a client's registration.
     ///
-    /// - Throws: `push_invalid` when it is not an endpoint at all, `push_not_allowed` when this server sends nothing
-    ///   there.
+    /// - Throws: `push_invalid` if it is malformed, `push_not_allowed` if this server may not send to the service.
     public func validate(_ registration: PushRegistration) throws(WireError) -> PushEndpoint {
         let endpoint = try PushEndpoint(registration)
         guard admits(endpoint) else {
             if case .apns = endpoint.kind {
-                throw WireError(.pushNotAllowed, "This server has no key for Apple's push service.")
+                throw WireError(.pushNotAllowed, "This server is not configured for Apple's push service.")
             }
-            throw WireError(.pushNotAllowed, "This server does not send to that push service.")
+            throw WireError(.pushNotAllowed, "This push service is not allowed on this server.")
         }
         return endpoint
     }
@@ -39,16 +39,16 @@ public struct PushServices: Hashable, Sendable {
         }
     }
 
-    /// Whether a name of the configuration stands for this host, both with the port that is not 443.
+    /// True if a configured name matches a service. Both include the port unless it is 443.
     private static func pattern(_ pattern: String, admits service: String) -> Bool {
         guard pattern.hasPrefix("*.") else { return pattern == service }
         return service.hasSuffix(pattern.dropFirst())
     }
 
-    /// Whether the configuration may name this.
+    /// True if the text is a valid name for the configuration.
     static func isPattern(_ text: String) -> Bool {
         let name = text.hasPrefix("*.") ? text.dropFirst(2) : text[...]
-        // The reader of endpoints is the judge; a lone label below "*." would admit a whole top-level domain.
+        // Validate with the parser for endpoints. A single label after "*." would allow a whole top-level domain.
         guard let url = try? WebPushURL("https://\(name)/"), url.service == name else { return false }
         return !text.hasPrefix("*.") || name.contains(".")
     }

@@ -1,13 +1,14 @@
-/// How many requests may be under way: in all, and to one service, so that one that is slow keeps nobody from the
-/// others. Whoever waits gets a place in order of arrival, but for the service's share.
+/// A limit on concurrent requests, in total and per service, so that a slow service does not block the others.
+///
+/// Waiting requests get slots in order of arrival, except those whose service has used up its share.
 actor PushSlots {
-    /// Of all places, this part may be at one service.
+    /// One service may use at most 1/`share` of all slots.
     static let share = 2
 
     private let total: Int
     private let perService: Int
     private var used = 0
-    private var usedBy: [String: Int] = [:]
+    private var usedByService: [String: Int] = [:]
     private var waiting: [(service: String, turn: Once<Bool>)] = []
 
     init(total: Int) {
@@ -15,39 +16,39 @@ actor PushSlots {
         perService = max(total / Self.share, 1)
     }
 
-    /// False when the task is cancelled before its turn; then there is nothing to give back.
+    /// Waits for a slot. Returns false if the task is cancelled first; the caller then must not release a slot.
     func take(_ service: String) async -> Bool {
-        if hasRoom(service) {
+        if hasFreeSlot(service) {
             occupy(service)
             return true
         }
         let turn = Once<Bool>()
         waiting.append((service, turn))
         if await turn.value() == true, !Task.isCancelled { return true }
-        // Its turn came all the same, or it is still in the line.
+        // Cancelled: leave the queue, or release the slot if it was assigned in the meantime.
         if waiting.contains(where: { $0.turn === turn }) {
             waiting.removeAll { $0.turn === turn }
         } else {
-            giveBack(service)
+            release(service)
         }
         return false
     }
 
-    func giveBack(_ service: String) {
+    func release(_ service: String) {
         used -= 1
-        let left = (usedBy[service] ?? 1) - 1
-        usedBy[service] = left > 0 ? left : nil
-        while let index = waiting.firstIndex(where: { hasRoom($0.service) }) {
+        let left = (usedByService[service] ?? 1) - 1
+        usedByService[service] = left > 0 ? left : nil
+        while let index = waiting.firstIndex(where: { hasFreeSlot($0.service) }) {
             let next = waiting.remove(at: index)
             occupy(next.service)
             next.turn.settle(true)
         }
     }
 
-    private func hasRoom(_ service: String) -> Bool { used < total && (usedBy[service] ?? 0) < perService }
+    private func hasFreeSlot(_ service: String) -> Bool { used < total && (usedByService[service] ?? 0) < perService }
 
     private func occupy(_ service: String) {
         used += 1
-        usedBy[service, default: 0] += 1
+        usedByService[service, default: 0] += 1
     }
 }

@@ -7,20 +7,20 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// A signed JSON Web Token with the one algorithm that both kinds of service take: ES256 (RFC 7518 §3.4).
+/// JSON Web Tokens signed with ES256 (RFC 7518 §3.4), the algorithm that Web Push and Apple's service require.
 enum ES256 {
     static func token(header: [(String, Claim)], claims: [(String, Claim)], key: P256.Signing.PrivateKey) throws
         -> String
     {
         let text = Base64URL.encode(object(header)) + "." + Base64URL.encode(object(claims))
-        // The two numbers one after the other, 32 bytes each, and not in DER.
+        // r and s, 32 bytes each, not DER.
         let signature = try key.signature(for: Data(text.utf8)).rawRepresentation
         return text + "." + Base64URL.encode(signature)
     }
 
     enum Claim {
         case text(String)
-        /// Whole seconds since 1970: some verifiers refuse fractions.
+        /// Whole seconds since 1970. Some verifiers reject fractions.
         case seconds(Int64)
     }
 
@@ -39,18 +39,18 @@ enum ES256 {
     }
 }
 
-/// The tokens by which push services of browsers know this server (RFC 8292), one for each service.
+/// The VAPID tokens that identify this server to the push services of browsers (RFC 8292), one per service.
 struct VAPIDTokens {
-    /// At most a day is allowed (RFC 8292 §2); half of that bears clocks that differ.
+    /// Half of the maximum of one day (RFC 8292 §2), to tolerate clock differences.
     static let lifetime: Duration = .seconds(12 * 3600)
-    /// How long before its end a token is replaced.
+    /// How long before its expiry a token is replaced.
     static let margin: Duration = .seconds(3600)
-    /// Services kept in mind. Browsers' use a handful; a wildcard of the configuration admits more.
-    static let services = 64
+    /// Maximum cached tokens. Browsers use only a few services, but wildcards in the configuration can match more.
+    static let maxCached = 64
 
     private let key: P256.Signing.PrivateKey
     private let publicKey: String
-    /// Whom a service may write to about us: a `mailto:` or `https:` URL.
+    /// A `mailto:` or `https:` URL where the service can reach the operator.
     private let contact: String?
     private var tokens: [String: (text: String, expires: Timestamp)] = [:]
 
@@ -59,12 +59,12 @@ struct VAPIDTokens {
         publicKey = Base64URL.encode(key.publicKey.x963Representation)
     }
 
-    /// The value of `Authorization`.
+    /// Returns the value of the `Authorization` header.
     ///
-    /// - Parameter origin: of the service, `https://host[:port]`.
+    /// - Parameter origin: the origin of the service, `https://host[:port]`.
     mutating func authorization(for origin: String, now: Timestamp) throws -> String {
         if let kept = tokens[origin], now + Self.margin < kept.expires { return header(kept.text) }
-        if tokens.count >= Self.services { tokens.removeAll() }
+        if tokens.count >= Self.maxCached { tokens.removeAll() }
         let expires = now + Self.lifetime
         var claims: [(String, ES256.Claim)] = [("aud", .text(origin)), ("exp", .seconds(expires.seconds))]
         if let contact { claims.append(("sub", .text(contact))) }
@@ -77,11 +77,11 @@ struct VAPIDTokens {
     private func header(_ token: String) -> String { "vapid t=\(token), k=\(publicKey)" }
 }
 
-/// The token by which Apple knows this server: one for all connections, made anew before it is an hour old and never
-/// twice within twenty minutes, both of which Apple refuses.
+/// The token that identifies this server to Apple, shared by all connections. Apple rejects tokens that are older than an
+/// hour, and servers that renew them more than once within 20 minutes.
 struct APNSToken {
     static let lifetime: Duration = .seconds(50 * 60)
-    static let shortest: Duration = .seconds(20 * 60)
+    static let minRenewalInterval: Duration = .seconds(20 * 60)
 
     private let key: APNSKey
     private var current: (text: String, made: Timestamp)?
@@ -93,11 +93,11 @@ struct APNSToken {
         return try make(now)
     }
 
-    /// Another token than one that was refused as expired; nil when that was made just now, so that another would be as
-    /// expired: then this machine's clock is wrong.
+    /// Returns a new token in place of one that was rejected as expired. Returns nil if the rejected token is too new to be
+    /// replaced; this machine's clock is then wrong.
     mutating func replacement(for refused: String, now: Timestamp) throws -> String? {
         guard let current, current.text == refused else { return try token(now: now) }
-        return now - current.made < Self.shortest ? nil : try make(now)
+        return now - current.made < Self.minRenewalInterval ? nil : try make(now)
     }
 
     private mutating func make(_ now: Timestamp) throws -> String {

@@ -1,29 +1,29 @@
 import Wire
 
-/// What an answer means for the push and for its endpoint.
+/// The consequence of a push service's answer.
 enum PushVerdict: Equatable, Sendable {
     case delivered
-    /// Nobody is behind this endpoint any more, and nobody ever will be.
+    /// The endpoint no longer exists.
     case gone
-    /// Again, not before so long.
+    /// Retry, after this time if given.
     case again(after: Duration?)
-    /// Again with another token; Apple's only.
+    /// Retry with a new token. Apple only.
     case renewToken
-    /// It will not get better by itself; the text is for the log.
+    /// A permanent failure. The text is for the log.
     case refused(String)
 
-    /// Of a browser's service (RFC 8030 §5, §7.3, RFC 8292 §4.2).
+    /// Interprets the answer of a browser's service (RFC 8030 §5, §7.3, RFC 8292 §4.2).
     init(web answer: PushAnswer) {
         switch answer.status {
         case 200...299: self = .delivered
         case 404, 410: self = .gone
-        // 3xx: an endpoint is where it is; following would lead where nobody looked.
+        // 3xx is refused: a redirect could lead to an unchecked address.
         case 408, 425, 429, 500...599: self = .again(after: answer.retryAfter)
         default: self = .refused("status \(answer.status)")
         }
     }
 
-    /// Of Apple's service.
+    /// Interprets the answer of Apple's service.
     init(apns answer: PushAnswer) {
         let reason = Self.reason(answer.body)
         switch (answer.status, reason) {
@@ -35,7 +35,7 @@ enum PushVerdict: Equatable, Sendable {
         }
     }
 
-    /// The word in `{"reason":"…"}`; what is no word stays out of the log.
+    /// Returns the word in `{"reason":"…"}`. Other text is not logged.
     private static func reason(_ body: [UInt8]) -> String? {
         guard case .object(let object) = try? JSONReader.parse(body), case .string(let text) = object["reason"],
             (1...64).contains(text.utf8.count),
@@ -45,39 +45,39 @@ enum PushVerdict: Equatable, Sendable {
     }
 }
 
-/// When a push is tried again: seconds that double, or as long as the service asks, until nobody needs it any more.
+/// The retry schedule of a push: exponential backoff, or longer if the service requests it, until the notice expires.
 struct PushRetries: Equatable, Sendable {
-    static let first: Duration = .seconds(1)
-    static let longest: Duration = .seconds(30)
-    /// Two minutes of trying, for notices that live longer than a ring: the page tells a missed call too.
-    static let most = 8
+    static let firstDelay: Duration = .seconds(1)
+    static let maxDelay: Duration = .seconds(30)
+    /// About two minutes in total. Notices that live longer are not worth more: the page also shows missed calls.
+    static let maxRetries = 8
 
     private var count = 0
 
-    var areExhausted: Bool { count >= Self.most }
+    var areExhausted: Bool { count >= Self.maxRetries }
 
-    /// How long to wait; nil when it is not worth it.
-    mutating func next(after asked: Duration?, now: Timestamp, expires: Timestamp) -> Duration? {
+    /// Returns the delay before the next attempt; nil if there should be none.
+    mutating func next(after requested: Duration?, now: Timestamp, expires: Timestamp) -> Duration? {
         guard !areExhausted else { return nil }
-        let doubled = min(Self.first * (1 << count), Self.longest)
+        let doubled = min(Self.firstDelay * (1 << count), Self.maxDelay)
         count += 1
-        let wait = max(doubled, asked ?? .zero)
+        let wait = max(doubled, requested ?? .zero)
         return now + wait < expires ? wait : nil
     }
 }
 
-/// What became of a push to one endpoint, by which they are counted.
+/// The outcome of a push to one endpoint, for the metrics.
 enum PushOutcome: String, CaseIterable, Sendable {
     case sent
-    /// The endpoint was dead and is removed.
+    /// The endpoint was gone and has been removed.
     case removed
     case failed
-    /// Nobody needed it any more before it could be sent.
+    /// The notice expired before it could be sent.
     case expired
-    /// Something newer was to be said of the same call.
+    /// A newer notice of the same call replaced it.
     case superseded
-    /// This kind of service is not told.
+    /// This kind of service does not get this kind of notice.
     case untold
-    /// There was no room for it.
+    /// The queue was full, or the server stopped.
     case dropped
 }

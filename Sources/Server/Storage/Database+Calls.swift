@@ -3,9 +3,9 @@ import GRDB
 import Signaling
 import Wire
 
-/// Statements about calls: those that go on, and the logs. Each runs inside a transaction that its caller began.
+/// Statements for ongoing calls and call logs. Each runs in a transaction of its caller.
 
-// MARK: Calls that go on
+// MARK: Ongoing calls
 
 extension Database {
     func place(_ call: StoredCall) throws {
@@ -69,7 +69,7 @@ extension Database {
         return changesCount
     }
 
-    /// Newest first; a negative limit is none.
+    /// Returns the calls, newest first. A negative limit means unlimited.
     func calls(of owner: IdentityID, before: CallLogCursor?, limit: Int) throws -> [CallRecord] {
         let rows =
             if let before {
@@ -85,7 +85,7 @@ extension Database {
         return try rows.map { try CallRecord(row: $0) }
     }
 
-    /// Oldest first.
+    /// Returns the newest unseen calls, oldest first.
     func unseenCalls(of owner: IdentityID) throws -> [CallRecord] {
         try rows(
             "SELECT * FROM callLog WHERE owner = ? AND NOT isSeen ORDER BY at DESC, call DESC LIMIT ?",

@@ -3,8 +3,7 @@ import GRDB
 import Signaling
 import Wire
 
-/// Statements about people: profiles, devices, contacts, ways to wake a device. Each runs inside a transaction that its
-/// caller began.
+/// Statements for people: profiles, devices, contacts and push endpoints. Each runs in a transaction of its caller.
 
 // MARK: Changes
 
@@ -19,7 +18,7 @@ extension Database {
             [
                 id.blob, person.blob, profile.name, profile.isVisible, profile.doNotDisturb, profile.ringable.rawValue,
             ])
-        // An empty name stands for one that only the rules can make.
+        // An empty name is a placeholder for a generated one, which only the person machine can produce.
         guard !profile.name.isEmpty else { return }
         try run("UPDATE contact SET name = ?1 WHERE other = ?2 AND name <> ?1", [profile.name, id.blob])
     }
@@ -47,7 +46,8 @@ extension Database {
         try run("DELETE FROM pushEndpoint WHERE device = ?", [device.blob])
     }
 
-    /// What the devices were before they were linked goes too: nobody can ever ask for it again.
+    /// Deletes a person with all linked devices. Data from before the devices were linked is deleted too, because no client can
+    /// access it any more.
     func delete(_ person: IdentityID) throws {
         let devices: [IdentityID] = try rows("SELECT identity FROM device WHERE person = ?", [person.blob])
             .map { try $0.id("identity") }
@@ -91,7 +91,7 @@ extension Database {
     }
 }
 
-// MARK: - Questions
+// MARK: - Queries
 
 extension Database {
     func resolve(_ device: IdentityID) throws -> DeviceOwner {
@@ -122,7 +122,7 @@ extension Database {
         record.hasPush = try hasEndpoint(id)
     }
 
-    func fill(_ held: inout HeldData, of id: IdentityID) throws {
+    func fill(_ held: inout PersonData, of id: IdentityID) throws {
         held.profile = try profile(of: id)
         held.devices = try linkedDevices(of: id)
         held.contacts = try contacts(of: id)
@@ -146,21 +146,22 @@ extension Database {
         }
     }
 
-    private func contacts(of owner: IdentityID) throws -> [HeldData.KeptContact] {
+    private func contacts(of owner: IdentityID) throws -> [PersonData.KeptContact] {
         try rows("SELECT other, name, since FROM contact WHERE owner = ? ORDER BY id", [owner.blob]).map { row in
-            HeldData.KeptContact(
+            PersonData.KeptContact(
                 contact: Contact(identity: try row.id("other"), name: try row.value("name")),
                 since: try row.time("since"))
         }
     }
 }
 
-// MARK: - Ways to wake a device
+// MARK: - Push endpoints
 
 extension Database {
-    /// Inserted anew when it was there, so that what is used stays longest.
-    func keep(_ endpoint: HeldData.KeptEndpoint, of id: IdentityID, limit: Int) throws {
-        // It may have been unlinked since it asked.
+    /// Stores an endpoint and drops the oldest beyond the limit. Replaces an existing row, so that endpoints in use stay
+    /// longest.
+    func keep(_ endpoint: PersonData.KeptEndpoint, of id: IdentityID, limit: Int) throws {
+        // The device may have been unlinked in the meantime.
         guard try resolve(endpoint.device).identity(of: endpoint.device) == id else { return }
         let registration = endpoint.registration
         try run(
@@ -184,9 +185,9 @@ extension Database {
         try run("DELETE FROM pushEndpoint WHERE identity = ? AND endpoint = ?", [id.blob, endpoint])
     }
 
-    func endpoints(of id: IdentityID) throws -> [HeldData.KeptEndpoint] {
+    func endpoints(of id: IdentityID) throws -> [PersonData.KeptEndpoint] {
         try rows("SELECT * FROM pushEndpoint WHERE identity = ? ORDER BY id", [id.blob]).map { row in
-            HeldData.KeptEndpoint(
+            PersonData.KeptEndpoint(
                 device: try row.id("device"),
                 registration: PushRegistration(
                     kind: try row.choice("kind"), endpoint: try row.value("endpoint"),

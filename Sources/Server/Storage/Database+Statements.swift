@@ -3,7 +3,7 @@ import GRDB
 import Signaling
 import Wire
 
-/// The statements behind `SQLiteStorage`. Each runs inside a transaction that its caller began.
+/// The statements of `SQLiteStorage`. Each runs in a transaction of its caller.
 
 extension Database {
     func apply(_ change: Change, _ bounds: StorageBounds) throws {
@@ -37,7 +37,7 @@ extension Database {
             "INSERT INTO block (owner, blocked, createdAt) VALUES (?, ?, ?) ON CONFLICT (owner, blocked) DO NOTHING",
             [owner.blob, blocked.blob, at.milliseconds])
         guard changesCount > 0 else { return }
-        // Everything past the limit, not just one row: the limit may have been lowered since.
+        // Delete all rows beyond the limit, not just one: the limit may have been lowered.
         try run(
             """
             DELETE FROM block WHERE id IN (
@@ -60,7 +60,7 @@ extension Database {
         }
     }
 
-    /// A device's person blocks whom the device blocked.
+    /// Copies the blocks of a device to its person.
     func mergeBlocks(of device: IdentityID, into person: IdentityID, limit: Int) throws {
         let rows = try rows(
             "SELECT blocked, createdAt FROM block WHERE owner = ? AND blocked <> ? ORDER BY id",
@@ -78,16 +78,16 @@ extension Database {
         return record
     }
 
-    func everything(of id: IdentityID, at now: Timestamp) throws -> HeldData {
-        var held = HeldData()
+    func everything(of id: IdentityID, at now: Timestamp) throws -> PersonData {
+        var held = PersonData()
         held.ban = try ban(of: id, at: now)
         held.blocks = try rows("SELECT blocked, createdAt FROM block WHERE owner = ? ORDER BY id", [id.blob])
-            .map { HeldData.Block(person: try $0.id("blocked"), at: try $0.time("createdAt")) }
-        // There are few reports, and none is older than a month: no index is worth its writes.
+            .map { PersonData.Block(person: try $0.id("blocked"), at: try $0.time("createdAt")) }
+        // There are few reports, so an index would not be worth its writes.
         held.reports = try rows(
             "SELECT match, reason, createdAt FROM report WHERE reporter = ? ORDER BY id", [id.blob]
         ).map {
-            HeldData.KeptReport(
+            PersonData.KeptReport(
                 match: try $0.id("match"), reason: try $0.value("reason"), at: try $0.time("createdAt"))
         }
         try fill(&held, of: id)
@@ -114,7 +114,7 @@ extension Database {
 
     func addBan(_ ban: Ban) throws {
         try run("DELETE FROM ban WHERE expiresAt <= ?", [ban.createdAt.milliseconds])
-        // Deleted first rather than updated, so that the newest ban is the last of the list.
+        // Delete and insert instead of updating, so that the newest ban is the last in the list.
         try removeBan(ban.subject)
         let (identity, address): (Data?, String?) =
             switch ban.subject {
@@ -153,7 +153,7 @@ extension Ban {
 extension Database {
     func reports(includingClosed: Bool, limit: Int) throws -> [StoredReport] {
         let filter = includingClosed ? "" : "WHERE closedAt IS NULL"
-        // SQLite reads a negative limit as none.
+        // SQLite treats a negative limit as unlimited.
         return try Row.fetchAll(
             cachedStatement(sql: "SELECT * FROM report \(filter) ORDER BY createdAt DESC, id DESC LIMIT ?"),
             arguments: [max(0, limit)]
@@ -171,7 +171,7 @@ extension Database {
     }
 
     func deleteReports(olderThan limit: Timestamp) throws -> Int {
-        // The lines go with them, by their foreign key.
+        // The foreign key also deletes the chat lines.
         try run("DELETE FROM report WHERE createdAt < ?", [limit.milliseconds])
         return changesCount
     }

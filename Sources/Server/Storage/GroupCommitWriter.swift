@@ -1,49 +1,82 @@
-/// Joins commits that arrive while a transaction is running into the next one.
+/// A writer that combines commits that arrive during a transaction into the next one.
 ///
-/// A durable transaction waits for the disk, some milliseconds, whatever it holds; one for each commit would bound a
-/// server to a few hundred blocks and reports a second. There is one writer, so commits also keep the order they
-/// arrived in.
+/// A durable transaction waits some milliseconds for the disk, whatever its size. One transaction per commit would limit a
+/// server to a few hundred commits per second. There is a single writer, so commits also stay in order.
 actor GroupCommitWriter<Change: Sendable> {
-    /// Commits in one transaction. Past this the wait for the disk is long paid for, and a larger one would only keep
-    /// the first of the group waiting for the last.
-    static var maximumGroup: Int { 256 }
-    /// Commits that wait. At a slow disk's 100 transactions a second these are done in under a second; when there are
-    /// more, the disk has stopped, and memory must not fill up behind it.
-    static var maximumWaiting: Int { 16_384 }
+    /// Maximum commits per transaction. A larger group would not be more efficient and would only delay its first commits.
+    static var maxGroup: Int { 256 }
+    /// Maximum waiting commits. A slow disk with 100 transactions per second handles these in under a second. If there are
+    /// more, the disk has stalled, and the queue must not fill the memory.
+    static var maxWaiting: Int { 16_384 }
 
     private struct Waiting {
         var changes: [Change]
-        var done: CheckedContinuation<Void, any Error>
+        var batch: Batch
+        /// The place in the batch.
+        var index: Int
+    }
+
+    /// Commits that one caller submitted together. Used only on the actor.
+    private final class Batch {
+        var results: [StorageError?]
+        var left: Int
+        /// An error that concerns everything. The rest of the batch is then not tried: it must not overtake what failed.
+        var fault: StorageError?
+        let done: CheckedContinuation<[StorageError?], Never>
+
+        init(count: Int, done: CheckedContinuation<[StorageError?], Never>) {
+            (results, left, self.done) = (Array(repeating: nil, count: count), count, done)
+        }
+
+        func finish(_ index: Int, _ error: StorageError?) {
+            results[index] = error
+            if let error, error.concernsEverything { fault = error }
+            left -= 1
+            if left == 0 { done.resume(returning: results) }
+        }
     }
 
     private let transaction: @Sendable ([Change]) async throws -> Void
     private var waiting: [Waiting] = []
-    /// Not `nil` exactly while a group is being written or one waits.
+    /// Non-nil exactly while a group is being written or waits.
     private var runner: Task<Void, Never>?
     private var isClosed = false
 
-    /// How many calls wait for the next transaction: those of the running one are not among them.
+    /// The number of commits that wait for the next transaction, without those of the running one.
     var waitingCount: Int { waiting.count }
 
-    /// - Parameter transaction: makes its argument durable, all or nothing. It is never called while it runs.
+    /// - Parameter transaction: makes all changes durable, or none. Calls never overlap.
     init(transaction: @escaping @Sendable ([Change]) async throws -> Void) {
         self.transaction = transaction
     }
 
     func commit(_ changes: [Change]) async throws {
-        guard !isClosed else { throw StorageError.closed }
-        guard !changes.isEmpty else { return }
-        guard waiting.count < Self.maximumWaiting else {
-            throw StorageError(.overloaded, "The disk does not keep up with what is to be stored; check its load.")
+        if !isClosed, changes.isEmpty { return }
+        if let error = await commitEach([changes])[0] { throw error }
+    }
+
+    /// Commits each list of changes, all or none of it, in order.
+    ///
+    /// - Returns: the error of each; nil where it was committed. Behind an error that concerns everything, such as a full disk,
+    ///   nothing is committed.
+    func commitEach(_ lists: [[Change]]) async -> [StorageError?] {
+        guard !lists.isEmpty else { return [] }
+        guard !isClosed else { return Array(repeating: .closed, count: lists.count) }
+        guard waiting.count < Self.maxWaiting else {
+            let error = StorageError(.overloaded, "The disk is too slow for the data to store. Check its load.")
+            return Array(repeating: error, count: lists.count)
         }
-        try await withCheckedThrowingContinuation { done in
-            waiting.append(Waiting(changes: changes, done: done))
-            // A task of its own: if it were a caller's, cancelling that caller would fail the others of its group.
+        return await withCheckedContinuation { done in
+            let batch = Batch(count: lists.count, done: done)
+            for (index, changes) in lists.enumerated() {
+                waiting.append(Waiting(changes: changes, batch: batch, index: index))
+            }
+            // Use an unstructured task: in a caller's task, canceling that caller would fail the whole group.
             if runner == nil { runner = Task { await self.run() } }
         }
     }
 
-    /// Refuses new commits and returns when the earlier ones are done.
+    /// Rejects new commits, and returns when the earlier ones have finished.
     func close() async {
         isClosed = true
         await runner?.value
@@ -51,28 +84,32 @@ actor GroupCommitWriter<Change: Sendable> {
 
     private func run() async {
         while !waiting.isEmpty {
-            let group = Array(waiting.prefix(Self.maximumGroup))
+            let group = Array(waiting.prefix(Self.maxGroup))
             waiting.removeFirst(group.count)
             await write(group)
         }
-        // Nothing suspends between the check above and here, so no commit can slip in unseen.
+        // There is no suspension between the check above and this line, so no commit can arrive in between.
         runner = nil
     }
 
     private func write(_ group: [Waiting]) async {
+        for member in group where member.batch.fault != nil { member.batch.finish(member.index, member.batch.fault) }
+        let group = group.filter { $0.batch.fault == nil }
+        guard !group.isEmpty else { return }
         do {
             try await transaction(group.flatMap(\.changes))
-            for member in group { member.done.resume() }
-        } catch  where group.count > 1 && Self.mayBeOneMembersFault(error) {
+            for member in group { member.batch.finish(member.index, nil) }
+        } catch  where group.count > 1 && Self.mayBeCausedByOneWrite(error) {
             for member in group { await write([member]) }
         } catch {
-            for member in group { member.done.resume(throwing: error) }
+            let error = error as? StorageError ?? StorageError(.other, "The database operation failed.", cause: error)
+            for member in group { member.batch.finish(member.index, error) }
         }
     }
 
-    /// Retrying each member alone is for a change the database does not take. A locked file or a full disk would fail
-    /// all of them again, after a busy timeout for each.
-    private static func mayBeOneMembersFault(_ error: any Error) -> Bool {
+    /// True if one change may have caused the error, so that retrying each commit alone makes sense. A locked file or a full
+    /// disk would fail all of them again, each after the busy timeout.
+    private static func mayBeCausedByOneWrite(_ error: any Error) -> Bool {
         guard let code = (error as? StorageError)?.code else { return true }
         return code == .rejected || code == .other
     }

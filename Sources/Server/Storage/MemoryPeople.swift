@@ -1,10 +1,10 @@
 import Signaling
 import Wire
 
-/// What `MemoryStorage` keeps of people and their calls.
+/// People and their calls in `MemoryStorage`.
 struct MemoryPeople {
     private struct Device {
-        /// `nil`: its secret proves nobody any more.
+        /// `nil` if the device is retired: its secret is no longer valid.
         var person: IdentityID?
         var label = ""
         var linkedAt = Timestamp(milliseconds: 0)
@@ -15,11 +15,11 @@ struct MemoryPeople {
     private var identities: [PersonID: IdentityID] = [:]
     private var devices: [IdentityID: Device] = [:]
     /// Oldest first.
-    private var contacts: [IdentityID: [HeldData.KeptContact]] = [:]
+    private var contacts: [IdentityID: [PersonData.KeptContact]] = [:]
     private var open: [CallID: StoredCall] = [:]
     private var log: [IdentityID: [CallID: CallRecord]] = [:]
     /// Oldest first.
-    private var endpoints: [IdentityID: [HeldData.KeptEndpoint]] = [:]
+    private var endpoints: [IdentityID: [PersonData.KeptEndpoint]] = [:]
 
     init(_ bounds: StorageBounds) { self.bounds = bounds }
 
@@ -28,7 +28,7 @@ struct MemoryPeople {
     mutating func setProfile(_ profile: Profile, of id: IdentityID, knownAs person: PersonID) {
         profiles[id] = profile.withoutNUL
         identities[person] = id
-        // An empty name stands for one that only the rules can make.
+        // An empty name is a placeholder for a generated one, which only the person machine can produce.
         guard let name = profiles[id]?.name, !name.isEmpty else { return }
         for owner in contacts.keys {
             guard let index = contacts[owner]?.firstIndex(where: { $0.contact.identity == id }) else { continue }
@@ -52,14 +52,16 @@ struct MemoryPeople {
         forgetEndpoints(of: device)
     }
 
-    /// - Returns: the identities that were this person's, itself among them.
+    /// Deletes a person with all linked devices.
+    ///
+    /// - Returns: the deleted identities, including the person's own.
     mutating func delete(_ person: IdentityID) -> [IdentityID] {
         let all = [person] + devices.filter { $0.value.person == person }.keys
         for id in all {
             profiles[id] = nil
             identities = identities.filter { $0.value != id }
             for contact in contacts[id] ?? [] { separate(id, contact.contact.identity) }
-            // Somebody may have it whom it has not.
+            // A contact entry may exist in one direction only.
             for owner in contacts.keys { forget(id, by: owner) }
             open = open.filter { !$0.value.isOf(id) }
             log[id] = nil
@@ -83,7 +85,7 @@ struct MemoryPeople {
             contacts[owner]?[index].contact.name = contact.name
             return
         }
-        contacts[owner, default: []].append(HeldData.KeptContact(contact: contact, since: at))
+        contacts[owner, default: []].append(PersonData.KeptContact(contact: contact, since: at))
         while let oldest = contacts[owner]?.first, contacts[owner]?.count ?? 0 > bounds.contacts {
             separate(owner, oldest.contact.identity)
         }
@@ -128,8 +130,8 @@ struct MemoryPeople {
 
     // MARK: Endpoints
 
-    mutating func keep(_ endpoint: HeldData.KeptEndpoint, of person: IdentityID) {
-        // It may have been unlinked since it asked.
+    mutating func keep(_ endpoint: PersonData.KeptEndpoint, of person: IdentityID) {
+        // The device may have been unlinked in the meantime.
         guard resolve(endpoint.device).identity(of: endpoint.device) == person else { return }
         var list = endpoints[person] ?? []
         list.removeAll { $0.registration.endpoint == endpoint.registration.endpoint }
@@ -148,7 +150,7 @@ struct MemoryPeople {
         for person in endpoints.keys { endpoints[person]?.removeAll { $0.device == device } }
     }
 
-    // MARK: Questions
+    // MARK: Queries
 
     func resolve(_ device: IdentityID) -> DeviceOwner {
         guard let row = devices[device] else { return .itself }
@@ -169,7 +171,7 @@ struct MemoryPeople {
         record.hasPush = !(endpoints[id] ?? []).isEmpty
     }
 
-    func fill(_ held: inout HeldData, of id: IdentityID) {
+    func fill(_ held: inout PersonData, of id: IdentityID) {
         held.profile = profiles[id]
         held.devices = linkedDevices(of: id)
         held.contacts = contacts[id] ?? []

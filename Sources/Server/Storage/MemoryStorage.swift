@@ -1,15 +1,15 @@
 public import Signaling
 public import Wire
 
-/// Storage that a restart empties: for tests, and for trying the server out without a data directory.
+/// In-memory storage, for tests and for trials without a data directory.
 public actor MemoryStorage: Storage {
     private let bounds: StorageBounds
     /// Oldest first.
-    private var blocks: [IdentityID: [HeldData.Block]] = [:]
+    private var blocks: [IdentityID: [PersonData.Block]] = [:]
     private var people: MemoryPeople
-    /// Oldest first, one for a subject.
+    /// Oldest first, at most one per subject.
     private var bans: [Ban] = []
-    /// By ascending id.
+    /// In ascending order of IDs.
     private var reports: [StoredReport] = []
     private var lastReportID: Int64 = 0
     private var banChanges: Int64 = 0
@@ -41,9 +41,20 @@ public actor MemoryStorage: Storage {
         for change in changes { apply(change) }
     }
 
+    public func commitEach(_ lists: [[Change]]) -> [StorageError?] {
+        lists.map { changes in
+            do {
+                try commit(changes)
+                return nil
+            } catch {
+                return error as? StorageError ?? .closed
+            }
+        }
+    }
+
     private func apply(_ change: Change) {
         switch change {
-        case .block(let owner, let blocked, let at): block(HeldData.Block(person: blocked, at: at), by: owner)
+        case .block(let owner, let blocked, let at): block(PersonData.Block(person: blocked, at: at), by: owner)
         case .unblock(let owner, let blocked):
             blocks[owner]?.removeAll { $0.person == blocked }
             if blocks[owner]?.isEmpty == true { blocks[owner] = nil }
@@ -68,7 +79,7 @@ public actor MemoryStorage: Storage {
         }
     }
 
-    private func block(_ block: HeldData.Block, by owner: IdentityID) {
+    private func block(_ block: PersonData.Block, by owner: IdentityID) {
         var list = blocks[owner] ?? []
         guard !list.contains(where: { $0.person == block.person }) else { return }
         list.append(block)
@@ -128,16 +139,16 @@ public actor MemoryStorage: Storage {
         return before - reports.count
     }
 
-    /// There is no other process here, so this counts the changes of this one's bans.
+    /// Returns the number of ban changes in this process; no other process can change them.
     public func changeCounter() throws -> Int64 {
         try checkOpen()
         return banChanges
     }
 
-    /// Always throws `.unsupported`: what is in memory only was not meant to be kept.
+    /// Always throws `.unsupported`, because in-memory data is not meant to be kept.
     public func backup(to path: String) throws {
         try checkOpen()
-        throw StorageError(.unsupported, "Storage in memory cannot be backed up; use a data directory.")
+        throw StorageError(.unsupported, "In-memory storage cannot be backed up. Use a data directory.")
     }
 
     public func close() { isClosed = true }
@@ -166,14 +177,14 @@ extension MemoryStorage {
         return people.identity(of: id).map { FoundRecord(identity: $0, record: record($0, at: now)) }
     }
 
-    public func everything(of id: IdentityID, at now: Timestamp) throws -> HeldData {
+    public func everything(of id: IdentityID, at now: Timestamp) throws -> PersonData {
         try checkOpen()
-        var held = HeldData()
+        var held = PersonData()
         people.fill(&held, of: id)
         held.blocks = blocks[id] ?? []
         held.ban = ban(of: id, at: now)
         held.reports = reports.filter { $0.report.by == id }.map {
-            HeldData.KeptReport(match: $0.report.match, reason: $0.report.reason, at: $0.report.createdAt)
+            PersonData.KeptReport(match: $0.report.match, reason: $0.report.reason, at: $0.report.createdAt)
         }
         return held
     }
@@ -203,7 +214,7 @@ extension MemoryStorage {
         _ endpoint: PushRegistration, of id: IdentityID, device: IdentityID, at now: Timestamp
     ) throws {
         try checkOpen()
-        people.keep(HeldData.KeptEndpoint(device: device, registration: endpoint, at: now), of: id)
+        people.keep(PersonData.KeptEndpoint(device: device, registration: endpoint, at: now), of: id)
     }
 
     @discardableResult

@@ -1,9 +1,9 @@
 import GRDB
 
-/// The schema's history. A migration that was released is never edited: files in the field have run it. A change of the
-/// schema is a new migration at the end, with a name that starts with the next number.
+/// The schema migrations. Never edit a released migration, because existing databases have already run it. To change the
+/// schema, append a migration with the next number in its name.
 ///
-/// `eraseDatabaseOnSchemaChange` stays off, in debug builds too: it deletes people's data.
+/// `eraseDatabaseOnSchemaChange` stays off, also in debug builds: it deletes all data.
 enum Migrations {
     static var all: DatabaseMigrator {
         var migrator = DatabaseMigrator()
@@ -16,19 +16,19 @@ enum Migrations {
         return migrator
     }
 
-    /// Brings a file up to date, or refuses one from the future: writing with old rules into a new schema could lose
-    /// what the later version added.
+    /// Migrates a database to the current schema. Rejects a database of a newer version, because writing to it could lose data
+    /// that the newer version added.
     ///
-    /// Call it under the lock of `SQLiteStorage.open`: the migrator looks which migrations are due before it begins
-    /// their transactions, so two processes that start together would both run the first.
+    /// Call it under the lock of `SQLiteStorage.open`. The migrator determines the pending migrations before it starts their
+    /// transactions, so two processes that start together would both run the first one.
     static func run(on pool: DatabasePool) throws {
         let migrator = all
         guard try !pool.read(migrator.hasBeenSuperseded) else {
             throw StorageError(
                 .newerSchema,
                 """
-                The database \(pool.path) was written by a newer version of Confab: install that version or a later \
-                one, or start with another data directory (--data-dir) or with a backup made by this version.
+                The database \(pool.path) was written by a newer version of Confab. Install that version or a later \
+                one, or use another data directory (--data-dir) or a backup made by this version.
                 """)
         }
         try migrator.migrate(pool)
@@ -36,9 +36,8 @@ enum Migrations {
 
     /// Identities and matches are 16-byte blobs, times are milliseconds since 1970.
     ///
-    /// `block.id` gives the order: a table's next rowid is always above those in it, while `createdAt` can step back
-    /// when the wall clock was set between two runs. `report.id` is AUTOINCREMENT so that "report 12" in an operator's
-    /// notes never comes to mean another one.
+    /// `block.id` defines the order: a new rowid is always greater than those in the table, while `createdAt` can go backwards
+    /// if the clock was changed between two runs. `report.id` is AUTOINCREMENT so that a report's number is never reused.
     private static let version1 = """
         CREATE TABLE block (
             id INTEGER PRIMARY KEY,
@@ -80,10 +79,11 @@ enum Migrations {
         ) WITHOUT ROWID;
         """
 
-    /// A row of `device` without a person is a secret that proves nobody any more; it stays for ever, as the secret does.
+    /// A row of `device` without a person is a retired device, whose secret is no longer valid. It is kept permanently, because
+    /// the secret never expires.
     ///
-    /// `contact.id` gives the order, as `block.id` does. A log is read by time and, within the same millisecond, by the
-    /// call's id, so that a page's end can be told without a number that counts the calls of everybody.
+    /// `contact.id` defines the order, like `block.id`. A call log is sorted by time and, within the same millisecond, by the
+    /// call's ID. A page cursor then needs no row number, which would reveal how many calls the server handles.
     private static let version2 = """
         CREATE TABLE profile (
             identity BLOB NOT NULL PRIMARY KEY CHECK (length(identity) = 16),

@@ -15,7 +15,7 @@ extension SQLiteStorage {
         try await read { try $0.person(id, at: now) }
     }
 
-    public func everything(of id: IdentityID, at now: Timestamp) async throws -> HeldData {
+    public func everything(of id: IdentityID, at now: Timestamp) async throws -> PersonData {
         try await read { try $0.everything(of: id, at: now) }
     }
 
@@ -41,7 +41,9 @@ extension SQLiteStorage {
     public func addPushEndpoint(
         _ endpoint: PushRegistration, of id: IdentityID, device: IdentityID, at now: Timestamp
     ) async throws {
-        try await writer.commit([.keep(HeldData.KeptEndpoint(device: device, registration: endpoint, at: now), of: id)])
+        try await writer.commit([
+            .keep(PersonData.KeptEndpoint(device: device, registration: endpoint, at: now), of: id)
+        ])
     }
 
     @discardableResult
@@ -52,11 +54,11 @@ extension SQLiteStorage {
 }
 
 extension SQLiteStorage {
-    /// What clients cause to be written, and what therefore must share transactions: a durable one takes the disk some
-    /// milliseconds, whoever asks for it and however often.
+    /// A write that a client can cause. Such writes share transactions, because each durable transaction takes the disk some
+    /// milliseconds.
     enum Write: Sendable {
         case change(Change)
-        case keep(HeldData.KeptEndpoint, of: IdentityID)
+        case keep(PersonData.KeptEndpoint, of: IdentityID)
         case remove(endpoint: String, of: IdentityID)
     }
 }

@@ -4,23 +4,23 @@ import GRDB
 public import Signaling
 public import Wire
 
-/// Storage in one SQLite file, `confab.sqlite` in the data directory.
+/// Storage in an SQLite file, `confab.sqlite` in the data directory.
 ///
-/// Several processes may have it open: operators' commands work while the server runs. Reads go on while something is
-/// written (WAL). An empty `confab.sqlite.opening` beside it is the lock under which it is opened. What the
-/// tables look like is in `Migrations.swift`, the statements are in `Database+Statements.swift` and its neighbours.
+/// Several processes may open it at the same time, so that commands work while the server runs. Writes do not block reads
+/// (WAL). The empty file `confab.sqlite.opening` next to it is the lock for opening. `Migrations.swift` defines the tables,
+/// and `Database+Statements.swift` and its neighbors contain the statements.
 public final class SQLiteStorage: Storage {
     /// The file's name in the data directory.
     public static let fileName = "confab.sqlite"
-    /// How long to wait for another process that writes. Its transactions take milliseconds; one that takes this long
-    /// is somebody's open `sqlite3` shell.
+    /// How long to wait for a writer in another process. Our transactions take milliseconds; a longer one is probably an open
+    /// `sqlite3` shell.
     public static let defaultBusyTimeout: Duration = .seconds(5)
 
     let writer: GroupCommitWriter<Write>
     private let pool: DatabasePool
 
-    /// Opens the storage in `directory`, making it (mode 0700) and the file (mode 0600) when they are not there, and
-    /// brings the file up to date. It waits for the disk, so call it while starting.
+    /// Opens the storage in `directory` and migrates it to the current schema. Creates the directory (mode 0700) and the file
+    /// (mode 0600) if they are missing. Blocks on the disk, so call it only at startup.
     ///
     /// - Throws: ``StorageError``: `.newerSchema`, `.notAccessible`, `.corrupt`, `.busy`.
     public convenience init(
@@ -31,8 +31,8 @@ public final class SQLiteStorage: Storage {
             directory: directory, bounds: bounds, busyTimeout: busyTimeout, beforeTransaction: { _ in })
     }
 
-    /// - Parameter beforeTransaction: for tests, told of each transaction of `commit` and how many changes it holds.
-    ///   The transaction begins when it returns.
+    /// - Parameter beforeTransaction: for tests. Called with the number of changes before each transaction of `commit`, which
+    ///   starts when it returns.
     init(
         directory: String, bounds: StorageBounds = StorageBounds(),
         busyTimeout: Duration = SQLiteStorage.defaultBusyTimeout,
@@ -53,15 +53,14 @@ public final class SQLiteStorage: Storage {
     private static func open(in directory: String, busyTimeout: Duration) throws -> DatabasePool {
         try StorageFiles.createDirectory(directory)
         let path = (directory as NSString).appendingPathComponent(fileName)
-        // One at a time: of two processes that switch a new file to WAL, SQLite fails one without waiting.
+        // Use a lock: if two processes switch a new file to WAL at the same time, SQLite fails one without waiting.
         return try StorageFiles.withLock(path + ".opening", timeout: busyTimeout) {
-            // Before SQLite does, which would take the mode from the umask. Its -wal and -shm files copy this one's.
+            // Create the file before SQLite does, which would use the umask. The -wal and -shm files inherit the mode.
             _ = try StorageFiles.createFile(path)
             return try StorageError.translating {
                 let pool = try DatabasePool(path: path, configuration: configuration(busyTimeout: busyTimeout))
                 try pool.writeWithoutTransaction { db in
-                    // Only now: making the pool set NORMAL, with which a commit in WAL mode may not survive a power
-                    // cut.
+                    // Creating the pool has set NORMAL, with which a commit in WAL mode may not survive a power failure.
                     try db.execute(sql: "PRAGMA synchronous = FULL")
                 }
                 try Migrations.run(on: pool)
@@ -76,10 +75,14 @@ public final class SQLiteStorage: Storage {
         configuration.busyMode = .timeout(TimeInterval(busyTimeout.wholeMilliseconds) / 1000)
         configuration.foreignKeysEnabled = true
         configuration.prepareDatabase { db in
-            // Deleted chat lines are overwritten, not just unlinked.
+            // Overwrite deleted chat messages instead of only unlinking their pages.
             try db.execute(sql: "PRAGMA secure_delete = ON")
         }
         return configuration
+    }
+
+    public func commitEach(_ lists: [[Change]]) async -> [StorageError?] {
+        await writer.commitEach(lists.map { $0.map { .change($0) } })
     }
 
     public func commit(_ changes: [Change]) async throws { try await writer.commit(changes.map { .change($0) }) }
@@ -120,8 +123,8 @@ public final class SQLiteStorage: Storage {
     }
 
     public func changeCounter() async throws -> Int64 {
-        // On the connection that writes, because a connection does not count its own commits: those of this process
-        // then never look like somebody else's. https://www.sqlite.org/pragma.html#pragma_data_version
+        // Use the writing connection: the counter of a connection ignores its own commits, so the commits of this process do
+        // not look like those of another. https://www.sqlite.org/pragma.html#pragma_data_version
         try await StorageError.translating {
             try await pool.writeWithoutTransaction { db in
                 try Int64.fetchOne(db, sql: "PRAGMA data_version") ?? 0
@@ -134,21 +137,29 @@ public final class SQLiteStorage: Storage {
         let pool = pool
         try await StorageError.translating {
             try await withCheckedThrowingContinuation { (done: CheckedContinuation<Void, any Error>) in
-                // It waits for reads and writes under way, which no thread of the cooperative pool should do.
+                // Closing waits for running reads and writes and must not block the cooperative thread pool.
                 DispatchQueue.global().async { done.resume(with: Result { try pool.close() }) }
             }
         }
     }
 
-    /// For tests: puts the file into states that this program never makes.
+    /// Executes SQL, for tests that need states this program never creates.
     func execute(_ sql: String) async throws {
         try await write { try $0.execute(sql: sql) }
     }
 
-    /// For tests: the value of a pragma of the connection that writes.
+    /// Returns the value of a pragma of the writing connection, for tests.
     func pragma(_ name: String) async throws -> String? {
         try await StorageError.translating {
             try await pool.writeWithoutTransaction { db in try String.fetchOne(db, sql: "PRAGMA \(name)") }
+        }
+    }
+
+    /// For tests: keeps other processes and storages from writing while `body` runs.
+    func holdLock(_ body: @escaping @Sendable () -> Void) async throws {
+        try await write { db in
+            try db.execute(sql: "DELETE FROM block WHERE 0")
+            body()
         }
     }
 
@@ -164,22 +175,23 @@ public final class SQLiteStorage: Storage {
 extension SQLiteStorage {
     public func backup(to path: String) async throws {
         guard try StorageFiles.createFile(path) else {
-            throw StorageError(.targetExists, "There is a file at \(path) already; name a new one, or remove it first.")
+            throw StorageError(.targetExists, "\(path) already exists. Choose another file, or remove it first.")
         }
         do {
-            // Inside one read transaction and in one step: the copy is of one moment, and writers do not wait for it.
-            // The other way, step by step, starts again each time another process writes, possibly for ever.
+            // Copy in one step within one read transaction: the copy is consistent and does not block writers. A copy in
+            // several steps restarts each time another process writes, and might never finish.
             try await read { source in
                 let target = try DatabaseQueue(path: path)
                 try target.writeWithoutTransaction { db in
                     try source.backup(to: db)
-                    // The copy says WAL, like its source; without it the backup is one file, on a read-only disk too.
+                    // The copy is in WAL mode like its source. Without WAL, the backup is a single file that also works on
+                    // a read-only disk.
                     try db.execute(sql: "PRAGMA journal_mode = DELETE")
                 }
                 try target.close()
             }
         } catch {
-            // This call made these files, so nobody else's are removed. Half a backup must not look like one.
+            // Remove the partial backup. This call created these files, so no other data is lost.
             for suffix in ["", "-journal", "-wal", "-shm"] { unlink(path + suffix) }
             throw error
         }

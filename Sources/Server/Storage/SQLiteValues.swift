@@ -3,10 +3,10 @@ import GRDB
 import Signaling
 import Wire
 
-/// Statements and values, as all of `SQLiteStorage` uses them.
+/// Helpers for SQL statements and typed columns.
 
 extension Database {
-    /// Through the statement cache: compiling one takes longer than running it.
+    /// Runs a cached statement, because compiling a statement takes longer than running it.
     func run(_ sql: String, _ arguments: StatementArguments) throws {
         try cachedStatement(sql: sql).execute(arguments: arguments)
     }
@@ -21,7 +21,8 @@ extension Identifier128 {
 }
 
 extension Row {
-    /// GRDB's own subscript traps on a value of another type, and the file may have been edited by hand.
+    /// Returns a column's value. GRDB's subscript traps on a value of the wrong type, and the file may have been edited by
+    /// hand.
     func value<T: DatabaseValueConvertible>(_ column: String) throws -> T {
         guard let value = T.fromDatabaseValue(self[column]) else { throw Self.unreadable(column) }
         return value
@@ -58,6 +59,6 @@ extension Row {
     }
 
     private static func unreadable(_ column: String) -> StorageError {
-        StorageError(.corrupt, "The database holds a value in column \(column) that is not what belongs there.")
+        StorageError(.corrupt, "The database contains an invalid value in column \(column). Restore a backup.")
     }
 }

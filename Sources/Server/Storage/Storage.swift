@@ -1,16 +1,15 @@
 public import Signaling
 public import Wire
 
-/// What outlives a restart: blocks, bans and reports; people with their devices, contacts and ways to be woken; calls
-/// that go on and those that were.
+/// Persistent storage for blocks, bans and reports; for people with their devices, contacts and push endpoints; and for
+/// ongoing and past calls.
 ///
-/// Owns: keeping them, keeping them bounded, and saying when they are safe. Does not own: deciding anything; who may
-/// block or ban whom is settled in `Signaling`. Its one invariant: when `commit` returns, its changes survive a power
-/// cut, all of them or (when it throws) none of them.
+/// It stores data durably and limits its size. It makes no decisions: `Signaling` decides who may block or ban whom. Its
+/// invariant: when `commit` returns, all of its changes survive a power failure; when it throws, none of them is stored.
 ///
-/// There are two implementations under one test suite: ``SQLiteStorage`` for servers and ``MemoryStorage`` for tests
-/// and trials. Every method throws ``StorageError``; those that only read or that serve an operator throw
-/// `CancellationError` too, when their task is cancelled.
+/// Two implementations share a test suite: ``SQLiteStorage`` for servers and ``MemoryStorage`` for tests and trials. All
+/// methods throw ``StorageError``. Those that only read or serve an operator also throw `CancellationError` if their task is
+/// canceled.
 ///
 /// ```swift
 /// let storage: any Storage = try SQLiteStorage(directory: "confab-data")
@@ -18,128 +17,137 @@ public import Wire
 /// let alicesRecord = try await storage.person(alice, at: now)  // blocked == [bob]
 /// ```
 public protocol Storage: Sendable {
-    /// Everything known about an identity. Somebody unknown has an empty record.
+    /// Returns the record of an identity. The record of an unknown identity is empty.
     ///
-    /// - Returns: the blocks they made, oldest first, the ban on this identity that is active at `now`, and what is kept
-    ///   of them as a person. Of calls whose end they were not told of, the newest ``StorageLimits/unseenCalls``. Bans of
-    ///   addresses do not show here: see `bans(at:)`.
+    /// - Returns: the person's blocks (oldest first), the ban of this identity that is active at `now`, the person's profile,
+    ///   devices and contacts, and the newest ``StorageLimits/unseenCalls`` of the calls whose outcome the person has not seen.
+    ///   Bans of addresses are not included; see `bans(at:)`.
     func person(_ id: IdentityID, at now: Timestamp) async throws -> PersonRecord
 
     /// Makes all of `changes` durable, in order, or none of them.
     ///
-    /// Blocking somebody twice changes nothing, and keeps the first block's place. A block past the limit of an owner
-    /// drops that owner's oldest, as do a contact and a call of the log. Cancelling the calling task does not undo the
-    /// commit: another call may share its transaction.
+    /// Blocking a person twice changes nothing and keeps the position of the first block. A block beyond the owner's limit
+    /// drops their oldest block; the same applies to contacts and logged calls. Canceling the calling task does not undo the
+    /// commit, because other calls may share its transaction.
     ///
-    /// What `.deleted` leaves behind: blocks and reports that others made, the ban, and in others' call logs the fact of
-    /// a call, without the name.
+    /// `.deleted` keeps the blocks and reports of other people, the ban, and the calls in other people's logs, without the
+    /// name.
     func commit(_ changes: [Change]) async throws
+
+    /// Commits each list of changes as ``commit(_:)`` does, in order. One that cannot be stored fails alone.
+    ///
+    /// - Returns: the error of each; nil where it was committed. Behind an error that concerns everything, such as a locked
+    ///   database or a full disk, nothing is committed: try the rest again.
+    func commitEach(_ lists: [[Change]]) async -> [StorageError?]
 
     // MARK: People
 
-    /// Whose device the secret of this identity proves.
+    /// Returns the owner of a device.
     func resolve(_ device: IdentityID) async throws -> DeviceOwner
 
-    /// Both at once, and so of one moment: who comes in with the secret of this identity, and what is known of them.
+    /// Returns the owner of a connecting device with their record, both read in the same transaction.
     ///
-    /// - Returns: `nil` when the secret proves nobody any more.
+    /// - Returns: `nil` if the secret is no longer valid.
     func visitor(_ device: IdentityID, at now: Timestamp) async throws -> FoundRecord?
 
-    /// Who is known by this id; `nil` when nobody is. A device that is somebody else's is not found by its own id.
+    /// Returns the person with this ID; `nil` if there is none. A device that is linked to another person is not found by its
+    /// own ID.
     func person(_ id: PersonID, at now: Timestamp) async throws -> FoundRecord?
 
-    /// Everything kept of somebody. Somebody unknown has nothing.
-    func everything(of id: IdentityID, at now: Timestamp) async throws -> HeldData
+    /// Returns all stored data of a person. It is empty for an unknown person.
+    func everything(of id: IdentityID, at now: Timestamp) async throws -> PersonData
 
     // MARK: Calls
 
-    /// One page of somebody's log, newest first.
+    /// Returns one page of a person's call log, newest first.
     ///
     /// - Parameters:
-    ///   - before: where the page before ended; `nil` begins with the newest.
-    ///   - limit: at most ``Limits/callLogRows``; more is taken for that.
+    ///   - before: the cursor at the end of the previous page; `nil` starts with the newest call.
+    ///   - limit: the page size, capped at ``Limits/callLogRows``.
     func callLog(of owner: IdentityID, before: CallLogCursor?, limit: Int) async throws -> CallPage
 
-    /// The calls that were not over when the server stopped, oldest first.
+    /// Returns the calls that were ongoing when the server stopped, oldest first.
     func openCalls() async throws -> [StoredCall]
 
-    /// Deletes the log's calls that were placed before `limit`.
+    /// Deletes log entries of calls that were placed before `limit`.
     ///
-    /// - Returns: how many entries there were.
+    /// - Returns: the number of deleted entries.
     @discardableResult
     func deleteCalls(olderThan limit: Timestamp) async throws -> Int
 
-    // MARK: Ways to wake a device
+    // MARK: Push endpoints
 
-    /// Oldest first.
+    /// Returns a person's push endpoints, oldest first.
     func pushEndpoints(of id: IdentityID) async throws -> [PushRegistration]
 
-    /// Keeps a way to wake `device`, in place of an earlier one with the same address; past the limit of a person the
-    /// oldest goes.
+    /// Stores a push endpoint of `device`, replacing one with the same address. Beyond the limit per person, drops the oldest.
     func addPushEndpoint(
         _ endpoint: PushRegistration, of id: IdentityID, device: IdentityID, at now: Timestamp
     ) async throws
 
-    /// - Returns: whether any is left.
+    /// Removes a push endpoint.
+    ///
+    /// - Returns: whether the person has any left.
     @discardableResult
     func removePushEndpoint(_ endpoint: String, of id: IdentityID) async throws -> Bool
 
     // MARK: Moderation
 
-    /// The bans that are active at `now`, of identities and of addresses, oldest first.
+    /// Returns the bans of identities and addresses that are active at `now`, oldest first.
     func bans(at now: Timestamp) async throws -> [Ban]
 
-    /// Adds a ban, in place of an earlier one of the same subject. Bans that ended before `ban.createdAt` are
-    /// forgotten, so that a server which bans by itself does not grow a list for ever.
+    /// Adds a ban, replacing an earlier one of the same subject. Deletes bans that expired before `ban.createdAt`, so that
+    /// automatic bans do not accumulate.
     func addBan(_ ban: Ban) async throws
 
-    /// - Returns: whether there was a ban to remove.
+    /// Removes a ban.
+    ///
+    /// - Returns: whether there was one.
     @discardableResult
     func removeBan(_ subject: BanSubject) async throws -> Bool
 
-    /// Reports, newest first, at most `limit` (nothing when it is zero or less).
+    /// Returns up to `limit` reports, newest first; none if the limit is zero or less.
     func reports(includingClosed: Bool, limit: Int) async throws -> [StoredReport]
 
-    /// One report; `nil` when there is none of that number, or no more.
+    /// Returns a report; `nil` if it does not exist or was deleted.
     func report(id: Int64) async throws -> StoredReport?
 
-    /// Marks a report as dealt with.
+    /// Closes a report.
     ///
-    /// - Returns: whether this call closed it. A report closed earlier keeps its time.
+    /// - Returns: whether this call closed it. A report that is already closed keeps its time.
     @discardableResult
     func closeReport(id: Int64, at now: Timestamp) async throws -> Bool
 
-    /// Deletes the reports made before `limit`, closed or not, with their chat lines. The server calls it with
-    /// `now` less the configuration's `roulette.reportRetention`.
+    /// Deletes the reports created before `limit` with their chat lines, whether closed or not. The server passes `now` minus
+    /// `roulette.reportRetention`.
     ///
-    /// - Returns: how many there were.
+    /// - Returns: the number of deleted reports.
     @discardableResult
     func deleteReports(olderThan limit: Timestamp) async throws -> Int
 
-    /// A number that differs from the one before when *somebody else* changed the bans: `confab ban add` opens the file
-    /// of a running server. It may also differ for another reason (someone else closed a report), and says nothing
-    /// about which way it moved, so: compare for equality, and read `bans(at:)` again when it differs. It is cheap
-    /// enough to ask every second.
+    /// Returns a number that changes whenever *another process* changes the bans, for example `confab ban add` while the server
+    /// runs. It may also change for other reasons, such as a closed report, and its direction has no meaning. Compare it for
+    /// equality, and read `bans(at:)` again if it differs. It is cheap enough to call every second.
     func changeCounter() async throws -> Int64
 
-    /// Writes a consistent copy to a new file of mode 0600, while commits go on. The copy is a whole database in one
-    /// file. To restore it: stop the server, remove `confab.sqlite`, `confab.sqlite-wal` and `confab.sqlite-shm` from
-    /// the data directory (an old -wal would be played into the copy), and put the copy there as `confab.sqlite`.
+    /// Writes a consistent copy of the database to a new file with mode 0600. Commits may continue meanwhile.
     ///
-    /// - Throws: ``StorageError`` with `.targetExists`, and leaves the file alone, when there is one at `path`.
+    /// To restore the copy, stop the server, remove `confab.sqlite`, `confab.sqlite-wal` and `confab.sqlite-shm` from the data
+    /// directory (an old -wal file would be applied to the copy), and put the copy there as `confab.sqlite`.
+    ///
+    /// - Throws: ``StorageError`` with `.targetExists` if `path` exists. The existing file is not changed.
     func backup(to path: String) async throws
 
-    /// Waits for the commits under way, then lets go of the file. Later calls throw `.closed`; closing again does
-    /// nothing.
+    /// Waits for pending commits, then closes the file. Later calls throw `.closed`. Closing again does nothing.
     func close() async throws
 }
 
-/// A report with what storage added to it.
+/// A report with its number and status.
 public struct StoredReport: Hashable, Sendable {
-    /// Never used again for another report, also after this one was deleted.
+    /// Never reused, even after the report is deleted.
     public var id: Int64
     public var report: Report
-    /// `nil` while nobody has dealt with it.
+    /// `nil` while the report is open.
     public var closedAt: Timestamp?
 
     public init(id: Int64, report: Report, closedAt: Timestamp? = nil) {
@@ -149,7 +157,7 @@ public struct StoredReport: Hashable, Sendable {
     }
 }
 
-/// How many rows are kept for one person, past which the oldest go.
+/// Maximum rows per person. Beyond these, the oldest are deleted.
 public struct StorageBounds: Hashable, Sendable {
     public var blocks = StorageLimits.blocksPerOwner
     public var contacts = StorageLimits.contactsPerOwner
@@ -161,24 +169,24 @@ public struct StorageBounds: Hashable, Sendable {
     }
 }
 
-/// How many rows are kept. The configuration can change the first two.
+/// The default limits of stored rows. The configuration can change the first two.
 public enum StorageLimits {
-    /// Blocks kept for one identity. Matching reads the whole list, and nobody meets more people than this by choice.
+    /// Blocks per identity. Matching reads the whole list, so it must stay short.
     public static let blocksPerOwner = Rules().maxBlocks
-    /// Each is told when one of them comes and goes, so the list is in memory while its owner is.
+    /// Contacts per person. The whole list is in memory while the person is, because contacts get presence updates.
     public static let contactsPerOwner = Rules().maxContacts
-    /// A year of three calls a day, which is as long as they are kept.
+    /// Enough for about three calls per day during the default retention of a year.
     public static let callsPerOwner = 1000
-    /// Calls told again to whoever did not hear how they ended. All are told at once, and a client that drops meanwhile
-    /// is sent at most 256 messages again. The log has the others.
+    /// Unseen calls to send to a person who missed how they ended. They are sent at once, and a client that reconnects gets at
+    /// most 256 messages again. The log has the rest.
     public static let unseenCalls = 100
-    /// Browsers and apps of one person. Each ring goes to all of them.
+    /// Push endpoints per person. Each call rings on all of them.
     public static let pushEndpointsPerPerson = 20
 }
 
 extension Report {
-    /// U+0000 shown as U+FFFD: SQLite ends a text at the first NUL, and whoever is reported must not be able to hide
-    /// the rest of a line behind one. Both implementations keep reports in this form.
+    /// The report with U+0000 replaced by U+FFFD. SQLite ends text at the first NUL, and the reported person must not be able
+    /// to hide the rest of a message behind one. Both implementations store reports in this form.
     var withoutNUL: Report {
         var report = self
         report.reason = reason.withoutNUL

@@ -1,46 +1,46 @@
 import GRDB
 
-/// Why something could not be stored or read.
+/// An error while reading or writing storage.
 ///
 /// ```swift
 /// do { try await storage.backup(to: path) }
 /// catch let error as StorageError where error.code == .targetExists { … }
 /// ```
 public struct StorageError: Error, CustomStringConvertible {
-    /// An open set: a later version may add codes, so a `switch` over them needs a `default`.
+    /// An error code. Later versions may add codes, so a `switch` needs a `default`.
     public struct Code: Hashable, Sendable, CustomStringConvertible {
         public let description: String
 
         private init(_ description: String) { self.description = description }
 
-        /// Another process held the file for longer than the busy timeout. Trying again can help.
+        /// Another process locked the file for longer than the busy timeout. Retrying can help.
         public static let busy = Code("busy")
-        /// ``Storage/close()`` was called before.
+        /// The storage was closed.
         public static let closed = Code("closed")
-        /// The file is damaged or is no database.
+        /// The file is damaged or is not a database.
         public static let corrupt = Code("corrupt")
-        /// The disk is full.
+        /// No space is left on the device, or a quota is used up.
         public static let diskFull = Code("diskFull")
         /// Reading or writing the disk failed.
         public static let inputOutput = Code("inputOutput")
-        /// The file was written by a later version of this program.
+        /// A newer version of this program wrote the file.
         public static let newerSchema = Code("newerSchema")
-        /// The file or its directory cannot be made, opened or written.
+        /// The file or its directory cannot be created, opened or written.
         public static let notAccessible = Code("notAccessible")
-        /// More commits wait than the disk can take. Trying again can help.
+        /// Too many commits are waiting for the disk. Retrying can help.
         public static let overloaded = Code("overloaded")
         /// This change cannot be stored; others can.
         public static let rejected = Code("rejected")
-        /// A backup's target is there already.
+        /// The target of a backup already exists.
         public static let targetExists = Code("targetExists")
-        /// This implementation cannot do it.
+        /// This implementation does not support the operation.
         public static let unsupported = Code("unsupported")
-        /// None of the others; the cause says more.
+        /// Any other error. The cause has details.
         public static let other = Code("other")
     }
 
     public var code: Code
-    /// A sentence for the operator that says what to do. It holds no identities and no chat text.
+    /// A sentence for the operator, with advice. It contains no identities and no chat text.
     public var message: String
     public var cause: (any Error)?
 
@@ -56,31 +56,31 @@ public struct StorageError: Error, CustomStringConvertible {
 }
 
 extension StorageError {
-    static let closed = StorageError(.closed, "The storage was closed; open it again to use it.")
+    static let closed = StorageError(.closed, "The storage is closed. Open it again to use it.")
 
-    /// Translates what GRDB threw. Statement arguments, which hold people's words, do not show in a `DatabaseError`
-    /// unless its configuration says so, and ours does not.
+    /// Translates an error of GRDB. A `DatabaseError` contains statement arguments, and so private text, only if the
+    /// configuration asks for it. Ours does not.
     init(_ error: DatabaseError) {
         let (code, message): (Code, String) =
             switch error.resultCode {
             case .SQLITE_BUSY, .SQLITE_LOCKED:
-                (.busy, "Another program keeps the database locked; end it, or try again.")
-            case .SQLITE_FULL: (.diskFull, "The disk is full; free some space.")
-            case .SQLITE_IOERR: (.inputOutput, "The disk could not be read or written; check it and the system's log.")
+                (.busy, "Another process has locked the database. Stop it, or try again.")
+            case .SQLITE_FULL: (.diskFull, "The disk is full. Free some space.")
+            case .SQLITE_IOERR: (.inputOutput, "The disk failed. Check the disk and the system log.")
             case .SQLITE_CORRUPT, .SQLITE_NOTADB:
-                (.corrupt, "The database is damaged or is no database; put a backup in its place.")
+                (.corrupt, "The database file is damaged or is not a database. Restore a backup.")
             case .SQLITE_CANTOPEN, .SQLITE_READONLY, .SQLITE_PERM, .SQLITE_AUTH:
-                (.notAccessible, "The database cannot be opened for writing; check its owner and mode.")
-            // GRDB's answer for a connection that was closed.
+                (.notAccessible, "The database cannot be opened for writing. Check its owner and permissions.")
+            // GRDB reports this for a closed connection.
             case .SQLITE_MISUSE: (.closed, StorageError.closed.message)
             case .SQLITE_CONSTRAINT, .SQLITE_MISMATCH, .SQLITE_TOOBIG:
-                (.rejected, "The database does not take this change.")
-            default: (.other, "The database failed.")
+                (.rejected, "The database rejected this change.")
+            default: (.other, "The database operation failed.")
             }
         self.init(code, message, cause: error)
     }
 
-    /// Runs `body` so that callers see `StorageError` and never GRDB's own errors.
+    /// Runs `body` and translates errors of GRDB.
     static func translating<T: Sendable>(_ body: () async throws -> T) async throws -> T {
         do {
             return try await body()

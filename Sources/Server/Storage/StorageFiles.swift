@@ -1,8 +1,8 @@
 import Foundation
 
-/// Files and directories that only their owner may read: chats of strangers and the project's data are in them.
+/// Files and directories that only their owner can read. They contain private chats and the project's data.
 enum StorageFiles {
-    /// Makes the directory with mode 0700; one that exists is left as its owner set it.
+    /// Creates a directory with mode 0700. Does not change an existing one.
     static func createDirectory(_ path: String) throws {
         do {
             try PrivateFiles.makeDirectory(path)
@@ -11,12 +11,12 @@ enum StorageFiles {
         }
     }
 
-    /// Makes an empty file with mode 0600, from the start: changing the mode later would leave a moment to open it.
+    /// Creates an empty file with mode 0600. Sets the mode at creation, so that other users can never open it.
     ///
-    /// A file that exists is not even opened. That matters for a database: closing any descriptor of a file drops all
-    /// of this process's POSIX locks on it, SQLite's included (https://www.sqlite.org/howtocorrupt.html §2.2).
+    /// Does not open an existing file. For a database this matters: closing any descriptor of a file releases all POSIX locks
+    /// of this process on it, including SQLite's (https://www.sqlite.org/howtocorrupt.html §2.2).
     ///
-    /// - Returns: `false` when there is something at `path` already.
+    /// - Returns: `false` if `path` already exists.
     static func createFile(_ path: String) throws -> Bool {
         let descriptor = open(path, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0o600)
         if descriptor >= 0 {
@@ -25,28 +25,28 @@ enum StorageFiles {
         }
         let reason = errno
         if reason == EEXIST { return false }
-        throw StorageError(.notAccessible, "The file \(path) cannot be made: \(text(of: reason)).")
+        throw StorageError(.notAccessible, "Cannot create \(path): \(text(of: reason)).")
     }
 
-    /// Runs `body` while no other process runs one under the same `path`, an empty file that stays there.
+    /// Runs `body` under a lock that is shared by all processes. The lock is an empty file at `path`, which is kept.
     ///
-    /// - Throws: `.busy` when another one takes longer than `timeout`.
+    /// - Throws: `.busy` if another process holds the lock for longer than `timeout`.
     static func withLock<T>(_ path: String, timeout: Duration, _ body: () throws -> T) throws -> T {
         let descriptor = open(path, O_CREAT | O_RDWR | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else {
-            throw StorageError(.notAccessible, "The file \(path) cannot be opened: \(text(of: errno)).")
+            throw StorageError(.notAccessible, "Cannot open \(path): \(text(of: errno)).")
         }
-        // Closing gives the lock back, and so does the end of the process, however it ends.
+        // Closing the descriptor releases the lock. So does the end of the process, even after a crash.
         defer { close(descriptor) }
         let end = ContinuousClock.now + timeout
-        // Asking again and again, because a blocking flock has no timeout.
+        // Poll, because a blocking flock has no timeout.
         while flock(descriptor, LOCK_EX | LOCK_NB) != 0 {
             let reason = errno
             guard reason == EWOULDBLOCK || reason == EINTR else {
-                throw StorageError(.notAccessible, "The file \(path) cannot be locked: \(text(of: reason)).")
+                throw StorageError(.notAccessible, "Cannot lock \(path): \(text(of: reason)).")
             }
             guard ContinuousClock.now < end else {
-                throw StorageError(.busy, "Another program is still opening the database; end it, or try again.")
+                throw StorageError(.busy, "Another process is opening the database. Stop it, or try again.")
             }
             usleep(5000)
         }

@@ -1,15 +1,16 @@
 public import Signaling
 public import Wire
 
-/// Whose device a secret proves.
+/// The owner of a device, which is identified by its secret.
 public enum DeviceOwner: Hashable, Sendable {
-    /// Its own person, which every identity is at first.
+    /// The device is a person of its own, as every identity is initially.
     case itself
     case person(IdentityID)
-    /// Nobody's any more: whoever comes with it is new.
+    /// The secret is no longer valid: its person was deleted, or the person's first device was unlinked. A client with this
+    /// secret becomes a new person.
     case retired
 
-    /// Who that is, if anybody.
+    /// Returns the owner's identity; nil if there is none.
     func identity(of device: IdentityID) -> IdentityID? {
         switch self {
         case .itself: device
@@ -20,11 +21,11 @@ public enum DeviceOwner: Hashable, Sendable {
 }
 
 extension Storage {
-    /// Who comes in, and what is known of them.
+    /// Returns the person of a connecting device, with their record.
     ///
-    /// - Parameter isVouched: a program's token proves who it is. It does so also for those who had everything of theirs
-    ///   deleted: these begin anew once, and not with every hello, with what was kept of them since.
-    /// - Returns: `nil` when the secret proves nobody any more.
+    /// - Parameter isVouched: whether a user token proves the identity. Such a user is admitted even if all of their data was
+    ///   deleted. They then start over with the data stored since the deletion.
+    /// - Returns: `nil` if the secret is no longer valid.
     func visitor(_ device: IdentityID, isVouched: Bool, at now: Timestamp) async throws -> FoundRecord? {
         if let found = try await visitor(device, at: now) { return found }
         guard isVouched else { return nil }
@@ -38,12 +39,12 @@ extension Storage {
 public struct CallPage: Hashable, Sendable {
     /// Newest first.
     public var calls: [CallRecord]
-    /// Where the next page begins; `nil` after the last.
+    /// The cursor of the next page; `nil` on the last page.
     public var next: CallLogCursor?
 
     public init(calls: [CallRecord] = [], next: CallLogCursor? = nil) { (self.calls, self.next) = (calls, next) }
 
-    /// - Parameter rows: newest first, one more than the page takes when there are more.
+    /// - Parameter rows: newest first, with one row beyond the limit if there are more.
     init(rows: [CallRecord], limit: Int) {
         calls = Array(rows.prefix(limit))
         next = rows.count > limit ? calls.last.map { CallLogCursor(at: $0.at, call: $0.call) } : nil
@@ -52,14 +53,14 @@ public struct CallPage: Hashable, Sendable {
     static func limited(_ limit: Int) -> Int { min(max(1, limit), Limits.callLogRows) }
 }
 
-/// The place of a call in its owner's log. Calls that come or go meanwhile do not move it.
+/// The position of a call in its owner's log. It stays valid when calls are added or deleted.
 public struct CallLogCursor: Hashable, Sendable, Comparable {
     public var at: Timestamp
     public var call: CallID
 
     public init(at: Timestamp, call: CallID) { (self.at, self.call) = (at, call) }
 
-    /// From what ``text`` made; `nil` for anything else.
+    /// Parses ``text``. Returns `nil` if the text is invalid.
     public init?(_ text: String) {
         let parts = text.split(separator: "-", omittingEmptySubsequences: false)
         guard parts.count == 2, let time = Int64(parts[0], radix: 16), time >= 0, let call = CallID(parts[1]) else {
@@ -68,14 +69,14 @@ public struct CallLogCursor: Hashable, Sendable, Comparable {
         self.init(at: Timestamp(milliseconds: time), call: call)
     }
 
-    /// It holds nothing that its owner is not told anyway.
+    /// The cursor for clients. It contains only data that the owner can see anyway.
     public var text: String { "\(String(max(0, at.milliseconds), radix: 16))-\(call)" }
 
     public static func < (left: Self, right: Self) -> Bool { (left.at, left.call) < (right.at, right.call) }
 }
 
-/// Everything that is kept of one person. Positions are not: they are never stored.
-public struct HeldData: Equatable, Sendable {
+/// All stored data of one person. Locations are never stored.
+public struct PersonData: Equatable, Sendable {
     public struct Block: Hashable, Sendable {
         public var person: IdentityID
         public var at: Timestamp
@@ -86,14 +87,14 @@ public struct HeldData: Equatable, Sendable {
         public var since: Timestamp
     }
 
-    /// A way to wake a device, without what would let its reader do so.
+    /// A stored push endpoint with its device.
     public struct KeptEndpoint: Equatable, Sendable {
         public var device: IdentityID
         public var registration: PushRegistration
         public var at: Timestamp
     }
 
-    /// What this person said of somebody else.
+    /// A report that this person filed.
     public struct KeptReport: Hashable, Sendable {
         public var match: MatchID
         public var reason: String
@@ -102,7 +103,7 @@ public struct HeldData: Equatable, Sendable {
 
     public var profile: Profile?
     public var devices: [LinkedDevice] = []
-    /// Oldest first, as everything here but calls.
+    /// Oldest first, like all lists here except calls.
     public var blocks: [Block] = []
     public var contacts: [KeptContact] = []
     /// Newest first.
@@ -137,7 +138,7 @@ extension CallRecord {
     var withoutNUL: CallRecord {
         var record = self
         record.otherName = otherName.withoutNUL
-        // As the table keeps it.
+        // The table stores milliseconds.
         record.duration = duration.map { .milliseconds($0.wholeMilliseconds) }
         return record
     }

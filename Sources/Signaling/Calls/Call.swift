@@ -1,30 +1,30 @@
 import Wire
 
-/// One call, from being asked for to its end: whether it may ring, for how long, who is let in, and how it ended.
+/// One call, from the request to its end: whether and how long it rings, who may join, and how it ended.
 ///
-/// It owns that the two are together, and the deadlines; which devices ring or hold it, what goes into the log and what
-/// else its people are doing is theirs to know. Invariants: its tokens are made when it is accepted and never before, for
-/// nobody but its two people; when it is over, storage and then its session have been told so before anybody else; each of
-/// the two is told of one end.
+/// Owns the pairing of the two people and the deadlines. Their own machines own the ringing devices, the call log and other
+/// activities.
+/// Invariants: tokens are made only after the call is accepted, and only for its two people. When the call ends, storage and
+/// then its session are notified before anyone else. Each person is notified of exactly one end.
 struct Call: Machine, Equatable, Sendable {
     struct Side: Equatable, Sendable {
         var party: Counterpart
-        /// Whether it wants to show a picture.
+        /// Whether this side sends video.
         var hasVideo: Bool
-        /// Its device dropped, or is not back after a restart.
+        /// Whether this side's device dropped, or has not returned after a restart.
         var isAway = false
-        /// Whether it ever was in the session.
+        /// Whether this side has joined the session.
         var hasJoined = false
     }
 
-    /// Legal next states: `new` → `asking`, or after a restart `ringing`, `joining`; `asking` → `ringing`, `over`;
-    /// `ringing` → `joining`, `over`; `joining` → `active`, `over`; `active` → `over`.
+    /// Legal transitions: `new` → `asking`, or after a restart `ringing`, `joining`; `asking` → `ringing`, `over`; `ringing` →
+    /// `joining`, `over`; `joining` → `active`, `over`; `active` → `over`.
     private enum State: Equatable, Sendable {
         case new
-        /// The callee was asked whether it may ring; the caller's request waits.
+        /// Waiting for the callee's machine to decide whether the call may ring. The caller's request is pending.
         case asking(Request)
         case ringing(devices: Int)
-        /// Accepted: both are on their way into the session.
+        /// Accepted; both people are joining the session.
         case joining(since: Timestamp, until: Timestamp)
         case active(since: Timestamp)
         case over
@@ -38,9 +38,9 @@ struct Call: Machine, Equatable, Sendable {
     private var video = true
     private var placedAt = Timestamp(milliseconds: 0)
     private var ringsUntil = Timestamp(milliseconds: 0)
-    /// Whether storage has it.
+    /// Whether the call is in storage.
     private var isStored = false
-    /// After a restart, whoever is away must be back by then.
+    /// After a restart, when an absent device must be back.
     private var backBy: Timestamp?
 
     init(id: CallID) { self.id = id }
@@ -55,7 +55,7 @@ struct Call: Machine, Equatable, Sendable {
     var isOver: Bool { state == .over }
     var isRinging: Bool { if case .ringing = state { true } else { false } }
 
-    // MARK: Time
+    // MARK: Timeouts
 
     var nextTimeout: Timestamp? {
         switch state {
@@ -72,7 +72,7 @@ struct Call: Machine, Equatable, Sendable {
         case .new, .over: return
         case .asking(let request):
             guard ringsUntil <= turn.now else { return }
-            let error = WireError(.internalError, "The other could not be asked; try again.", retryable: true)
+            let error = WireError(.internalError, "The callee could not be reached. Try again.", retryable: true)
             giveUp(error, request, &turn)
         case .ringing where ringsUntil <= turn.now: end(.unanswered, .missed, &turn)
         case .ringing where isLate: end(.cancelled, .cancelled, &turn)
@@ -113,7 +113,7 @@ struct Call: Machine, Equatable, Sendable {
         }
     }
 
-    // MARK: Asking
+    // MARK: Placing
 
     private mutating func begin(_ attempt: CallAttempt, _ turn: inout Turn) {
         guard state == .new else { return }
@@ -131,7 +131,7 @@ struct Call: Machine, Equatable, Sendable {
         guard case .asking(let request) = state else { return }
         switch answer {
         case .notAllowed:
-            let error = WireError(.callNotAllowed, "This person does not wish to be called by everyone.")
+            let error = WireError(.callNotAllowed, "This person does not accept calls from you.")
             giveUp(error, request, &turn)
         case .ready(let party):
             place(party, request, &turn)
@@ -140,11 +140,11 @@ struct Call: Machine, Equatable, Sendable {
             place(party, request, isStored: false, &turn)
             end(outcome, isMissed ? .missed : nil, &turn)
         case .mutual(let party, let other) where id < other:
-            // This one goes on. The callee takes it when its own call is over.
+            // This call continues. The callee joins it when its own call has ended.
             place(party, request, &turn)
             turn.tell(.call(other, .merge(into: id)))
         case .mutual(let party, let other):
-            // The caller takes the other's when it hears that this one is over.
+            // The caller joins the other call when this one has ended.
             place(party, request, isStored: false, &turn)
             end(.merged, nil, of: other, &turn)
         }
@@ -158,7 +158,7 @@ struct Call: Machine, Equatable, Sendable {
         turn.tell(.person(caller.party.identity, .call(.placed(offer(from: callee), request.client, re: request.re))))
     }
 
-    /// It never was a call: only the one who asked hears of it.
+    /// Ends a call that was never placed. Only the caller is notified.
     private mutating func giveUp(_ error: WireError, _ request: Request, _ turn: inout Turn) {
         state = .over
         turn.tell(.person(caller.party.identity, .call(.notPlaced(request.client, re: request.re, error))))
@@ -176,7 +176,7 @@ struct Call: Machine, Equatable, Sendable {
         CallOffer(call: id, other: side.party, video: video, placedAt: placedAt, ringsUntil: ringsUntil)
     }
 
-    // MARK: Being in it
+    // MARK: Joining
 
     private var since: Timestamp? {
         switch state {
@@ -229,7 +229,7 @@ struct Call: Machine, Equatable, Sendable {
         turn.tell(.person(self[place.other].party.identity, .call(.changed(id, video: video))))
     }
 
-    // MARK: Its end
+    // MARK: Ending
 
     private mutating func leave(_ identity: IdentityID, _ leaving: CallLeaving, _ turn: inout Turn) {
         guard let place = place(of: identity) else { return }
@@ -247,8 +247,8 @@ struct Call: Machine, Equatable, Sendable {
     }
 
     /// - Parameters:
-    ///   - toCallee: nil when the callee is not to know of it.
-    ///   - merged: the call that both go on in.
+    ///   - toCallee: nil if the callee must not be notified.
+    ///   - merged: the call in which both people continue.
     private mutating func end(
         _ toCaller: CallOutcome, _ toCallee: CallOutcome?, of merged: CallID? = nil, _ turn: inout Turn
     ) {
@@ -268,9 +268,9 @@ struct Call: Machine, Equatable, Sendable {
         }
     }
 
-    // MARK: After a restart
+    // MARK: Restart
 
-    /// Its deadlines are absolute; nobody is there yet.
+    /// Restores a stored call. Its deadlines are absolute; no device is connected yet.
     private mutating func restore(_ stored: StoredCall, _ turn: inout Turn) {
         guard state == .new else { return }
         func side(_ identity: IdentityID, _ name: String) -> Side {
@@ -291,9 +291,9 @@ struct Call: Machine, Equatable, Sendable {
         turn.tell(.session(session, .matchOpened(id.binding, places: 2, of: id)))
     }
 
-    // MARK: The two
+    // MARK: Sides
 
-    /// By whether the call goes out or comes in for whoever has it.
+    /// The side for which the call has this direction: outgoing is the caller, incoming the callee.
     private subscript(place: CallDirection) -> Side {
         get { place == .outgoing ? caller : callee }
         set { if place == .outgoing { caller = newValue } else { callee = newValue } }

@@ -1,16 +1,16 @@
 import Wire
 
-/// A call that somebody asks for, before it has an id.
+/// A requested call that has no id yet.
 public struct CallAttempt: Equatable, Sendable {
     public var caller: Counterpart
-    /// The device that asks, and the request to answer.
+    /// The caller's device, and the request to answer.
     public var client: ConnectionID
     public var re: UInt64
     public var callee: IdentityID
     public var video: Bool
 }
 
-/// One of two people, as the other knows them.
+/// One of two people, as shown to the other.
 public struct Counterpart: Equatable, Sendable {
     public var identity: IdentityID
     public var person: PersonID
@@ -22,73 +22,74 @@ public struct Counterpart: Equatable, Sendable {
 
 public enum CallEvent: Equatable, Sendable {
     case begin(CallAttempt)
-    /// It was going on when the server stopped.
+    /// Restores a call that was active when the server stopped.
     case restore(StoredCall)
     // From the callee.
-    /// Asked whether it may ring.
+    /// The callee's decision whether the call may ring.
     case answered(CallAnswer)
-    /// It rings on so many devices now.
+    /// The number of devices that now ring.
     case rings(devices: Int)
-    /// It has no device left that rings or could be woken.
+    /// No device is left that rings or can receive a push notification.
     case outOfReach
-    /// It takes the call, with its picture or without.
+    /// The callee accepts, with or without video.
     case accept(IdentityID, video: Bool)
-    // From either.
+    // From either person.
     case leave(IdentityID, CallLeaving)
-    /// Its device's line dropped, or is back.
+    /// The person's device dropped, or reconnected.
     case away(IdentityID, Bool)
-    /// It turned to a picture, or to sound only.
+    /// The person turned video on or off.
     case video(IdentityID, Bool)
-    /// It is back after a restart, or on another device, and needs to be let in anew.
+    /// The person returned after a restart or on another device, and needs a new token.
     case rejoin(IdentityID)
     // From the session.
     case joined(IdentityID)
-    // From the call that goes on: the two called each other.
+    // From the call that continues, after the two called each other.
     case merge(into: CallID)
 }
 
-/// What the callee says when asked whether it may ring.
+/// The callee's answer to an incoming call.
 public enum CallAnswer: Equatable, Sendable {
-    /// It may: a place is kept for it.
+    /// The call may ring; a place is reserved for it.
     case ready(Counterpart)
-    /// This person is calling the caller, by a call of its own. When that one is to be given up, a place is kept for this.
+    /// The callee is already calling the caller with its own call `with`. If that call is the one to end, a place is reserved
+    /// for this one.
     case mutual(Counterpart, with: CallID)
-    /// Busy or unreachable. Whether the callee wants to know that it missed it.
+    /// Busy or unreachable. `isMissed` tells whether to log a missed call for the callee.
     case refused(Counterpart, CallOutcome, isMissed: Bool)
-    /// The callee does not wish to be rung by this person.
+    /// The callee does not allow calls from this person.
     case notAllowed
 }
 
-/// How one of the two goes out of a call.
+/// How a person leaves a call.
 public enum CallLeaving: Equatable, Sendable {
-    /// Hung up, cancelled or declined: by a word, or by closing the page.
-    case willingly
-    /// Its device did not come back.
+    /// Hung up, canceled, declined, or closed the page.
+    case hungUp
+    /// The device did not come back.
     case lost
-    /// Hung up by being deleted: from now on the call knows no name of it, and so the other's log does not either.
+    /// Hung up because the person was deleted. The call drops the person's name, so the other person's log has none.
     case deleted
 }
 
-/// What reaches a person about calls.
+/// What a call, or one of the person's own devices in it, tells the person's machine.
 public enum PersonCallEvent: Equatable, Sendable {
-    /// It had this call when the server stopped.
+    /// This person was in this call when the server stopped.
     case restored(StoredCall)
-    /// May this call ring? Answered by `CallEvent.answered`.
+    /// Requests permission to ring. Answered with `CallEvent.answered`.
     case asked(CallOffer)
-    /// The call that it was asked for is stored, and rings.
+    /// The call is stored and may ring.
     case ring(CallID)
-    /// The call that it asked for is stored; or will not be.
+    /// The requested call was stored, or could not be placed.
     case placed(CallOffer, ConnectionID, re: UInt64)
     case notPlaced(ConnectionID, re: UInt64, WireError)
     case ringing(CallID, devices: Int)
     case accepted(CallAgreement)
-    /// The other turned to a picture, or to sound only.
+    /// The other person turned video on or off.
     case changed(CallID, video: Bool)
     case partnerAway(CallID, Bool)
     case over(CallEnd)
 }
 
-/// A call as one of the two sees it, before it is accepted.
+/// A call as one of the two people sees it before it is accepted.
 public struct CallOffer: Equatable, Sendable {
     public var call: CallID
     public var other: Counterpart
@@ -97,30 +98,30 @@ public struct CallOffer: Equatable, Sendable {
     public var ringsUntil: Timestamp
 }
 
-/// What lets one of the two into an accepted call.
+/// What one person needs to join an accepted call.
 public struct CallAgreement: Equatable, Sendable {
     public var call: CallID
-    /// Whether the other has a picture now.
+    /// Whether the other person currently sends video.
     public var withVideo: Bool
     public var since: Timestamp
     public var admission: Admission
     public var mediaMode: MediaMode
 }
 
-/// How a call ended for one of the two.
+/// How a call ended for one person.
 public struct CallEnd: Equatable, Sendable {
     public var record: CallRecord
-    /// Of those that two people placed to each other at the same moment one went on, and only that one is in the log.
+    /// If two people called each other at the same time: the call that continues. Only that one is logged.
     public var into: CallID?
 }
 
 extension LoggedCall {
-    /// Rows of the log as messages.
+    /// Converts log records to messages.
     static func list(_ records: [CallRecord], _ project: Project) -> [LoggedCall] {
         records.map { LoggedCall($0, project) }
     }
 
-    /// A call of the log, as its owner is told it.
+    /// Converts a log record for its owner.
     init(_ record: CallRecord, _ project: Project) {
         self.init()
         call = record.call
@@ -135,7 +136,7 @@ extension LoggedCall {
 }
 
 extension CallNotice.Ended {
-    /// - Parameter outcome: as one of its devices sees it, if that is otherwise.
+    /// - Parameter outcome: overrides the record's outcome for one device.
     init(_ record: CallRecord, as outcome: CallOutcome? = nil, into: CallID? = nil, _ other: PersonID) {
         self.init()
         call = record.call

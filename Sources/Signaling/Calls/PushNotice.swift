@@ -1,13 +1,13 @@
 import Wire
 
-/// What a push says: that there is a call, or no more. Never who calls, nor from where.
+/// The content of a push notification: a call rings, is over, or was missed. Never says who calls or from where.
 public struct PushNotice: Hashable, Sendable {
     public enum Kind: String, Hashable, Sendable, CaseIterable {
         case incoming, over, missed
     }
     public var call: CallID
     public var kind: Kind
-    /// After this nobody needs it any more.
+    /// When the notification becomes useless.
     public var expires: Timestamp
 
     public init(call: CallID, kind: Kind, expires: Timestamp) {

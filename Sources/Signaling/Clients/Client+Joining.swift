@@ -1,17 +1,18 @@
 import Wire
 
-/// Going into sessions: the token is judged here, the rest by the session.
+/// Joining sessions. The client verifies the token; the session checks everything else.
 extension Client {
-    /// Matches and calls whose end this client may not have heard of when it used their tokens, the newest last. More than
-    /// one: when a partner says Next and the next one is there at once, a join for the first match crosses both on the wire.
+    /// Recent matches and calls, the newest last, whose end may not have reached the client when it used their tokens. There
+    /// can be several: if a partner skips and the next match follows immediately, a join for the first match crosses both on
+    /// the wire.
     struct Crossings: Equatable, Sendable {
         private var matches: [MatchID] = []
-        private static let most = 8
+        private static let maxCount = 8
 
         mutating func remember(_ match: MatchID) {
             guard !matches.contains(match) else { return }
             matches.append(match)
-            if matches.count > Self.most { matches.removeFirst() }
+            if matches.count > Self.maxCount { matches.removeFirst() }
         }
 
         func contains(_ match: MatchID) -> Bool { matches.contains(match) }
@@ -25,16 +26,17 @@ extension Client {
             return refuseJoin(re: re, error, match: nil, &turn)
         }
         guard !sessions.contains(join.session) else {
-            return fail(WireError(.alreadyJoined, "This connection is in the session already."), re: re, &turn)
+            return fail(WireError(.alreadyJoined, "This connection has already joined the session."), re: re, &turn)
         }
         guard sessions.count < turn.rules.sessionsPerClient else {
-            let error = WireError(.sessionFull, "A connection may be in \(sessions.count) sessions at once; leave one.")
+            let error = WireError(
+                .sessionFull, "A connection can join at most \(sessions.count) sessions. Leave one first.")
             return fail(error, re: re, &turn)
         }
         turn.tell(.session(join.session, .join(id, identity, grant, re: re)))
     }
 
-    /// A bad token costs the connection. A match that ended while its member's join was on the way does not.
+    /// Rejects a join. A bad token closes the connection, unless the match ended while the join was in transit.
     mutating func refuseJoin(re: UInt64, _ error: WireError, match: MatchID?, _ turn: inout Turn) {
         let crossed = error.code == .tokenMatchEnded && match.map(crossings.contains) ?? false
         if error.code.isToken, !crossed {

@@ -1,38 +1,38 @@
 import Wire
 
 public enum ClientEvent: Equatable, Sendable {
-    /// A message from the socket that this client is on.
+    /// A message from the client's current socket.
     case message(SocketID, Envelope<ClientMessage>)
     case unreadable(SocketID, UnreadableMessage)
-    /// On RouletteTok's wire.
+    /// A request of a legacy client.
     case asked(SocketID, RouletteTokRequest)
     case closed(SocketID, leaving: Bool)
-    /// Somebody claims to be this client, back on another socket.
+    /// A new socket claims to resume this client.
     case resume(Arrival)
-    /// From other machines.
+    /// A message to send, from another machine.
     case deliver(ServerMessage)
     case joinRefused(re: UInt64, WireError, match: MatchID?)
     case leftSession(SessionID, GoneReason)
     case roulette(Snapshot.Roulette)
-    /// The call that this device holds now, if any.
+    /// The call that this device currently holds, if any.
     case call(Snapshot.Call?)
-    /// Whether media can flow over its connection with the server; of use to who cannot say so himself.
+    /// Whether media can flow over the client's peer connection. Used for resources, which have no socket to disconnect.
     case connected(Bool)
-    /// Of a resource of WHIP or WHEP.
+    /// A request for a WHIP or WHEP resource.
     case requested(ResourceRequest)
-    /// A ban: no way back with this identity.
-    case expel(WireError, CloseCode)
+    /// Removes the client, for example after a ban.
+    case expel(WireError, CloseCode, re: UInt64? = nil)
 }
 
-/// One client connection: its socket or the wait for the next one, its numbering, its budgets, and which sessions it is in.
+/// One client connection: its socket or the wait for the next one, its message numbers, its budgets, and the sessions it is in.
 ///
-/// It owns what is true of one device's line to us; it knows neither who else is in a session nor whom its person is
-/// paired with. Invariant: what is handed to `deliver` reaches the client exactly once and in order, or the client is told
-/// `resume_failed`.
+/// Owns the state of one device's connection. It does not know who else is in a session or who its person is matched with.
+/// Invariant: messages passed to `deliver` reach the client exactly once and in order, or the client receives `resume_failed`.
 public struct Client: Machine, Equatable, Sendable {
     typealias ID = ConnectionID
 
-    /// Legal next states: `live` → `live` (resume elsewhere), `dropped`, `gone`; `dropped` → `live`, `gone`; `gone` → none.
+    /// Legal transitions: `live` → `live` (resumed on another socket), `dropped`, `gone`; `dropped` → `live`, `gone`; `gone` →
+    /// none.
     enum Presence: Equatable, Sendable {
         case live(SocketID)
         case dropped(until: Timestamp)
@@ -41,17 +41,17 @@ public struct Client: Machine, Equatable, Sendable {
 
     let id: ConnectionID
     let identity: IdentityID
-    /// Whose secret it came with: the person's own, or a linked device's.
+    /// The identity whose secret was presented: the person's own, or that of a linked device.
     private let device: IdentityID
     private(set) var presence: Presence
     private var link: Link
     private var secret: String
-    /// Good until the first message on the new socket: a welcome can be lost as well.
+    /// Still accepted until the first message on the new socket, because the `welcome` with the new secret can be lost.
     private var previousSecret: String?
     var sessions: [SessionID] = []
     private var roulette = Snapshot.Roulette()
     private var call: Snapshot.Call?
-    /// Whether the media plane ever heard of this client.
+    /// Whether the media plane knows this client.
     private var usesMedia = false
     var crossings = Crossings()
     private var verbs: Budget
@@ -62,7 +62,7 @@ public struct Client: Machine, Equatable, Sendable {
 
     var isOver: Bool { presence == .gone }
 
-    /// Lets somebody in who is new, or who could not resume.
+    /// Admits a client that is new or could not resume.
     init(_ arrival: Arrival, id: ConnectionID, _ turn: inout Turn) {
         self.id = id
         (identity, device) = (arrival.identity.id, arrival.device)
@@ -81,7 +81,7 @@ public struct Client: Machine, Equatable, Sendable {
     }
 
     static func orphan(_ event: ClientEvent, _ id: ConnectionID, _ turn: inout Turn) {
-        // It left while the session's answer was on the way.
+        // The client left while the session's answer was in transit.
         if case .deliver(.session(.joined(let joined))) = event {
             turn.tell(.session(joined.session, .gone(id, .clientDisconnected)))
         }
@@ -148,8 +148,8 @@ public struct Client: Machine, Equatable, Sendable {
         case .call(let state):
             call = state
             if let state { crossings.remember(state.id.binding) }
-        case .expel(let error, let code):
-            expel(error, code, &turn)
+        case .expel(let error, let code, let re):
+            expel(error, code, re: re, &turn)
         }
     }
 
@@ -168,7 +168,7 @@ public struct Client: Machine, Equatable, Sendable {
         deliver(.error(.init(error, re: re)), &turn)
     }
 
-    /// Says why, unnumbered, closes, and is gone. The last request is answered even so.
+    /// Sends an unnumbered error, closes the socket and ends the client. The error also answers request `re`.
     mutating func expel(_ error: WireError, _ code: CloseCode, re: UInt64? = nil, _ turn: inout Turn) {
         if case .live(let socket) = presence {
             turn.transmit(socket, ServerMessage.error(.init(error, re: re)).encode())
@@ -177,7 +177,7 @@ public struct Client: Machine, Equatable, Sendable {
         depart(.forceDisconnected, &turn)
     }
 
-    // MARK: Coming and going
+    // MARK: Connecting and disconnecting
 
     private mutating func drop(until: Timestamp, _ turn: inout Turn) {
         presence = .dropped(until: until)
@@ -188,7 +188,7 @@ public struct Client: Machine, Equatable, Sendable {
     private mutating func depart(_ reason: GoneReason, _ turn: inout Turn) {
         guard presence != .gone else { return }
         presence = .gone
-        // The person first: a match that ends closes its session before the session misses anybody.
+        // Notify the person first: ending the match closes its session before the session notices that a member is missing.
         turn.tell(.person(identity, .departed(id)))
         for session in sessions { turn.tell(.session(session, .gone(id, reason))) }
         if usesMedia { turn.tell(.media(.leave(id))) }
@@ -199,7 +199,7 @@ public struct Client: Machine, Equatable, Sendable {
         guard presence != .gone, let claim = arrival.resume, matches(claim.secret),
             let missing = link.replay(after: claim.received)
         else {
-            // A right secret with a buffer that overran ends this client: its state cannot be told any more.
+            // The secret is right, but the replay buffer overflowed: end this client, because its state cannot be restored.
             if let claim = arrival.resume, matches(claim.secret) {
                 if case .live(let old) = presence { replace(old, &turn) }
                 depart(.networkDisconnected, &turn)
@@ -220,9 +220,9 @@ public struct Client: Machine, Equatable, Sendable {
         turn.tell(.person(identity, .returned(id)))
     }
 
-    /// The same client came on another socket.
+    /// Closes the old socket after the client resumed on another one.
     private func replace(_ old: SocketID, _ turn: inout Turn) {
-        let error = WireError(.replaced, "This connection went on elsewhere.")
+        let error = WireError(.replaced, "This connection was resumed on another socket.")
         turn.transmit(old, ServerMessage.error(.init(error)).encode())
         turn.close(old, .replaced, error.code.rawValue)
     }
@@ -243,21 +243,21 @@ public struct Client: Machine, Equatable, Sendable {
                 return expel(message.error, .malformed, re: message.seq, &turn)
             }
         } else {
-            // A verb that this server is too old for is no fault of the client's; it costs what any verb costs.
+            // An unknown verb may come from a newer client, so it is not malformed; it costs as much as any verb.
             let wait = verbs.take(turn.rules.verbs, now: turn.now)
             guard withinBudget(wait, re: message.seq, &turn) else { return }
         }
         fail(message.error, re: message.seq, &turn)
     }
 
-    /// Whether the message with this number is to be handled: not a repetition, and nothing before it is missing.
+    /// Whether to handle the message with this number: it is not a duplicate and no message before it is missing.
     private mutating func accept(_ seq: UInt64, _ turn: inout Turn) -> Bool {
         switch link.receive(seq: seq) {
         case .deliver: return true
         case .duplicate: return false
         case .gap:
             let error = WireError(
-                .outOfOrder, "Message \(seq) came after \(link.received); number messages without gaps."
+                .outOfOrder, "Received message \(seq) after \(link.received). Number messages without gaps."
             )
             expel(error, .malformed, &turn)
             return false
@@ -280,7 +280,7 @@ public struct Client: Machine, Equatable, Sendable {
         default: break
         }
         guard let seq = envelope.seq else {
-            let error = WireError(.malformed, "A \(envelope.message.type) needs a \"seq\", counted from 1.")
+            let error = WireError(.malformed, "\(envelope.message.type) requires a \"seq\". Number messages from 1.")
             return receive(UnreadableMessage(error: error), &turn)
         }
         guard accept(seq, &turn) else { return }
@@ -295,17 +295,19 @@ public struct Client: Machine, Equatable, Sendable {
         return negotiations.take(turn.rules.negotiations, cost: cost, now: turn.now)
     }
 
-    /// Whether one more message of any kind is within reason; otherwise this client is gone.
+    /// Takes from the budget for all messages. If it is exhausted, removes the client and returns false.
     private mutating func hasBudget(_ turn: inout Turn) -> Bool {
         guard messages.take(turn.rules.messages, now: turn.now) != nil else { return true }
-        expel(WireError(.rateLimited, "Far too many messages.", retryable: true), .tooMany, &turn)
+        let error = WireError(
+            .rateLimited, "Far too many messages. Reconnect and send messages more slowly.", retryable: true)
+        expel(error, .tooMany, &turn)
         return false
     }
 
     private mutating func withinBudget(_ wait: Duration?, re: UInt64?, _ turn: inout Turn) -> Bool {
         guard let wait else { return true }
         let error = WireError(
-            .rateLimited, "Too many messages; wait \(wait) and try again.", retryable: true, retryAfter: wait
+            .rateLimited, "Too many messages. Try again in \(wait.roundedText).", retryable: true, retryAfter: wait
         )
         if refusals.take(turn.rules.refusals, now: turn.now) != nil {
             expel(error, .tooMany, re: re, &turn)
@@ -318,14 +320,16 @@ public struct Client: Machine, Equatable, Sendable {
     private mutating func perform(_ message: ClientMessage, re: UInt64, _ turn: inout Turn) {
         switch message {
         case .hello:
-            fail(WireError(.malformed, "The hello was said already."), re: re, &turn)
+            fail(WireError(.malformed, "hello was already sent on this connection."), re: re, &turn)
         case .session(let verb): perform(verb, re: re, &turn)
         case .iceServers:
             let ice = turn.ice.configuration(for: id, now: turn.now)
             deliver(.iceServers(.init(re: re, ice: ice)), &turn)
         case .media(.offer(let offer)):
             guard turn.rules.routesMedia else {
-                return fail(WireError(.mediaUnavailable, "This server routes no media."), re: re, &turn)
+                let error = WireError(
+                    .mediaUnavailable, "This server does not route media. Use a relayed session.")
+                return fail(error, re: re, &turn)
             }
             usesMedia = true
             turn.media(.offer(id, re: re, offer.side, sdp: offer.sdp))
@@ -338,7 +342,7 @@ public struct Client: Machine, Equatable, Sendable {
             turn.tell(.person(identity, .verb(id, re: re, message)))
         case .push(let verb):
             turn.inquire(Question(identity: identity, client: id, re: re, verb.inquiry, device: device))
-        // Handled before: they have no number to answer.
+        // Handled earlier: these messages have no number.
         case .ack, .ping, .bye: break
         }
     }
@@ -347,7 +351,7 @@ public struct Client: Machine, Equatable, Sendable {
         if case .join(let join) = verb { return self.join(join, re: re, &turn) }
         let session = verb.session
         guard sessions.contains(session) else {
-            return fail(WireError(.notJoined, "Join this session first."), re: re, &turn)
+            return fail(WireError(.notJoined, "Join the session first (session.join)."), re: re, &turn)
         }
         guard case .leave = verb else { return turn.tell(.session(session, .verb(id, re: re, verb))) }
         sessions.removeAll { $0 == session }

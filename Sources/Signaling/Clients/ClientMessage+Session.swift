@@ -1,7 +1,7 @@
 import Wire
 
 extension ClientMessage {
-    /// About how many bytes of a negotiation this is; `nil` for what costs as any verb does.
+    /// Approximate size of a negotiation message in bytes; `nil` for messages with the normal cost.
     var negotiationSize: Int? {
         switch self {
         case .session(.negotiate(let verb)): verb.size

@@ -1,14 +1,14 @@
 import Wire
 
-/// Everything that has a `ConnectionID`: clients, clients of RouletteTok's wire and resources of WHIP and WHEP, and which
-/// sockets they are on.
+/// Everything with a `ConnectionID`: clients, legacy clients, and WHIP and WHEP resources, with the sockets they use.
 ///
-/// Three tables and not one of an enum: the payload of an enum cannot be changed in place, and taking it out would copy a
-/// client's replay buffer for every message. Invariant: a connection is in one of the three.
+/// Uses three tables instead of one table of an enum: an enum's payload cannot be mutated in place, and extracting it would
+/// copy a client's replay buffer for every message.
+/// Invariant: a connection is in exactly one of the three tables.
 struct Clients: Sendable {
     private var sockets: [SocketID: ConnectionID] = [:]
     private var clients = Machines<Client>()
-    private var originals = Machines<OriginalClient>()
+    private var legacyClients = Machines<LegacyClient>()
     private var resources = Machines<MediaResource>()
     private var register = MediaResourceRegister()
 
@@ -18,14 +18,16 @@ struct Clients: Sendable {
 
     mutating func deliver(_ event: ClientEvent, to id: ConnectionID, _ turn: inout Turn) -> Timestamp? {
         defer { count(&turn) }
-        if !originals.isEmpty, originals.contains(id) { return originals.deliver(event, to: id, &turn).wakeUp }
+        if !legacyClients.isEmpty, legacyClients.contains(id) {
+            return legacyClients.deliver(event, to: id, &turn).wakeUp
+        }
         if !resources.isEmpty, resources.contains(id) { return settle(resources.deliver(event, to: id, &turn)) }
         return clients.deliver(event, to: id, &turn).wakeUp
     }
 
     mutating func wake(_ id: ConnectionID, at moment: Timestamp, _ turn: inout Turn) -> Timestamp? {
         defer { count(&turn) }
-        if originals.contains(id) { return originals.wake(id, at: moment, &turn).wakeUp }
+        if legacyClients.contains(id) { return legacyClients.wake(id, at: moment, &turn).wakeUp }
         if resources.contains(id) { return settle(resources.wake(id, at: moment, &turn)) }
         return clients.wake(id, at: moment, &turn).wakeUp
     }
@@ -38,11 +40,11 @@ struct Clients: Sendable {
         return delivered.wakeUp
     }
 
-    private func count(_ turn: inout Turn) { turn.figures.online = clients.count + originals.count }
+    private func count(_ turn: inout Turn) { turn.figures.online = clients.count + legacyClients.count }
 
     // MARK: Sockets
 
-    /// Nothing happens if the socket has closed meanwhile.
+    /// Sends an event to the socket's client. Does nothing if the socket has already closed.
     func tell(_ socket: SocketID, _ event: ClientEvent, _ turn: inout Turn) {
         if let client = sockets[socket] { turn.tell(.client(client, event)) }
     }
@@ -53,9 +55,20 @@ struct Clients: Sendable {
         }
     }
 
+    /// The client on this socket and its person; nil for WHIP and WHEP resources, which belong to nobody.
+    func client(on socket: SocketID) -> (id: ConnectionID, identity: IdentityID)? {
+        guard let id = sockets[socket] else { return nil }
+        return (clients.read(id) { $0.identity } ?? legacyClients.read(id) { $0.identity }).map { (id, $0) }
+    }
+
+    /// The sockets of these people's clients. Looks at every socket.
+    func sockets(of identities: Set<IdentityID>) -> Set<SocketID> {
+        Set(sockets.keys.filter { socket in client(on: socket).map { identities.contains($0.identity) } ?? false })
+    }
+
     // MARK: Arrivals
 
-    /// A resume goes to the client it names; all other arrivals are new clients.
+    /// Sends a resume to the client it names. Any other arrival becomes a new client.
     mutating func receive(_ arrival: Arrival, _ turn: inout Turn) {
         guard let claim = arrival.resume else { return turn.tell(.reception(arrival)) }
         guard let client = ResumeSecret.client(of: claim.secret), clients.contains(client) else {
@@ -72,20 +85,22 @@ struct Clients: Sendable {
         count(&turn)
     }
 
-    /// Clients of RouletteTok's wire are always new. Each gets a session of its own first.
-    mutating func makeOriginal(_ arrival: OriginalArrival, _ turn: inout Turn) {
+    /// Creates a legacy client. Legacy clients cannot resume; each first receives its own session.
+    mutating func makeLegacy(_ arrival: LegacyArrival, _ turn: inout Turn) {
         let id = ConnectionID.random(using: &turn.random)
         sockets[arrival.socket] = id
-        _ = originals.insert(OriginalClient(arrival, id: id, &turn), id)
+        _ = legacyClients.insert(LegacyClient(arrival, id: id, &turn), id)
         count(&turn)
     }
 
-    /// - Returns: the resource, and when to wake it; nil if it was refused.
+    /// - Returns: the resource and when to wake it, or nil if it was rejected.
     mutating func makeResource(_ arrival: ResourceArrival, _ turn: inout Turn) -> (
         id: ConnectionID, wakeUp: Timestamp?
     )? {
         do throws(WireError) {
-            guard turn.rules.routesMedia else { throw WireError(.mediaUnavailable, "This server routes no media.") }
+            guard turn.rules.routesMedia else {
+                throw WireError(.mediaUnavailable, "WHIP and WHEP are not available: this server does not route media.")
+            }
             try register.admit(arrival, turn.rules)
         } catch {
             turn.reply(arrival.socket, .refused(re: nil, error))

@@ -1,30 +1,30 @@
 import Wire
 
-/// One resource of WHIP or WHEP: a client of a session that has no socket, only requests, and one peer connection.
+/// A WHIP or WHEP resource: a session member with requests and one peer connection, but no socket.
 ///
-/// It owns the way from a POST to a stream that is published or watched, what each later request is answered, and when the
-/// resource is over; who is in the session and what they publish is the session's, and what is in a description is nobody's
-/// business here. Invariant: every request is answered once, and when the resource is over, its connection is out of the
-/// session and its peer connection closed.
+/// Owns the steps from the POST to a published or watched stream, the answers to later requests, and the end of the resource.
+/// The session owns the members and streams. This machine never inspects the SDP.
+/// Invariant: every request is answered exactly once. When the resource ends, its connection has left the session and its peer
+/// connection is closed.
 public struct MediaResource: Machine, Equatable, Sendable {
     typealias ID = ConnectionID
 
-    /// Legal next states: `joining` → `offering` → `attaching` → `running`; each → `gone`.
+    /// Legal transitions: `joining` → `offering` → `attaching` → `running`; any state → `gone`.
     enum State: Equatable, Sendable {
-        /// The session was asked.
+        /// Waiting for the session to accept the join.
         case joining
-        /// The media plane has the offer.
+        /// Waiting for the media plane to answer the offer.
         case offering
-        /// The session was asked to publish or subscribe; the answer waits for that.
+        /// Waiting for the session to accept the publish or subscribe. The answer to the POST is sent after that.
         case attaching(answer: String)
         case running
         case gone
     }
 
-    /// An ICE restart that the media plane was asked for.
+    /// An ICE restart in progress at the media plane.
     private struct Restart: Equatable, Sendable {
         var re: UInt64
-        /// The rules' own number.
+        /// The request number of the offer sent to the media plane.
         var offer: UInt64
         var credentials: ResourceCredentials
         var until: Timestamp
@@ -39,27 +39,27 @@ public struct MediaResource: Machine, Equatable, Sendable {
     private var offer: ResourceOffer
     private var state = State.joining
     private var isJoined = false
-    /// Whether the media plane ever heard of this client.
+    /// Whether the media plane knows this client.
     private var usesMedia = false
-    /// Numbers what the session and the media plane are asked.
+    /// The number of the latest request to the session or the media plane.
     private var lastRequest: UInt64 = 1
     private var tag = ""
     private var restart: Restart?
-    /// Until when the POST must be answered, and later, when there must be a path. Nil while there is one.
+    /// When the POST must be answered; later, when a media path must exist. Nil while one exists.
     private var deadline: Timestamp?
     private var isConnected = false
     private var requests: Budget
-    /// The stream that is published, or watched if there is one.
+    /// The published stream, or the watched one; nil while there is none to watch.
     private var stream: StreamID?
-    /// Cameras of the session, the oldest first; for who watches the newest.
+    /// The session's camera streams, oldest first, for viewers of the newest camera.
     private var cameras: [StreamID] = []
-    /// The last is the newest; the others are for when it ends.
-    private static let mostCameras = 64
+    /// The last one is the newest; the others are fallbacks for when it ends.
+    private static let maxCameras = 64
 
     var isOver: Bool { state == .gone }
     private var session: SessionID { grant.session }
 
-    /// Asks the session, for whoever was let in.
+    /// Starts by asking the session to join.
     init(_ arrival: ResourceArrival, id: ConnectionID, _ turn: inout Turn) {
         self.id = id
         (address, grant, socket, purpose) = (arrival.address, arrival.grant, arrival.socket, arrival.purpose)
@@ -84,7 +84,7 @@ public struct MediaResource: Machine, Equatable, Sendable {
     }
 
     private static let slow = WireError(
-        .mediaUnavailable, "The server did not answer in time; try again.", retryable: true, retryAfter: .seconds(2))
+        .mediaUnavailable, "The server did not answer in time. Try again.", retryable: true, retryAfter: .seconds(2))
 
     // MARK: Events
 
@@ -98,13 +98,13 @@ public struct MediaResource: Machine, Equatable, Sendable {
         case .joinRefused(_, let error, _): depart(.clientDisconnected, error, &turn)
         case .leftSession:
             isJoined = false
-            let error = WireError(.notFound, "The session put this resource out.")
+            let error = WireError(.notFound, "This resource was removed from the session.")
             depart(.forceDisconnected, error, &turn)
         case .connected(let isConnected): connected(isConnected, turn)
         case .closed(let socket, _):
             if socket == self.socket { depart(.clientDisconnected, Self.slow, &turn) }
-        case .expel(let error, _): depart(.forceDisconnected, error, &turn)
-        // What only clients with sockets say or are told.
+        case .expel(let error, _, _): depart(.forceDisconnected, error, &turn)
+        // Events that only clients with sockets use.
         case .message, .unreadable, .asked, .resume, .roulette, .call: return
         }
     }
@@ -129,13 +129,13 @@ public struct MediaResource: Machine, Equatable, Sendable {
         }
     }
 
-    // MARK: From a POST to a stream
+    // MARK: Creating the resource
 
     private mutating func joined(_ joined: SessionNotice.Joined, _ turn: inout Turn) {
         isJoined = true
         guard joined.mediaMode == .routed else {
             let error = WireError(
-                .sessionRelayed, "The media of this session goes from browser to browser; make a routed session.")
+                .sessionRelayed, "This session is relayed. WHIP and WHEP require a routed session.")
             return depart(.clientDisconnected, error, &turn)
         }
         let streams = joined.streams.sorted { ($0.createdAt, $0.id) < ($1.createdAt, $1.id) }
@@ -151,7 +151,7 @@ public struct MediaResource: Machine, Equatable, Sendable {
     }
 
     private static let noStream = WireError(
-        .notFound, "There is no such stream in this session now; try again when it is published.", retryable: true)
+        .notFound, "No such stream in this session. Try again after it is published.", retryable: true)
 
     private mutating func answered(_ answer: MediaNotice.Answer, _ turn: inout Turn) {
         if let restart, restart.offer == answer.re {
@@ -196,7 +196,7 @@ public struct MediaResource: Machine, Equatable, Sendable {
         watchNewest(&turn)
     }
 
-    /// Names one ICE session of this resource (RFC 9725 §4.3.1).
+    /// Returns a new entity tag for one ICE session of this resource (RFC 9725 §4.3.1).
     private static func makeTag(using generator: inout some RandomNumberGenerator) -> String {
         let text = String(generator.next(), radix: 16)
         return String(repeating: "0", count: 16 - text.utf8.count) + text
@@ -206,7 +206,7 @@ public struct MediaResource: Machine, Equatable, Sendable {
         if let restart, restart.offer == message.re { return refuse(restart, message.error, &turn) }
         guard message.re == lastRequest else { return }
         if state == .running {
-            // The stream that was to be watched next ended in the same moment.
+            // The stream to watch next ended before the subscription.
             stream = nil
         } else {
             depart(.clientDisconnected, message.error, &turn)
@@ -218,11 +218,11 @@ public struct MediaResource: Machine, Equatable, Sendable {
     private mutating func remember(_ stream: StreamInfo) {
         guard purpose == .watch(nil), stream.videoType == .camera || stream.videoType == nil else { return }
         cameras.append(stream.id)
-        if cameras.count > Self.mostCameras { cameras.removeFirst() }
+        if cameras.count > Self.maxCameras { cameras.removeFirst() }
     }
 
-    /// Whoever watches the newest camera goes on with the next when it was gone: a publisher that reconnects is another
-    /// stream.
+    /// A viewer of the newest camera switches to the next stream after the current one ends: a publisher that reconnects has a
+    /// new stream.
     private mutating func appeared(_ stream: StreamInfo, _ turn: inout Turn) {
         remember(stream)
         watchNewest(&turn)
@@ -243,7 +243,7 @@ public struct MediaResource: Machine, Equatable, Sendable {
         subscribe(to: newest, &turn)
     }
 
-    /// When a moderator lets it speak again, it does: nobody can press a button at its end.
+    /// Restores audio as soon as a moderator ends the mute: a WHIP client has no user interface to unmute.
     private mutating func unmute(_ muted: SessionNotice.Muted, _ turn: inout Turn) {
         guard !muted.active, purpose == .publish, offer.mids.audio != nil, let stream,
             muted.stream ?? stream == stream
@@ -266,7 +266,7 @@ public struct MediaResource: Machine, Equatable, Sendable {
             case .patch(let credentials, let condition):
                 try check(condition)
                 guard let credentials, credentials != offer.credentials else {
-                    // We are ICE-lite: the client's checks tell where it is (RFC 8445 §6.1.1).
+                    // The server is ICE-lite and learns the client's address from its connectivity checks (RFC 8445 §6.1.1).
                     return turn.reply(socket, .accepted(re: request.re))
                 }
                 try begin(credentials, re: request.re, &turn)
@@ -276,11 +276,12 @@ public struct MediaResource: Machine, Equatable, Sendable {
         }
     }
 
-    /// RFC 9725 §4.2: what was made with a token is changed with it, or with another of the same right.
+    /// Checks that the request has the token that created the resource, or another token with the same permission (RFC 9725
+    /// §4.2).
     private mutating func authorize(_ request: ResourceRequest, _ turn: Turn) throws(WireError) {
         if let wait = requests.take(turn.rules.verbs, now: turn.now) {
             throw WireError(
-                .rateLimited, "Too many requests; wait \(wait) and try again.", retryable: true, retryAfter: wait)
+                .rateLimited, "Too many requests. Try again in \(wait.roundedText).", retryable: true, retryAfter: wait)
         }
         guard !constantTimeEquals(token, Array(request.token.utf8)) else { return }
         _ = try turn.project.verifyResourceToken(request.token, for: session, purpose, now: turn.now)
@@ -290,23 +291,25 @@ public struct MediaResource: Machine, Equatable, Sendable {
         switch condition {
         case .none:
             throw WireError(
-                .preconditionRequired, "Say in If-Match which ICE session this is about: its ETag, or * to restart.")
+                .preconditionRequired, "If-Match is required. Send the ETag of the ICE session, or * to restart ICE.")
         case .any: return
         case .tags(let tags):
             guard tags.contains(tag) else {
-                throw WireError(.preconditionFailed, "This ETag is not that of the ICE session there is.")
+                throw WireError(
+                    .preconditionFailed,
+                    "If-Match does not match the current ICE session. Use the ETag of the latest answer.")
             }
         }
     }
 
-    /// An ICE restart (RFC 9725 §4.3.3): to the media plane it is the accepted offer with other credentials.
+    /// Starts an ICE restart (RFC 9725 §4.3.3): the media plane gets the accepted offer with new credentials.
     private mutating func begin(_ credentials: ResourceCredentials, re: UInt64, _ turn: inout Turn) throws(WireError) {
         guard credentials.ufrag != offer.credentials.ufrag, credentials.pwd != offer.credentials.pwd else {
             throw WireError(
-                .descriptionInvalid, "An ICE restart changes both a=ice-ufrag and a=ice-pwd (RFC 8839 §4.4.3.1.1).")
+                .descriptionInvalid, "An ICE restart must change both a=ice-ufrag and a=ice-pwd (RFC 8839 §4.4.3.1.1).")
         }
         guard restart == nil else {
-            throw WireError(.restartPending, "An ICE restart is under way; wait for its answer.", retryable: true)
+            throw WireError(.restartPending, "An ICE restart is in progress. Wait for its answer.", retryable: true)
         }
         lastRequest += 1
         var changed = offer
@@ -321,16 +324,17 @@ public struct MediaResource: Machine, Equatable, Sendable {
         turn.reply(socket, .refused(re: restart.re, error))
     }
 
-    // MARK: The end
+    // MARK: Ending
 
-    /// Whoever is not there for long enough is gone: his peer connection says so, and nothing else can.
+    /// Starts the timeout when the peer connection is lost. A resource has no socket, so nothing else shows that its client is
+    /// gone.
     private mutating func connected(_ isConnected: Bool, _ turn: Turn) {
         self.isConnected = isConnected
         guard state == .running else { return }
         deadline = isConnected ? nil : turn.now + turn.rules.resourceConnect
     }
 
-    /// - Parameter error: what requests that wait are answered.
+    /// - Parameter error: the answer to pending requests.
     private mutating func depart(_ reason: GoneReason, _ error: WireError, _ turn: inout Turn) {
         switch state {
         case .joining, .offering, .attaching: turn.reply(socket, .refused(re: nil, error))

@@ -1,10 +1,10 @@
 import Wire
 
-/// What a resource of WHIP or WHEP is for.
+/// The purpose of a WHIP or WHEP resource.
 public enum ResourcePurpose: Hashable, Sendable {
-    /// WHIP (RFC 9725): its client publishes one stream.
+    /// WHIP (RFC 9725): the client publishes one stream.
     case publish
-    /// WHEP (draft-ietf-wish-whep): its client watches one stream; nil is the newest camera.
+    /// WHEP (draft-ietf-wish-whep): the client watches one stream, or the newest camera if nil.
     case watch(StreamID?)
 
     var side: MediaSide { self == .publish ? .send : .receive }
@@ -15,7 +15,7 @@ public enum ResourcePurpose: Hashable, Sendable {
     }
 }
 
-/// One end's name and password in ICE (RFC 8839 §5.4), which are another ICE session's when they change.
+/// One side's ICE user name fragment and password (RFC 8839 §5.4). New values mean a new ICE session.
 public struct ResourceCredentials: Hashable, Sendable {
     public var ufrag: String
     public var pwd: String
@@ -23,14 +23,14 @@ public struct ResourceCredentials: Hashable, Sendable {
     public init(ufrag: String, pwd: String) { (self.ufrag, self.pwd) = (ufrag, pwd) }
 }
 
-/// A client's offer, kept for as long as its resource: an ICE restart is the same offer with other credentials. What is in
-/// it only the shell and the media plane know.
+/// A client's offer, kept as long as its resource, because an ICE restart sends the same offer with other credentials. Only the
+/// shell and the media plane know its contents.
 public struct ResourceOffer: Equatable, Sendable {
-    /// What stands before the credentials, and after them.
+    /// The SDP before and after the credentials.
     public var head: String
     public var tail: String
     public var credentials: ResourceCredentials
-    /// Of the first audio and the first video section that go the way of the resource.
+    /// The mids of the first audio and the first video section with the resource's direction.
     public var mids: MediaMids
 
     public init(head: String, tail: String, credentials: ResourceCredentials, mids: MediaMids) {
@@ -40,16 +40,16 @@ public struct ResourceOffer: Equatable, Sendable {
     var sdp: String { "\(head)a=ice-ufrag:\(credentials.ufrag)\r\na=ice-pwd:\(credentials.pwd)\r\n\(tail)" }
 }
 
-/// A POST whose token was verified and whose offer was read.
+/// A POST with a verified token and a parsed offer.
 public struct ResourceArrival: Equatable, Sendable {
-    /// The shell's name for the resource. What concerns it goes by this name as if it were a socket's.
+    /// The shell's id for the resource. Later events use it like a socket id.
     public var socket: SocketID
     public var purpose: ResourcePurpose
     public var grant: SessionGrant
-    /// As it came: whoever shows the same may end the resource after the token has expired.
+    /// The token as received: a request with the same token may end the resource even after the token expired.
     public var token: String
     public var offer: ResourceOffer
-    /// The remote address in canonical text, for the limits per address.
+    /// The remote address in canonical text, for per-address limits.
     public var address: String
 
     public init(
@@ -67,17 +67,17 @@ public struct ResourceRequest: Equatable, Sendable {
     public enum Condition: Equatable, Sendable {
         case none
         case any
-        /// Strong entity tags without their quotes.
+        /// Strong entity tags without quotes.
         case tags([String])
     }
 
     public enum Action: Equatable, Sendable {
-        /// Candidates, and the credentials that the fragment has.
+        /// Candidates, and the credentials in the SDP fragment if it has any.
         case patch(ResourceCredentials?, Condition)
         case delete
     }
 
-    /// Comes back in the answer.
+    /// The request's number, which the answer repeats.
     public var re: UInt64
     public var token: String
     public var action: Action
@@ -87,13 +87,13 @@ public struct ResourceRequest: Equatable, Sendable {
     }
 }
 
-/// The answer to a request: exactly one to each, also when the resource ends meanwhile.
+/// The answer to a request. Each request gets exactly one, even if the resource ends meanwhile.
 public enum ResourceReply: Equatable, Sendable {
-    /// To the POST.
+    /// Answers the POST.
     case created(sdp: String, tag: String, ICEConfiguration)
-    /// Candidates were taken.
+    /// The candidates were accepted.
     case accepted(re: UInt64)
-    /// ICE begins anew; the answer to the offer that was made of it, of which only what is about ICE is news.
+    /// ICE restarted. `sdp` is the full answer to the repeated offer; only its ICE attributes are new.
     case restarted(re: UInt64, sdp: String, tag: String)
     case deleted(re: UInt64)
     /// - Parameter re: nil for the POST.
@@ -101,27 +101,33 @@ public enum ResourceReply: Equatable, Sendable {
 }
 
 extension WireError.Code {
-    /// WHIP and WHEP are for sessions whose media goes through the server.
+    /// WHIP and WHEP require a routed session.
     public static let sessionRelayed: WireError.Code = "session_relayed"
-    /// A PATCH without `If-Match`, and one with another's.
+    /// A PATCH without `If-Match`, and one whose tag does not match.
     public static let preconditionRequired: WireError.Code = "precondition_required"
     public static let preconditionFailed: WireError.Code = "precondition_failed"
-    /// An ICE restart while the one before is not done.
+    /// Another ICE restart is still in progress.
     public static let restartPending: WireError.Code = "restart_pending"
 }
 
 extension Project {
-    /// Whether this token lets its holder make or change such a resource in this session.
+    /// Checks that the token allows creating or changing this resource in this session.
     public func verifyResourceToken(
         _ token: String, for session: SessionID, _ purpose: ResourcePurpose, now: Timestamp
     ) throws(WireError) -> SessionGrant {
         guard mediaMode(of: session) != nil else {
-            throw WireError(.sessionInvalid, "This is not a session id of this server.")
+            throw WireError(.sessionInvalid, "Unknown session id: it was not created by this server.")
         }
         let grant = try verifySessionToken(token, for: session, now: now)
         guard purpose.isAllowed(grant.role) else {
-            let deed = purpose == .publish ? "publishing" : "subscribing"
-            throw WireError(.notPermitted, "The token's role does not allow \(deed).")
+            let action = purpose == .publish ? "publishing" : "subscribing"
+            throw WireError(.notPermitted, "The token's role does not permit \(action).")
+        }
+        // Such a token belongs to one person in one chat. WHIP and WHEP would let anyone use the server with it.
+        guard grant.match == nil else {
+            throw WireError(
+                .notPermitted,
+                "Tokens of the roulette and of calls cannot be used here. Use a token of the application.")
         }
         return grant
     }

@@ -1,30 +1,31 @@
 import Wire
 
-/// Who holds how many resources of WHIP and WHEP: each costs a peer connection, and nobody may have them all.
+/// Counts WHIP and WHEP resources per address and per token. Each costs a peer connection, so no client may use all of them.
 struct MediaResourceRegister: Equatable, Sendable {
     private var byAddress: [String: Int] = [:]
-    /// By the token's fingerprint.
+    /// Keyed by the token's fingerprint.
     private var byToken: [[UInt8]: Int] = [:]
     private(set) var count = 0
 
-    /// Counts one more, unless that is too many.
+    /// Counts a new resource; throws if a limit is reached.
     mutating func admit(_ arrival: ResourceArrival, _ rules: Rules) throws(WireError) {
         guard byAddress[arrival.address, default: 0] < rules.resourcesPerAddress else {
             throw WireError(
-                .tooManyConnections, "Too many resources are held from your network; delete some.", retryable: true,
-                retryAfter: Self.pause
+                .tooManyConnections, "Too many WHIP and WHEP resources from your network. Delete some first.",
+                retryable: true, retryAfter: Self.pause
             )
         }
         guard byToken[arrival.grant.fingerprint, default: 0] < rules.resourcesPerToken else {
             throw WireError(
-                .tooManyConnections, "Too many resources are held with this token; delete some, or use another token.",
+                .tooManyConnections,
+                "Too many WHIP and WHEP resources with this token. Delete some or use another token.",
                 retryable: true, retryAfter: Self.pause
             )
         }
         guard count < rules.resources else {
             throw WireError(
-                .mediaUnavailable, "The server holds as many resources as it may; try again later.", retryable: true,
-                retryAfter: Self.pause
+                .mediaUnavailable, "The server has reached its limit of WHIP and WHEP resources. Try again later.",
+                retryable: true, retryAfter: Self.pause
             )
         }
         count += 1
@@ -32,7 +33,7 @@ struct MediaResourceRegister: Equatable, Sendable {
         byToken[arrival.grant.fingerprint, default: 0] += 1
     }
 
-    /// Long enough for somebody else's to end.
+    /// Long enough for another resource to end.
     private static let pause: Duration = .seconds(10)
 
     mutating func release(address: String, fingerprint: [UInt8]) {

@@ -1,6 +1,6 @@
 import Wire
 
-/// The secret that resumes a client connection names it, so that it can be found without a table of secrets.
+/// The secret that resumes a client connection. It contains the connection id, so no table of secrets is needed.
 enum ResumeSecret {
     private static let prefix = "r_"
 

@@ -1,13 +1,14 @@
 import DequeModule
 import Wire
 
-/// Who is remembered without being here: for having left lately, or for having been looked up.
+/// Tracks people who are kept in memory although they are not connected, because they left recently or were looked up.
 ///
-/// Whoever makes and leaves identities, or has many looked up, must not fill the memory. Invariant: one entry for each,
-/// and as many in line, in the order in which they began to be absent, besides some who came back.
+/// Bounds memory when a client creates and abandons identities, or looks up many people.
+/// Invariant: `since` has one entry per absent person. `queue` has these entries in the order in which the absences began, plus
+/// some outdated ones of people who came back.
 struct Absences: Sendable {
     private var since: [IdentityID: UInt64] = [:]
-    private var line: Deque<(identity: IdentityID, number: UInt64)> = []
+    private var queue: Deque<(identity: IdentityID, number: UInt64)> = []
     private var last: UInt64 = 0
 
     init() {}
@@ -19,15 +20,15 @@ struct Absences: Sendable {
         guard since[identity] == nil else { return }
         last += 1
         since[identity] = last
-        line.append((identity, last))
-        // Each entry is looked at twice at most for everybody who goes.
-        if line.count > 2 * since.count + 64 { line.removeAll { since[$0.identity] != $0.number } }
+        queue.append((identity, last))
+        // Compact: drop outdated entries. Amortized: each entry is visited at most twice.
+        if queue.count > 2 * since.count + 64 { queue.removeAll { since[$0.identity] != $0.number } }
     }
 
-    /// Somebody absent the longest, who is one too many. He is not counted any more.
+    /// Removes and returns the person absent the longest if there are more than `limit`.
     mutating func overflow(_ limit: Int) -> IdentityID? {
         guard since.count > limit else { return nil }
-        while let first = line.popFirst() {
+        while let first = queue.popFirst() {
             guard since[first.identity] == first.number else { continue }
             since[first.identity] = nil
             return first.identity

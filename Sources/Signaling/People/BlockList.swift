@@ -1,8 +1,8 @@
 import Wire
 
-/// Whom a person has blocked.
+/// The people a person has blocked.
 struct BlockList: Equatable, Sendable {
-    /// Limit of blocked people in one answer: 500 with long names are below the 64 KiB that are kept for a resume.
+    /// Maximum number of blocked people in one answer. 500 with long names fit into the 64 KiB that are kept for a resume.
     private static let maxListed = 500
 
     private(set) var oldestFirst: [IdentityID]
@@ -12,9 +12,9 @@ struct BlockList: Equatable, Sendable {
 
     func contains(_ other: IdentityID) -> Bool { all.contains(other) }
 
-    /// The two do not meet any more, in lists or in the queue.
+    /// Blocks a person. The two no longer see each other in lists and are no longer matched.
     ///
-    /// - Returns: whether that is new.
+    /// - Returns: true if the person was not blocked before.
     mutating func add(_ other: IdentityID, of owner: IdentityID, _ turn: inout Turn) -> Bool {
         guard all.insert(other).inserted else { return false }
         oldestFirst.append(other)
@@ -25,12 +25,12 @@ struct BlockList: Equatable, Sendable {
 
     mutating func unblock(_ person: PersonID, _ request: Request, of owner: IdentityID, _ turn: inout Turn) {
         let project = turn.project
-        // Not by asking who that is: somebody who was deleted can be taken from the list as well.
+        // Match by id instead of a lookup, so that deleted people can be unblocked too.
         let named = oldestFirst.firstIndex {
             project.blockedID(of: $0, by: owner) == person || project.personID(of: $0) == person
         }
         guard let index = named else {
-            let error = WireError(.notFound, "You blocked nobody of this id; ask for presence.blocked again.")
+            let error = WireError(.notFound, "No blocked person has this id. Request presence.blocked again.")
             return turn.fail(error, request)
         }
         let other = oldestFirst.remove(at: index)
@@ -39,12 +39,12 @@ struct BlockList: Equatable, Sendable {
         turn.ok(request)
     }
 
-    /// Lists the newest first, under the names by which the person remembers them.
+    /// Sends the list, newest first, with the names under which the person knows them.
     func list(_ names: [IdentityID: String], _ request: Request, of owner: IdentityID, _ turn: inout Turn) {
         let project = turn.project
         let people = oldestFirst.reversed().prefix(Self.maxListed).map { other in
             let person = project.blockedID(of: other, by: owner)
-            return PersonInfo(id: person, name: names[other] ?? PersonName.pleasant(person), online: false)
+            return PersonInfo(id: person, name: names[other] ?? PersonName.generated(person), online: false)
         }
         turn.send(.presence(.blocked(PeopleList(re: request.re, people: people))), to: request.client)
     }

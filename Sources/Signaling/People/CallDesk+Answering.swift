@@ -1,25 +1,25 @@
 import Wire
 
-/// What is done with a call once it rings: taking it, being let in, changing it, coming back to it, ending it.
+/// Handling calls that ring or are active: accepting, updating, rejoining and ending them.
 extension CallDesk {
-    // MARK: Taking it
+    // MARK: Accepting
 
-    /// - Returns: whether the call was taken. Person then leaves the roulette, and only then tells the call.
+    /// - Returns: true if the device may accept the call. `Person` must then leave the roulette before it notifies the call.
     mutating func accept(_ verb: CallVideo, _ request: Request, _ facts: Facts, _ turn: inout Turn) -> Bool {
         guard let part = self[verb.call] else {
             noCall(request, &turn)
             return false
         }
         guard case .ringing(let rung) = part.state, part.ending == nil else {
-            wrongCallState(request, "This call does not ring here any more.", &turn)
+            wrongCallState(request, "This call is no longer ringing here.", &turn)
             return false
         }
         guard asking == nil else {
-            wrongCallState(request, "You are calling somebody this very moment; try again.", &turn)
+            wrongCallState(request, "You are placing a call right now. Try again in a moment.", &turn)
             return false
         }
         if let engaged = engaged {
-            // Its end answers no request: not this one, nor one of another device that asked to end it before.
+            // Ending the current call must not answer a request: neither this one nor an earlier `call.end` of another device.
             self[engaged.id]?.endingRequest = nil
             leave(engaged.id, by: request.client, facts, &turn)
         }
@@ -27,7 +27,7 @@ extension CallDesk {
         return true
     }
 
-    /// Let in, for the first time or again.
+    /// Handles the call's agreement: the device that accepted, placed or rejoined the call may now join the session.
     mutating func accepted(_ agreement: CallAgreement, _ facts: Facts, _ turn: inout Turn) {
         guard var part = self[agreement.call] else { return }
         let (client, re, rung): (ConnectionID?, UInt64?, Set<ConnectionID>) =
@@ -43,7 +43,7 @@ extension CallDesk {
             turn.push(facts.id, PushNotice(call: part.id, kind: .over, expires: part.offer.ringsUntil))
         }
         self[part.id] = part
-        vain.forget(part.offer.other.identity)
+        unanswered.forget(part.offer.other.identity)
         for other in rung.sorted() where other != client && facts.devices[other] != nil {
             let record = part.record(.answeredElsewhere)
             turn.send(.call(.ended(.init(record, part.offer.other.person))), to: other)
@@ -57,12 +57,12 @@ extension CallDesk {
         turn.send(.call(.accepted(message)), to: client)
     }
 
-    // MARK: In it
+    // MARK: During a call
 
     func update(_ verb: CallVideo, _ request: Request, _ facts: Facts, _ turn: inout Turn) {
         guard let part = self[verb.call] else { return noCall(request, &turn) }
         guard case .accepted(let holder, _) = part.state, part.ending == nil else {
-            return wrongCallState(request, "Nobody has taken this call yet.", &turn)
+            return wrongCallState(request, "This call has not been accepted yet.", &turn)
         }
         guard holder == request.client else { return onOtherDevice(request, &turn) }
         turn.ok(request)
@@ -70,21 +70,21 @@ extension CallDesk {
     }
 
     private func onOtherDevice(_ request: Request, _ turn: inout Turn) {
-        let error = WireError(.elsewhere, "This call is on another of your devices; end it there first.")
+        let error = WireError(.elsewhere, "This call is active on your other device. End it there first.")
         turn.fail(error, request)
     }
 
-    /// Asks how a call stands, after a restart or from another device than the one that dropped.
+    /// Requests the state of a call, after a restart or from another device than the one that dropped.
     mutating func rejoin(_ call: CallID, _ request: Request, _ facts: Facts, _ turn: inout Turn) {
         guard var part = self[call] else { return noCall(request, &turn) }
         guard part.ending == nil else {
-            return wrongCallState(request, "This call is ending; call.ended says when it is over.", &turn)
+            return wrongCallState(request, "This call is already ending. Wait for call.ended.", &turn)
         }
         if let holder = part.holder, holder != request.client, facts.devices.isLive(holder) {
             return onOtherDevice(request, &turn)
         }
         switch part.state {
-        case .asked, .entering: wrongCallState(request, "This call is being connected.", &turn)
+        case .asked, .entering: wrongCallState(request, "This call is still connecting. Try again in a moment.", &turn)
         case .ringing(let rung):
             part.state = .ringing(rung.union([request.client]))
             self[call] = part
@@ -97,7 +97,7 @@ extension CallDesk {
             turn.tell(.call(call, .away(facts.id, false)))
         case .accepted(let holder, let session):
             if let holder, holder != request.client {
-                // Its place in the session would be in the way.
+                // Free the old device's place in the session first.
                 turn.tell(.client(holder, .leftSession(session, .forceDisconnected)))
                 turn.tell(.session(session, .gone(holder, .networkDisconnected)))
             }
@@ -107,12 +107,12 @@ extension CallDesk {
         }
     }
 
-    // MARK: Ending it
+    // MARK: Ending
 
     mutating func decline(_ call: CallID, _ request: Request, _ facts: Facts, _ turn: inout Turn) {
         guard let part = self[call] else { return noCall(request, &turn) }
         guard part.rung != nil else {
-            return wrongCallState(request, "This call does not ring here; end it instead.", &turn)
+            return wrongCallState(request, "This call is not ringing here. Use call.end instead.", &turn)
         }
         end(part, request, facts, &turn)
     }
@@ -120,14 +120,14 @@ extension CallDesk {
     mutating func cancel(_ call: CallID, _ request: Request, _ facts: Facts, _ turn: inout Turn) {
         guard let part = self[call] else { return noCall(request, &turn) }
         guard case .placed = part.state else {
-            return wrongCallState(request, "This call does not ring there any more; end it instead.", &turn)
+            return wrongCallState(request, "This call can no longer be canceled. Use call.end instead.", &turn)
         }
         end(part, request, facts, &turn)
     }
 
     mutating func end(_ part: Part, _ request: Request, _ facts: Facts, _ turn: inout Turn) {
         guard part.ending == nil else {
-            return wrongCallState(request, "This call is ending; call.ended says when it is over.", &turn)
+            return wrongCallState(request, "This call is already ending. Wait for call.ended.", &turn)
         }
         self[part.id]?.endingRequest = request.re
         leave(part.id, by: request.client, facts, &turn)
@@ -135,12 +135,12 @@ extension CallDesk {
 
     private mutating func leave(_ call: CallID, by client: ConnectionID, _ facts: Facts, _ turn: inout Turn) {
         self[call]?.ending = client
-        turn.tell(.call(call, .leave(facts.id, .willingly)))
+        turn.tell(.call(call, .leave(facts.id, .hungUp)))
     }
 
     // MARK: Devices
 
-    /// A device is there to be rung: it appeared, or came back.
+    /// Rings a device that has become present or has reconnected.
     mutating func appeared(_ client: ConnectionID, _ facts: Facts, _ turn: inout Turn) {
         for part in parts {
             guard let rung = part.rung, part.ending == nil else { continue }
@@ -154,7 +154,7 @@ extension CallDesk {
         }
     }
 
-    /// To the caller.
+    /// Tells the caller how many devices ring.
     private func tellRinging(_ part: Part, _ facts: Facts, _ turn: inout Turn) {
         let live = part.rung?.count { facts.devices.isLive($0) } ?? 0
         turn.tell(.call(part.id, .rings(devices: live)))
@@ -172,14 +172,14 @@ extension CallDesk {
         if facts.devices.hasAppeared(client) { appeared(client, facts, &turn) }
     }
 
-    /// The device is not among `devices` any more.
+    /// Handles the departure of a device, which is already removed from `devices`.
     mutating func departed(_ client: ConnectionID, wasDropped: Bool, _ facts: Facts, _ turn: inout Turn) {
         if asking?.client == client { asking = nil }
         for var part in parts {
             if part.holder == client, part.ending == nil {
                 if !wasDropped { part.ending = client }
                 self[part.id] = part
-                turn.tell(.call(part.id, .leave(facts.id, wasDropped ? .lost : .willingly)))
+                turn.tell(.call(part.id, .leave(facts.id, wasDropped ? .lost : .hungUp)))
             } else if var rung = part.rung, rung.remove(client) != nil {
                 part.state = .ringing(rung)
                 self[part.id] = part
@@ -189,9 +189,9 @@ extension CallDesk {
         }
     }
 
-    // MARK: After a restart
+    // MARK: Restart
 
-    /// What this person had to do with it; its devices will say that they are back.
+    /// Restores this person's side of a call after a restart. Its devices reattach when they return.
     mutating func restore(_ call: StoredCall, _ facts: Facts, _ turn: Turn) {
         let isCaller = call.caller == facts.id
         let identity = isCaller ? call.callee : call.caller

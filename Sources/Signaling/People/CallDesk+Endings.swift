@@ -1,52 +1,53 @@
 import Wire
 
-/// How calls end for a person: which devices hear of it, what goes into the log, and what is told again until it is seen.
+/// Ending calls: which devices are notified, what goes into the call log, and which endings are repeated until they are seen.
 extension CallDesk {
-    /// How long a note of a missed call is of use to a sleeping device.
+    /// How long a missed-call notification stays valid.
     private static let missedNoticeLife: Duration = .seconds(86_400)
 
-    /// - Returns: the call, if the two were connected in it.
+    /// - Returns: the call, if the two people were connected in it.
     mutating func over(_ end: CallEnd, _ facts: Facts, _ turn: inout Turn) -> Part? {
         let part = self[end.record.call]
         self[end.record.call] = nil
         if case .entering(let client, let re?, _)? = part?.state {
-            wrongCallState(Request(client, re), "This call is over.", &turn)
+            wrongCallState(Request(client, re), "This call has ended.", &turn)
         }
-        let listeners = listeners(to: end, part, facts)
+        let recipients = recipients(to: end, part, facts)
         var record = end.record
-        let isHeard = part?.ending != nil || listeners.contains { facts.devices.isLive($0.client) }
-        record.isSeen = isHeard && record.outcome != .missed
+        let isDelivered = part?.ending != nil || recipients.contains { facts.devices.isLive($0.client) }
+        record.isSeen = isDelivered && record.outcome != .missed
         if record.outcome != .merged { keep(record, facts, &turn) }
         if let client = part?.ending, let re = part?.endingRequest {
-            // Not before it is stored that the call is over.
+            // Answer only after the end of the call is stored.
             turn.send(.ok(.init(re: re)), to: client)
         }
         let other = turn.project.personID(of: record.other)
-        for listener in listeners {
-            let ended = CallNotice.Ended(record, as: listener.outcome, into: end.into, other)
-            turn.send(.call(.ended(ended)), to: listener.client)
+        for recipient in recipients {
+            let ended = CallNotice.Ended(record, as: recipient.outcome, into: end.into, other)
+            turn.send(.call(.ended(ended)), to: recipient.client)
         }
         wake(record, part, facts, &turn)
         if let part, part.direction == .outgoing {
-            vain.count(record, turn)
-            if let other = end.into { goOn(in: other, part, facts, &turn) }
+            unanswered.count(record, turn)
+            if let other = end.into { merge(into: other, part, facts, &turn) }
         }
         return part.flatMap { $0.acceptedAt == nil ? nil : $0 }
     }
 
-    private struct Listener {
+    private struct Recipient {
         var client: ConnectionID
         var outcome: CallOutcome
     }
 
-    /// Who hears of it, and what as: the devices that had to do with it, or where none of these is there, whichever are.
-    /// What goes on in another call is no end that a person could have missed, so that others are told of that call alone.
-    private func listeners(to end: CallEnd, _ part: Part?, _ facts: Facts) -> [Listener] {
+    /// Returns the devices to notify of the end, each with the outcome to show. These are the devices involved in the call. If
+    /// none of them is connected and the person did not end the call, all present devices are notified too. A merged call
+    /// continues as another call, so it is reported to involved devices only.
+    private func recipients(to end: CallEnd, _ part: Part?, _ facts: Facts) -> [Recipient] {
         let outcome = end.record.outcome
-        let present = facts.devices.present.map { Listener(client: $0, outcome: outcome) }
+        let present = facts.devices.present.map { Recipient(client: $0, outcome: outcome) }
         guard let part else { return present }
         var clients: Set<ConnectionID> = []
-        // The one that decided; to the others it happened elsewhere.
+        // The device that decided the outcome. For the other devices it happened elsewhere.
         var chosen: ConnectionID?
         switch part.state {
         case .asked: break
@@ -57,13 +58,13 @@ extension CallDesk {
         case .placed(let client), .accepted(let client, _): if let client { clients = [client] }
         }
         if let ending = part.ending { clients.insert(ending) }
-        let told = clients.sorted().filter { facts.devices[$0] != nil }.map { client in
-            Listener(client: client, outcome: (chosen ?? client) == client ? outcome : outcome.elsewhere)
+        let involved = clients.sorted().filter { facts.devices[$0] != nil }.map { client in
+            Recipient(client: client, outcome: (chosen ?? client) == client ? outcome : outcome.elsewhere)
         }
-        if part.ending != nil || outcome == .merged || told.contains(where: { facts.devices.isLive($0.client) }) {
-            return told
+        if part.ending != nil || outcome == .merged || involved.contains(where: { facts.devices.isLive($0.client) }) {
+            return involved
         }
-        return told + present.filter { !clients.contains($0.client) }
+        return involved + present.filter { !clients.contains($0.client) }
     }
 
     private mutating func keep(_ record: CallRecord, _ facts: Facts, _ turn: inout Turn) {
@@ -72,7 +73,7 @@ extension CallDesk {
         unseen.append(record)
     }
 
-    /// Sleeping devices take their notification back, or say that a call was missed.
+    /// Updates the push notification of the call: withdraws it, or turns it into a missed-call notification.
     private func wake(_ record: CallRecord, _ part: Part?, _ facts: Facts, _ turn: inout Turn) {
         guard let part, part.wasPushed, facts.devices.hasPush else { return }
         let isMissed = record.outcome == .missed
@@ -80,9 +81,9 @@ extension CallDesk {
         turn.push(facts.id, PushNotice(call: part.id, kind: isMissed ? .missed : .over, expires: expires))
     }
 
-    /// The two called each other: the device that called is in the other's call. One that did not come back since the server
-    /// was started again is not: the other's call rings on those that are here.
-    private mutating func goOn(in other: CallID, _ mine: Part, _ facts: Facts, _ turn: inout Turn) {
+    /// Merges two calls that two people placed to each other: the device that placed this call accepts the other one. If that
+    /// device has not returned since a server restart, the other call rings on the connected devices instead.
+    private mutating func merge(into other: CallID, _ mine: Part, _ facts: Facts, _ turn: inout Turn) {
         guard case .placed(let client) = mine.state, var part = self[other], part.ending == nil else { return }
         guard let client else { return ring(other, facts, &turn) }
         switch part.state {
@@ -99,14 +100,14 @@ extension CallDesk {
         turn.ok(request)
     }
 
-    // MARK: All of them
+    // MARK: Ending all calls
 
-    /// This person is blocked from now on.
+    /// Ends the calls with a person who was just blocked.
     func endAll(with other: IdentityID, _ facts: Facts, _ turn: inout Turn) {
-        for part in parts where part.offer.other.identity == other { end(part, .willingly, facts, &turn) }
+        for part in parts where part.offer.other.identity == other { end(part, .hungUp, facts, &turn) }
     }
 
-    /// The person of this desk is deleted or banned.
+    /// Ends all calls of this person, who is deleted or banned.
     func endAll(_ leaving: CallLeaving, _ facts: Facts, _ turn: inout Turn) {
         for part in parts { end(part, leaving, facts, &turn) }
     }
@@ -118,7 +119,7 @@ extension CallDesk {
 }
 
 extension CallOutcome {
-    /// What devices hear that rang beside the one that decided.
+    /// The outcome for devices that rang but did not decide the call.
     fileprivate var elsewhere: CallOutcome {
         switch self {
         case .declined: .declinedElsewhere

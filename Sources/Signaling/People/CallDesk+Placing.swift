@@ -1,6 +1,6 @@
 import Wire
 
-/// Calls that go out, and calls that come in.
+/// Outgoing and incoming calls.
 extension CallDesk {
     // MARK: Placing
 
@@ -8,66 +8,66 @@ extension CallDesk {
         if let error = facts.banError(turn.now) ?? obstacle(facts) { return turn.fail(error, request) }
         guard start.person != facts.persona.id else { return callsItself(request, &turn) }
         guard facts.devices.hasAppeared(request.client) else {
-            let error = WireError(.notPresent, "Appear first (presence.appear): the other is told who calls.")
+            let error = WireError(.notPresent, "Send presence.appear first; the callee must see who is calling.")
             return turn.fail(error, request)
         }
         facts.introduce(start.person, for: .call(.start(start)), request, &turn)
     }
 
     private func callsItself(_ request: Request, _ turn: inout Turn) {
-        turn.fail(WireError(.callSelf, "This is you; call somebody else."), request)
+        turn.fail(WireError(.callSelf, "You cannot call yourself."), request)
     }
 
-    /// Why this person cannot call anybody now.
+    /// Returns why this person cannot place a call now, or nil.
     private func obstacle(_ facts: Facts) -> WireError? {
-        if isBusy { return WireError(.elsewhere, "You are in a call already; end it first.") }
+        if isBusy { return WireError(.elsewhere, "You are already in a call. End it first.") }
         if facts.searchName != nil {
-            return WireError(.elsewhere, "You are searching or chatting with strangers; stop there first.")
+            return WireError(.elsewhere, "You are searching or chatting in the roulette. Stop there first.")
         }
         return nil
     }
 
-    /// It is known now whom `call.start` named.
+    /// Places the call, now that the lookup has resolved the callee of `call.start`.
     mutating func place(_ attempt: CallAttempt, _ facts: Facts, _ turn: inout Turn) {
         let (request, other) = (Request(attempt.client, attempt.re), attempt.callee)
-        // Storage may have taken its time.
+        // The device may have left during the lookup.
         guard facts.devices[request.client] != nil else { return }
         guard other != facts.id else { return callsItself(request, &turn) }
         guard !facts.blocks.contains(other) else {
-            let error = WireError(.callNotAllowed, "You have blocked this person; unblock them first.")
+            let error = WireError(.callNotAllowed, "You have blocked this person. Unblock them first.")
             return turn.fail(error, request)
         }
-        // Two people who call each other are connected at once, however many calls ring.
+        // Two people who call each other are connected immediately, regardless of other ringing calls.
         let isMutual = parts.contains { $0.offer.other.identity == other }
         var error = facts.banError(turn.now) ?? obstacle(facts)
         if error == nil, !isMutual, parts.count >= Self.maxCalls {
-            error = WireError(.elsewhere, "Two calls ring here; answer or decline one first.")
+            error = WireError(.elsewhere, "Two calls are already ringing. Answer or decline one first.")
         }
         if let error = error ?? tooManyCalls(to: other, turn) { return turn.fail(error, request) }
         asking = request
         turn.tell(.newCall(attempt))
     }
 
-    /// Takes from what this person may place, unless it has called in vain too often.
+    /// Checks the limits on placing calls. Takes from the budget unless the caller must wait after unanswered calls.
     private mutating func tooManyCalls(to other: IdentityID, _ turn: Turn) -> WireError? {
-        if let until = vain.waitEnd(for: other, turn.now) {
+        if let until = unanswered.waitEnd(for: other, turn.now) {
             let wait = until - turn.now
             return WireError(
-                .rateLimited, "They did not take your calls; try again in \(wait.inWords).", retryable: true,
-                retryAfter: wait
+                .rateLimited, "This person did not answer your calls. Try again in \(wait.roundedText).",
+                retryable: true, retryAfter: wait
             )
         }
         return placedBudget.take(turn.rules.callsPlaced, now: turn.now).map {
             WireError(
-                .rateLimited, "Too many calls; try again in \($0.inWords).", retryable: true, retryAfter: $0
+                .rateLimited, "Too many calls. Try again in \($0.roundedText).", retryable: true, retryAfter: $0
             )
         }
     }
 
     mutating func placed(_ offer: CallOffer, _ request: Request, _ facts: Facts, _ turn: inout Turn) {
         guard asking == request else {
-            // The device left before the call had an id.
-            return turn.tell(.call(offer.call, .leave(facts.id, .willingly)))
+            // The device left before the call got its id.
+            return turn.tell(.call(offer.call, .leave(facts.id, .hungUp)))
         }
         asking = nil
         parts.append(Part(offer: offer, direction: .outgoing, state: .placed(request.client)))
@@ -82,19 +82,19 @@ extension CallDesk {
         turn.send(.call(.placed(placed)), to: request.client)
     }
 
-    // MARK: Being rung
+    // MARK: Incoming calls
 
     mutating func asked(_ offer: CallOffer, isContact: Bool, _ facts: Facts, _ turn: inout Turn) {
         let answer = answer(to: offer, isContact: isContact, facts, turn)
         switch answer {
-        case .ready: keepPlace(for: offer)
-        case .mutual(_, let own) where offer.call < own: keepPlace(for: offer)
+        case .ready: reservePlace(for: offer)
+        case .mutual(_, let own) where offer.call < own: reservePlace(for: offer)
         case .mutual, .refused, .notAllowed: break
         }
         turn.tell(.call(offer.call, .answered(answer)))
     }
 
-    private mutating func keepPlace(for offer: CallOffer) {
+    private mutating func reservePlace(for offer: CallOffer) {
         parts.append(Part(offer: offer, direction: .incoming, state: .asked))
     }
 
@@ -110,8 +110,8 @@ extension CallDesk {
         }
         guard isRingable(isContact: isContact, facts) else { return .notAllowed }
         let isStorm = rungBudget.take(turn.rules.ringsReceived, now: turn.now) != nil
-        // Before whether it is busy, so that somebody who is not there answers as to whom it has blocked. A storm must not
-        // fill the log either.
+        // Check reachability before busy state, so that an unreachable person answers like one who has blocked the caller.
+        // Calls over the limit are not logged as missed.
         guard facts.devices.hasPush || facts.devices.isThere else {
             return .refused(facts.counterpart, .unreachable, isMissed: !isStorm)
         }
@@ -122,8 +122,8 @@ extension CallDesk {
         return .ready(facts.counterpart)
     }
 
-    /// What somebody blocked is told, whatever this person is doing: the answer of one with these settings who is not
-    /// there. It neither counts as a ring nor leaves anything in the log.
+    /// The answer for a blocked caller, regardless of what this person is doing: the same as if the person were offline with
+    /// these settings. It does not count toward the ring limit and is not logged.
     private func absentAnswer(isContact: Bool, _ facts: Facts) -> CallAnswer {
         guard isRingable(isContact: isContact, facts) else { return .notAllowed }
         var party = facts.counterpart

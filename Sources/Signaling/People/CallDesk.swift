@@ -1,22 +1,22 @@
 import Wire
 
-/// The calls a person is in, places, or is rung by.
+/// The calls that a person is in, places or receives.
 ///
-/// Invariant: at most one of them is engaged (being placed, on the way in, or accepted), and with those that ring there are
-/// at most `maxCalls`; the call that two placed to each other at the same moment is there beside them until one of both is over.
+/// Invariant: at most one call is engaged (placed, entering or accepted). Including ringing calls there are at most `maxCalls`.
+/// Exception: when two people call each other at the same moment, the second call is kept as well until one of the two is over.
 struct CallDesk: Equatable, Sendable {
-    /// Legal next states: `asked` → `ringing`, `entering`; `ringing` → `entering`; `placed` → `accepted`; `entering` →
-    /// `accepted`; `accepted` → `entering`. Any of them ends by being forgotten.
+    /// Legal transitions: `asked` → `ringing`, `entering`; `ringing` → `entering`; `placed` → `accepted`; `entering` →
+    /// `accepted`; `accepted` → `entering`. A call in any state can be removed.
     enum State: Equatable, Sendable {
-        /// A place is kept for it; nobody was told.
+        /// Reserved for an incoming call; no device was notified yet.
         case asked
-        /// It comes in, and these devices were told.
+        /// Incoming; these devices ring.
         case ringing(Set<ConnectionID>)
-        /// It goes out, from this device; from none after a restart, until that is back.
+        /// Outgoing, placed by this device. Nil after a restart, until the device returns.
         case placed(ConnectionID?)
-        /// This device takes it, or asked to be let in again, and waits. These rang.
+        /// This device accepted or rejoins the call and waits to be admitted. The devices in `rung` were ringing.
         case entering(ConnectionID, re: UInt64?, rung: Set<ConnectionID>)
-        /// On this device; on none after a restart.
+        /// Active on this device; nil after a restart.
         case accepted(ConnectionID?, SessionID)
     }
 
@@ -24,17 +24,17 @@ struct CallDesk: Equatable, Sendable {
         var offer: CallOffer
         var direction: CallDirection
         var state: State
-        /// The device that said the word by which it ends; nothing else is done with it any more.
+        /// The device that ended the call. Further requests for the call are rejected.
         var ending: ConnectionID?
-        /// Its request, which is answered when the call is over.
+        /// The ending device's request, answered when the call is over.
         var endingRequest: UInt64?
         var acceptedAt: Timestamp?
-        /// Whether sleeping devices were told that it rings.
+        /// Whether a push notification announced the call.
         var wasPushed = false
 
         var id: CallID { offer.call }
 
-        /// The device it is on, unless it only rings.
+        /// The device that holds the call; nil while it only rings.
         var holder: ConnectionID? {
             switch state {
             case .asked, .ringing: nil
@@ -53,31 +53,31 @@ struct CallDesk: Equatable, Sendable {
         var rung: Set<ConnectionID>? { if case .ringing(let clients) = state { clients } else { nil } }
     }
 
-    /// One connected or calling, and one that waits.
+    /// One active or outgoing call, and one call waiting.
     static let maxCalls = 2
 
-    /// A call that is asked for, and has no id yet.
+    /// The request for a call that has no id yet.
     var asking: Request?
     var parts: [Part] = []
     var unseen: UnseenCalls
-    /// Calls that this person may still place, and rings that it may still get.
+    /// Budgets for placing calls and for receiving rings.
     var placedBudget: Budget?
     var rungBudget: Budget?
-    var vain = VainCalls()
+    var unanswered = UnansweredCalls()
 
     init(_ record: PersonRecord) { unseen = UnseenCalls(record.unseenCalls) }
 
     var isEmpty: Bool { asking == nil && parts.isEmpty }
 
     /// True while limits on calls must outlive the connection.
-    var isWorthRemembering: Bool { !vain.isEmpty || placedBudget != nil || rungBudget != nil }
+    var hasStateToKeep: Bool { !unanswered.isEmpty || placedBudget != nil || rungBudget != nil }
 
-    /// In a call, or calling somebody: nothing else may begin.
+    /// Whether the person is in a call or placing one, so that nothing else may start.
     var isBusy: Bool { asking != nil || engaged != nil }
 
     var engaged: Part? { parts.first(where: \.isEngaged) }
 
-    /// The other person of a call that was accepted.
+    /// Returns the other person of a call that was accepted.
     func partner(in call: CallID) -> IdentityID? {
         self[call].flatMap { $0.acceptedAt == nil ? nil : $0.offer.other.identity }
     }
@@ -92,7 +92,7 @@ struct CallDesk: Equatable, Sendable {
 }
 
 extension CallDesk {
-    /// The call that a snapshot tells of, and its device.
+    /// The call for the snapshot, with the device that holds it.
     var heldCall: HeldCall? {
         guard let part = engaged, let client = part.holder else { return nil }
         let state = if case .placed = part.state { Snapshot.CallState.ringing } else { Snapshot.CallState.active }
@@ -104,12 +104,12 @@ extension CallDesk {
         var call: Snapshot.Call
     }
 
-    // MARK: What is asked
+    // MARK: Requests
 
     mutating func perform(_ verb: CallVerb, _ request: Request, _ facts: Facts, _ turn: inout Turn) {
         switch verb {
         case .start(let start): self.start(start, request, facts, &turn)
-        case .accept: assertionFailure("Person handles this one: the roulette is left first")
+        case .accept: assertionFailure("Person handles call.accept, because it must leave the roulette first")
         case .decline(let verb): decline(verb.call, request, facts, &turn)
         case .cancel(let verb): cancel(verb.call, request, facts, &turn)
         case .end(let verb):
@@ -150,12 +150,12 @@ extension CallDesk {
             guard let client = self[call]?.holder else { return }
             let state: PartnerState = isAway ? .reconnecting : .connected
             turn.send(.call(.partner(.init(call: call, state: state))), to: client)
-        case .asked, .over: assertionFailure("Person handles these: they need its contacts")
+        case .asked, .over: assertionFailure("Person handles these events, because they need the contacts")
         }
     }
 
     func noCall(_ request: Request, _ turn: inout Turn) {
-        turn.fail(WireError(.notFound, "There is no such call; it may be over."), request)
+        turn.fail(WireError(.notFound, "Call not found. It may have ended."), request)
     }
 
     func wrongCallState(_ request: Request, _ text: String, _ turn: inout Turn) {
@@ -164,7 +164,7 @@ extension CallDesk {
 }
 
 extension CallDesk.Part {
-    /// What one of the person's devices is told while the call goes on.
+    /// Returns a log record for a device that is notified while the call continues elsewhere.
     func record(_ outcome: CallOutcome) -> CallRecord {
         CallRecord(
             call: id, other: offer.other.identity, otherName: offer.other.name, direction: direction, outcome: outcome,

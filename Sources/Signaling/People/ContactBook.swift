@@ -1,27 +1,28 @@
 import Wire
 
-/// A chat or call, and whom this person met there.
+/// A chat or call, and the other person in it.
 struct Encounter: Equatable, Sendable {
     var meeting: MeetingReference
-    /// Nil if there was no such meeting, or it was too long ago.
+    /// Nil if the meeting does not exist or was too long ago.
     var other: IdentityID?
 }
 
-/// A person's contacts: agreed on by two who met, told of each other's coming and going, and given up by either.
+/// A person's contacts. Two people who met become contacts when both agree; either can end it. Contacts see each other's
+/// presence.
 struct ContactBook: Equatable, Sendable {
     private var contacts: [Contact]
-    /// Those of them that are here, as others may know it.
+    /// Contacts who are visibly online.
     private var online: Set<IdentityID> = []
     private var meetings = Meetings()
 
     init(_ record: PersonRecord) { contacts = record.contacts }
 
-    /// True while a recent partner may still ask to keep in touch.
-    var isWorthRemembering: Bool { !meetings.isEmpty }
+    /// True while a recent partner may still ask to become a contact.
+    var hasStateToKeep: Bool { !meetings.isEmpty }
 
     func contains(_ other: IdentityID) -> Bool { contacts.contains { $0.identity == other } }
 
-    /// Adds the names by which the person remembers its contacts.
+    /// Adds the contacts' names, as this person knows them.
     func addingNames(to names: [IdentityID: String]) -> [IdentityID: String] {
         var names = names
         for contact in contacts { names[contact.identity] = contact.name }
@@ -30,33 +31,33 @@ struct ContactBook: Equatable, Sendable {
 
     // MARK: Meetings
 
-    mutating func talked(in call: CallDesk.Part, _ now: Timestamp) {
-        meetings.talked(in: call.id, with: call.offer.other.identity, now: now)
+    mutating func recordCall(in call: CallDesk.Part, _ now: Timestamp) {
+        meetings.recordCall(in: call.id, with: call.offer.other.identity, now: now)
     }
 
     func other(in call: CallID, _ now: Timestamp) -> IdentityID? { meetings.other(in: call, now: now) }
 
     mutating func forgetMeetings(with other: IdentityID) { meetings.forget(other) }
 
-    /// Tells a device that appears who would like to keep in touch.
-    func tellWishes(to client: ConnectionID, _ turn: inout Turn) {
-        for wish in meetings.wishes where wish.other != nil && !wish.isMine {
-            turn.send(.contact(.asked(wish.meeting)), to: client)
+    /// Notifies a device that became present of pending contact requests.
+    func sendRequests(to client: ConnectionID, _ turn: inout Turn) {
+        for request in meetings.requests where request.other != nil && !request.isMine {
+            turn.send(.contact(.asked(request.meeting)), to: client)
         }
     }
 
-    // MARK: Agreeing
+    // MARK: Adding
 
-    /// This person would like to keep in touch.
+    /// Handles this person's request to keep in touch.
     ///
-    /// - Returns: the other, if it said so before: the two agree.
+    /// - Returns: the other person, if they requested it earlier and both now agree.
     mutating func keep(
         _ encounter: Encounter, _ request: Request, _ facts: Facts, _ turn: inout Turn
     ) -> Counterpart? {
         do throws(WireError) {
             let other = try permitted(encounter, facts, turn)
             turn.ok(request)
-            if let asker = meetings.wish(encounter.meeting, by: nil, now: turn.now).other { return asker }
+            if let asker = meetings.recordRequest(encounter.meeting, by: nil, now: turn.now).other { return asker }
             turn.tell(.person(other, .contact(.asked(encounter.meeting, by: facts.acquaintance))))
         } catch {
             turn.fail(error, request)
@@ -68,14 +69,14 @@ struct ContactBook: Equatable, Sendable {
         _ encounter: Encounter, _ facts: Facts, _ turn: Turn
     ) throws(WireError) -> IdentityID {
         guard let other = encounter.other else {
-            throw WireError(.notFound, "There was no such chat or call, or it was too long ago.")
+            throw WireError(.notFound, "No such chat or call, or it was too long ago.")
         }
         guard !facts.blocks.contains(other) else {
-            throw WireError(.notPermitted, "You have blocked this person; unblock them first.")
+            throw WireError(.notPermitted, "You have blocked this person. Unblock them first.")
         }
         guard hasRoom(for: other, turn) else {
             throw WireError(
-                .notPermitted, "You keep in touch with \(contacts.count) people already; remove somebody first.")
+                .notPermitted, "You already have \(contacts.count) contacts, the maximum. Remove one first.")
         }
         return other
     }
@@ -84,24 +85,24 @@ struct ContactBook: Equatable, Sendable {
         contacts.count < turn.rules.maxContacts || contains(other)
     }
 
-    /// The other would like to keep in touch.
+    /// Handles the other person's request to keep in touch.
     ///
-    /// - Returns: whether this person said so before: the two agree.
+    /// - Returns: true if this person requested it earlier and both now agree.
     mutating func asked(
         _ encounter: Encounter, by other: Counterpart, _ facts: Facts, _ turn: inout Turn
     ) -> Bool {
         let meeting = encounter.meeting
         guard encounter.other == other.identity, !facts.blocks.contains(other.identity) else { return false }
-        let isKnown = meetings.wishes.contains { $0.meeting == meeting && $0.other != nil }
-        let wish = meetings.wish(meeting, by: other, now: turn.now)
-        if wish.isMine || contains(other.identity) { return true }
+        let isKnown = meetings.requests.contains { $0.meeting == meeting && $0.other != nil }
+        let contactRequest = meetings.recordRequest(meeting, by: other, now: turn.now)
+        if contactRequest.isMine || contains(other.identity) { return true }
         if !isKnown { tell(facts.devices, .asked(meeting), &turn) }
         return false
     }
 
-    /// Both said so, and the other has stored it.
+    /// Handles the agreement that the other person's machine has stored.
     ///
-    /// - Returns: whether this person still agrees. Otherwise the contact is given up.
+    /// - Returns: true if this person still agrees. Otherwise removes the contact on both sides.
     func accepts(_ other: Counterpart, _ facts: Facts, _ turn: inout Turn) -> Bool {
         if !facts.blocks.contains(other.identity), hasRoom(for: other.identity, turn) { return true }
         giveUp(other.identity, facts.id, &turn)
@@ -133,12 +134,12 @@ struct ContactBook: Equatable, Sendable {
         turn.send(.contact(.list(PeopleList(re: request.re, people: people))), to: request.client)
     }
 
-    // MARK: Giving up
+    // MARK: Removing
 
     mutating func remove(_ verb: PersonReference, _ request: Request, _ facts: Facts, _ turn: inout Turn) {
         let project = turn.project
         guard let contact = contacts.first(where: { project.personID(of: $0.identity) == verb.person }) else {
-            let error = WireError(.notFound, "This person is not among your contacts.")
+            let error = WireError(.notFound, "This person is not in your contacts.")
             return turn.fail(error, request)
         }
         remove(contact.identity, of: facts.id, &turn)
@@ -146,12 +147,12 @@ struct ContactBook: Equatable, Sendable {
         tell(facts.devices, .removed(verb), except: request.client, &turn)
     }
 
-    /// On both sides. Does nothing for somebody who is not among the contacts.
+    /// Removes a contact on both sides. Does nothing if `other` is not a contact.
     mutating func remove(_ other: IdentityID, of id: IdentityID, _ turn: inout Turn) {
         if forget(other) { giveUp(other, id, &turn) }
     }
 
-    /// The other does not stay in touch any more.
+    /// Handles the removal by the other person.
     mutating func removed(by other: IdentityID, _ facts: Facts, _ turn: inout Turn) {
         guard forget(other) else { return }
         tell(facts.devices, .removed(.init(person: turn.project.personID(of: other))), &turn)
@@ -169,33 +170,33 @@ struct ContactBook: Equatable, Sendable {
         return true
     }
 
-    /// The person is deleted, and storage has forgotten its contacts: they are told.
+    /// Notifies all contacts that this person was deleted. Storage has already deleted the contacts.
     mutating func loseAll(of id: IdentityID, _ turn: inout Turn) {
         for contact in contacts { turn.tell(.person(contact.identity, .contact(.removed(by: id)))) }
         (contacts, online) = ([], [])
     }
 
-    // MARK: Who is here
+    // MARK: Presence
 
-    /// Whether others may see that this person is here has changed, or its name has.
+    /// Notifies all contacts that this person's name or visible presence has changed.
     func tellPresence(_ facts: Facts, _ turn: inout Turn) {
         for contact in contacts {
             turn.tell(.person(contact.identity, .contact(.presence(of: facts.counterpart))))
         }
     }
 
-    /// The first device has come: from now on this person knows of its contacts' coming and going.
+    /// Asks all contacts for their presence, when this person's first device connects.
     func inquire(for id: IdentityID, _ turn: inout Turn) {
         for contact in contacts { turn.tell(.person(contact.identity, .contact(.inquired(by: id)))) }
     }
 
-    /// A contact asks whether this person is here.
+    /// Answers a contact's presence request.
     func inquired(by other: IdentityID, _ facts: Facts, _ turn: inout Turn) {
         guard facts.isSeenOnline, contains(other) else { return }
         turn.tell(.person(other, .contact(.presence(of: facts.counterpart))))
     }
 
-    mutating func heard(of other: Counterpart, _ devices: DeviceList, _ turn: inout Turn) {
+    mutating func presenceChanged(of other: Counterpart, _ devices: DeviceList, _ turn: inout Turn) {
         guard let index = contacts.firstIndex(where: { $0.identity == other.identity }) else { return }
         let wasOnline = online.contains(other.identity)
         guard wasOnline != other.isOnline || contacts[index].name != other.name else { return }
@@ -205,7 +206,8 @@ struct ContactBook: Equatable, Sendable {
         for client in devices.present { turn.send(.contact(.changed(news)), to: client) }
     }
 
-    /// Tells all devices, since a partner in a chat need not have appeared. RouletteTok's wire has no such message.
+    /// Notifies all devices, because a chat partner need not be present (`presence.appear`). Legacy clients have no such
+    /// message.
     private func tell(
         _ devices: DeviceList, _ news: ContactNotice, except excluded: ConnectionID? = nil, _ turn: inout Turn
     ) {

@@ -2,32 +2,33 @@ import DequeModule
 import Wire
 
 public enum DeviceCodesEvent: Equatable, Sendable {
-    /// This person wants a code for another device.
+    /// Creates a code with which another device can be linked to this person.
     case make(IdentityID, ConnectionID, re: UInt64)
-    /// This device says a code.
+    /// A device enters a code.
     case use(PresenceVerb.UseLink, device: IdentityID, ConnectionID, address: String, re: UInt64)
-    /// Whatever code this person has is void.
+    /// Invalidates this person's code, if any.
     case withdraw(IdentityID)
 }
 
-/// The one-time pairing codes by which a device becomes a person's.
+/// The one-time pairing codes that link a device to a person.
 ///
-/// It owns which code is whose, and how often an address may guess; who may be linked to whom the two people judge.
-/// Invariant: a code names one person, a person has one code, and neither outlives the other's use or time.
+/// Owns the codes and the limit on guesses per address. The two people's machines check whether the link is allowed.
+/// Invariant: a code belongs to one person and a person has at most one code. A code becomes invalid when it is used, replaced
+/// or expires.
 struct DeviceCodes: Machine {
     private struct Code: Sendable {
         var owner: IdentityID
         var expires: Timestamp
     }
 
-    /// Codes at one time, which take some 100 bytes each: far more than anybody types in five minutes.
-    private static let mostCodes = 100_000
-    /// Addresses whose guesses are counted apart; what comes from others beyond that is counted together.
-    private static let mostAddresses = 10_000
+    /// Maximum number of codes at one time, at about 100 bytes each. Far more than are needed in five minutes.
+    private static let maxCodes = 100_000
+    /// Maximum number of addresses with a separate budget. Guesses from further addresses share one budget.
+    private static let maxAddresses = 10_000
 
     private var codes: [PairingCode: Code] = [:]
     private var byOwner: [IdentityID: PairingCode] = [:]
-    /// In the order in which they expire; some that were used meanwhile stand here too.
+    /// In order of expiry. May include codes that were used or replaced meanwhile.
     private var expiring: Deque<(code: PairingCode, expires: Timestamp)> = []
     private var guesses: [String: Budget] = [:]
     private var othersGuesses: Budget?
@@ -44,7 +45,8 @@ struct DeviceCodes: Machine {
             let request = Request(client, re)
             if let wait = guess(from: address, now: turn.now, turn.rules.linkGuesses) {
                 let error = WireError(
-                    .rateLimited, "Too many codes were tried; wait \(wait.inWords).", retryable: true, retryAfter: wait)
+                    .rateLimited, "Too many pairing codes tried. Try again in \(wait.roundedText).",
+                    retryable: true, retryAfter: wait)
                 return turn.fail(error, request)
             }
             use(verb, by: device, request, &turn)
@@ -63,8 +65,9 @@ struct DeviceCodes: Machine {
 
     private mutating func make(for owner: IdentityID, _ request: Request, _ turn: inout Turn) {
         withdraw(owner)
-        guard codes.count < Self.mostCodes else {
-            let error = WireError(.rateLimited, "Too many devices are being linked; wait a minute.", retryable: true)
+        guard codes.count < Self.maxCodes else {
+            let error = WireError(
+                .rateLimited, "Too many devices are being linked right now. Try again in a minute.", retryable: true)
             return turn.fail(error, request)
         }
         var text = PairingCode.random(using: &turn.random)
@@ -73,7 +76,7 @@ struct DeviceCodes: Machine {
         codes[text] = Code(owner: owner, expires: expires)
         byOwner[owner] = text
         expiring.append((text, expires))
-        // Those used or replaced before their time; each is looked at twice at most for everyone that was.
+        // Compact: drop entries of codes used or replaced before expiry. Amortized: each entry is visited at most twice.
         if expiring.count > 2 * codes.count + 64 {
             expiring.removeAll { entry in codes[entry.code]?.expires != entry.expires }
         }
@@ -90,11 +93,12 @@ struct DeviceCodes: Machine {
     ) {
         guard let text = PairingCode(verb.code), let code = codes[text], turn.now < code.expires else {
             let error = WireError(
-                .linkInvalid, "This code is wrong, used or too old; have the other device show a new one.")
+                .linkInvalid, "This pairing code is wrong, used or expired. Get a new one on the other device.")
             return turn.fail(error, request)
         }
         guard code.owner != device else {
-            let error = WireError(.linkInvalid, "This is your own code: type it on the device to be added.")
+            let error = WireError(
+                .linkInvalid, "This is your own pairing code. Enter it on the device that you want to add.")
             return turn.fail(error, request)
         }
         withdraw(code.owner)
@@ -105,18 +109,18 @@ struct DeviceCodes: Machine {
     // MARK: Guesses
 
     private mutating func guess(from address: String, now: Timestamp, _ rate: Budget.Rate) -> Duration? {
-        if guesses[address] == nil, guesses.count >= Self.mostAddresses {
+        if guesses[address] == nil, guesses.count >= Self.maxAddresses {
             guesses = guesses.filter { !$0.value.isFull(rate, now: now) }
         }
-        guard guesses[address] != nil || guesses.count < Self.mostAddresses else {
+        guard guesses[address] != nil || guesses.count < Self.maxAddresses else {
             return othersGuesses.take(rate, now: now)
         }
         return guesses[address, default: Budget(rate, now: now)].take(rate, now: now)
     }
 }
 
-/// Eight digits of base 32 as Crockford chose them: no letter that looks like a figure, and whatever was typed in their
-/// place is understood. 2^40 of them: ten guesses a minute find one of a thousand codes in two hundred years.
+/// Eight digits in Crockford's base 32: no letters that look like digits, and lookalikes that are typed anyway are accepted.
+/// There are 2^40 codes: at ten guesses per minute, finding one of a thousand valid codes takes two hundred years.
 struct PairingCode: Hashable, Sendable {
     private static let digits = Array("0123456789ABCDEFGHJKMNPQRSTVWXYZ".utf8)
     private static let count = 8
@@ -129,7 +133,7 @@ struct PairingCode: Hashable, Sendable {
 
     private init(value: UInt64) { self.value = value }
 
-    /// As somebody types it: capitals or not, with or without dashes and spaces.
+    /// Parses a code as typed: in either case, with or without dashes and spaces.
     init?(_ text: String) {
         var (value, count): (UInt64, Int) = (0, 0)
         for byte in text.utf8 where byte != UInt8(ascii: "-") && byte != UInt8(ascii: " ") {

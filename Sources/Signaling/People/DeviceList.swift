@@ -4,31 +4,37 @@ import Wire
 struct Device: Equatable, Sendable {
     var address: String
     var name: DeviceName
-    /// Where it publishes in every match, on RouletteTok's wire.
+    /// The session in which a legacy client publishes in every match.
     var home: SessionID?
-    /// Whose secret it came with.
+    /// The identity whose secret the device presented.
     var identity: IdentityID
+    /// Grows with each arrival.
+    var order: UInt64 = 0
     var isDropped = false
-    /// Whether it said `presence.appear`.
+    /// Whether the device sent `presence.appear`.
     var hasAppeared = false
-    /// Whether it looks at a page of people nearby.
+    /// Whether the device watches a page of people nearby.
     var isWatching = false
 
-    /// Whether it has appeared and is not dropped.
+    /// Whether the device is present and connected.
     var isThere: Bool { hasAppeared && !isDropped }
 }
 
-/// The devices of a person: which are connected, which are linked, and whether any can be woken.
+/// The devices of a person: which are connected, which are linked, and whether any can receive push notifications.
 struct DeviceList: Equatable, Sendable {
     private var connected: [ConnectionID: Device] = [:]
+    private var lastOrder: UInt64 = 0
+    /// The budget for requests from all devices.
+    private var requests: Budget?
+    var ownPresence = OwnPresence()
     private var linked: [LinkedDevice]
     /// Whether the first device was unlinked.
     private var isRetired: Bool
-    /// Whether some device can be woken.
+    /// Whether any device can receive push notifications.
     private(set) var hasPush: Bool
-    /// Until then a code of this person may be typed on another device.
+    /// When this person's pairing code expires; nil if there is none.
     private(set) var codeUntil: Timestamp?
-    /// Codes to link devices by that are left.
+    /// Budget for creating pairing codes.
     private var codes: Budget?
 
     init(_ record: PersonRecord) {
@@ -40,13 +46,13 @@ struct DeviceList: Equatable, Sendable {
     subscript(client: ConnectionID) -> Device? { connected[client] }
 
     var isEmpty: Bool { connected.isEmpty }
-    /// In an order that is the same on every run.
+    /// Sorted, so that the order is deterministic.
     var clients: [ConnectionID] { connected.keys.sorted() }
-    /// Devices that can be rung now.
+    /// Devices that can ring now.
     var present: [ConnectionID] { connected.filter(\.value.isThere).keys.sorted() }
-    /// Whether the person is there on some device.
+    /// Whether the person is online on any device.
     var isThere: Bool { connected.values.contains(where: \.isThere) }
-    /// Whether some device has appeared, dropped or not.
+    /// Whether any device is present, connected or not.
     var hasAppeared: Bool { connected.values.contains(where: \.hasAppeared) }
 
     func isLive(_ client: ConnectionID) -> Bool { !(connected[client]?.isDropped ?? true) }
@@ -55,10 +61,10 @@ struct DeviceList: Equatable, Sendable {
     var watching: [ConnectionID] { connected.filter(\.value.isWatching).keys.sorted() }
 
     func checkAppeared(_ client: ConnectionID) throws(WireError) {
-        guard hasAppeared(client) else { throw WireError(.notPresent, "Say presence.appear first.") }
+        guard hasAppeared(client) else { throw WireError(.notPresent, "Send presence.appear first.") }
     }
 
-    /// What a program vouches for, if one of the devices came with its token.
+    /// The name from a user token, if one of the devices signed in with one.
     var vouchedName: String? {
         for client in clients {
             if case .vouched(let name)? = connected[client]?.name { return PersonName.vouched(name) }
@@ -66,27 +72,50 @@ struct DeviceList: Equatable, Sendable {
         return nil
     }
 
-    /// Whether a program knows this person: who that is, is then proved by the program alone.
+    /// Whether a user token identifies this person. Then only the program that issues the tokens can sign in further devices.
     private var isVouched: Bool { vouchedName != nil }
 
-    mutating func insert(_ device: Device, _ client: ConnectionID) { connected[client] = device }
+    mutating func insert(_ device: Device, _ client: ConnectionID) {
+        lastOrder += 1
+        connected[client] = device
+        connected[client]?.order = lastOrder
+    }
+
+    /// Closes the oldest connections if there are more than the limit: each change of a person is sent to all of them.
+    func closeExcess(_ turn: inout Turn) {
+        let excess = connected.count - turn.rules.connectionsPerPerson
+        guard excess > 0 else { return }
+        let oldest = connected.sorted { $0.value.order < $1.value.order }.prefix(excess).map(\.key)
+        disconnect(oldest, "You opened Confab too many times. This connection was the oldest.", &turn)
+    }
+
+    /// Returns the error for a request beyond the budget of all devices.
+    mutating func takeRequest(_ turn: Turn) -> WireError? {
+        let rate = turn.rules.personVerbs
+        return requests.take(rate, now: turn.now).map { wait in
+            WireError(
+                .rateLimited, "Too many requests from your devices. Try again in \(wait.roundedText).", retryable: true,
+                retryAfter: wait)
+        }
+    }
+
     mutating func remove(_ client: ConnectionID) -> Device? { connected.removeValue(forKey: client) }
     mutating func setDropped(_ client: ConnectionID, _ isDropped: Bool) { connected[client]?.isDropped = isDropped }
     mutating func setAppeared(_ client: ConnectionID) { connected[client]?.hasAppeared = true }
     mutating func setWatching(_ client: ConnectionID, _ watches: Bool) { connected[client]?.isWatching = watches }
 
-    /// The device is not present any more. It stays connected.
+    /// Makes a device no longer present. It stays connected.
     mutating func leave(_ client: ConnectionID, _ turn: inout Turn) {
         if isWatching(client) { turn.tell(.directory(.unwatch(client))) }
         connected[client]?.hasAppeared = false
         connected[client]?.isWatching = false
     }
 
-    private func sendAway(_ clients: [ConnectionID], _ text: String, _ turn: inout Turn) {
+    private func disconnect(_ clients: [ConnectionID], _ text: String, _ turn: inout Turn) {
         for client in clients { turn.tell(.client(client, .expel(WireError(.replaced, text), .replaced))) }
     }
 
-    // MARK: Waking
+    // MARK: Push
 
     mutating func setPush(_ isReachable: Bool) { hasPush = isReachable }
 
@@ -98,14 +127,15 @@ struct DeviceList: Equatable, Sendable {
 
     mutating func link(_ request: Request, of id: IdentityID, _ turn: inout Turn) {
         guard !isVouched else {
-            let error = WireError(.notPermitted, "Sign in on the other device as you did on this one.")
+            let error = WireError(
+                .notPermitted, "You are signed in, so no pairing code is needed. Sign in on the other device instead.")
             return turn.fail(error, request)
         }
         guard count < turn.rules.devicesPerPerson else { return tooMany(request, &turn) }
         if let wait = codes.take(turn.rules.linkCodes, now: turn.now) {
             let error = WireError(
-                .rateLimited, "Too many codes; type the one you have, or wait \(wait.inWords).", retryable: true,
-                retryAfter: wait)
+                .rateLimited, "Too many pairing codes. Use the last one, or try again in \(wait.roundedText).",
+                retryable: true, retryAfter: wait)
             return turn.fail(error, request)
         }
         // The person must stay in memory after closing the page, until the code is typed elsewhere.
@@ -118,7 +148,7 @@ struct DeviceList: Equatable, Sendable {
     private func tooMany(_ request: Request, _ turn: inout Turn) {
         let error = WireError(
             .linkInvalid,
-            "A person has at most \(turn.rules.devicesPerPerson) devices; unlink one of them first.")
+            "You can have at most \(turn.rules.devicesPerPerson) devices. Unlink one first.")
         turn.fail(error, request)
     }
 
@@ -135,18 +165,19 @@ struct DeviceList: Equatable, Sendable {
                 .use(verb, device: device.identity, request.client, address: device.address, re: request.re)))
     }
 
-    /// Returns the device's label; throws if it may not be linked.
+    /// Returns the device's label; throws if the device may not be linked.
     private func linkable(_ device: Device, _ label: String, of id: IdentityID) throws(WireError) -> String {
         guard device.identity == id else {
-            throw WireError(.linkInvalid, "This device is linked to another already; unlink it there first.")
+            throw WireError(.linkInvalid, "This device is already linked to another account. Unlink it there first.")
         }
         guard linked.isEmpty else {
-            throw WireError(.linkInvalid, "Other devices are linked to this one; unlink them first.")
+            throw WireError(.linkInvalid, "Other devices are linked to this one. Unlink them first.")
         }
         guard !isVouched else {
-            throw WireError(.linkInvalid, "You are signed in here; sign in on the other device as well.")
+            throw WireError(
+                .linkInvalid, "You are signed in on this device. Sign in on the other device instead of linking.")
         }
-        guard let label = PersonName.normalised(label) else { throw PersonName.invalid }
+        guard let label = PersonName.normalized(label) else { throw PersonName.invalid }
         return label.isEmpty ? "Linked device" : label
     }
 
@@ -161,16 +192,16 @@ struct DeviceList: Equatable, Sendable {
         turn.tell(.person(device.identity, .presence(.becameDevice(of: facts.id))))
     }
 
-    /// This person becomes a device of the other: its clients come back as the other's.
+    /// Turns this person into a device of another person. Its clients must reconnect as that person.
     mutating func handOver(to person: IdentityID, _ facts: Facts, _ turn: inout Turn) {
         turn.tell(.deviceCodes(.withdraw(facts.id)))
         turn.tell(.lookup(facts.persona.id, .void))
         codeUntil = nil
-        // Storage has both already, with the link.
+        // Storage already moved these together with the link.
         let inheritance = PersonPresenceEvent.inherited(blocked: facts.blocks.oldestFirst, hasPush: hasPush)
         turn.tell(.person(person, .presence(inheritance)))
         hasPush = false
-        sendAway(clients, "This device is linked now; say hello again.", &turn)
+        disconnect(clients, "This device is now linked to another account. Send hello again.", &turn)
     }
 
     // MARK: Listing and unlinking
@@ -194,36 +225,36 @@ struct DeviceList: Equatable, Sendable {
         let (id, project) = (facts.id, turn.project)
         let index = linked.firstIndex { project.personID(of: $0.identity) == device }
         guard index != nil || (device == facts.persona.id && !isRetired) else {
-            let error = WireError(.notFound, "You have no such device; ask for presence.devices again.")
+            let error = WireError(.notFound, "No linked device has this id. Request presence.devices again.")
             return turn.fail(error, request)
         }
         guard count > 1 else {
             let error = WireError(
-                .notPermitted, "This is your only device, and nobody could be you without it; delete yourself instead.")
+                .notPermitted, "You cannot unlink your only device. Delete your account instead (presence.delete).")
             return turn.fail(error, request)
         }
         let identity = index.map { linked.remove(at: $0).identity } ?? id
         if index == nil { isRetired = true }
         turn.persist(index == nil ? .retired(id) : .unlinked(identity))
-        // It may have asked for it.
+        // The unlinked device may have created the current code.
         turn.tell(.deviceCodes(.withdraw(id)))
         codeUntil = nil
         if hasPush {
-            // It may have been the only one that could be woken.
+            // The unlinked device may have been the only one with push notifications.
             turn.inquire(Question(identity: id, client: request.client, re: request.re, .wakeable))
         }
         turn.ok(request)
         let clients = connected.filter { $0.value.identity == identity }.keys.sorted()
         for other in clients { turn.send(.presence(.unlinked), to: other) }
-        sendAway(clients, "This device is not linked any more; say hello again.", &turn)
+        disconnect(clients, "This device was unlinked. Send hello again.", &turn)
     }
 
     // MARK: Deleting
 
-    /// The person is deleted, and its devices come back as others.
+    /// Notifies and disconnects all devices of the deleted person. They come back with new identities.
     func delete(_ turn: inout Turn) {
         for client in clients { turn.send(.presence(.deleted), to: client) }
-        sendAway(clients, "This person is deleted; say hello without an identity.", &turn)
+        disconnect(clients, "This account was deleted. Send hello without an identity to get a new one.", &turn)
         for client in watching { turn.tell(.directory(.unwatch(client))) }
     }
 }

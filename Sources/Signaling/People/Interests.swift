@@ -1,14 +1,14 @@
 import Wire
 
-/// Interests as people type them, made comparable.
+/// Normalizes interests for comparison.
 enum Interests {
-    /// Trimmed, case-folded, without repetitions; `nil` when there are too many or one is too long. `String` compares by
-    /// canonical equivalence, so that "é" typed either way is one interest.
-    static func normalised(_ interests: [String], limit: Int) -> [String]? {
+    /// Returns the interests trimmed, lowercased and without duplicates, or `nil` if there are too many or one is too long.
+    /// `String` compares by canonical equivalence, so both encodings of "é" are the same interest.
+    static func normalized(_ interests: [String], limit: Int) -> [String]? {
         var result: [String] = []
         for interest in interests {
             let text = interest.split(whereSeparator: \.isWhitespace).joined(separator: " ").lowercased()
-            // Small letters may take more bytes than the capitals did.
+            // Lowercase letters may take more bytes than uppercase ones.
             guard text.count <= Limits.interest, text.utf8.count <= Limits.name else { return nil }
             if !text.isEmpty, !result.contains(text) { result.append(text) }
         }

@@ -1,21 +1,21 @@
 import Wire
 
-/// What reaches a look-up.
+/// A request to find a person, or the answer from storage.
 public enum LookupEvent: Equatable, Sendable {
     /// A request names this person.
     case asked(Introduction)
-    /// What came of asking storage for it.
+    /// The answer from storage.
     case answered(Introduction, Finding)
-    /// The person was deleted, or became another's device.
+    /// The person was deleted or became another person's device.
     case void
 }
 
-/// Finds out who is known by a public id.
+/// Finds the person with a public id.
 ///
-/// Storage answers while the rules go on, so what it found may be from before a deletion. Storage is asked about people in
-/// memory as well: an answer that came sooner than those to later requests would reveal that the person is here but
-/// hidden, or has blocked the one who asks. Invariant: a look-up is there while a question about its person is under way,
-/// and no longer, so that the shell, which bounds the questions, bounds the look-ups.
+/// Storage answers asynchronously, so its result may predate a deletion. Storage is queried even for people in memory: a faster
+/// answer would reveal that the person is online but hidden, or has blocked the requester.
+/// Invariant: a lookup exists only while a query for its person is pending. The shell limits pending queries, and thereby
+/// lookups.
 struct Lookup: Machine {
     private let person: PersonID
     private var questions = 0

@@ -1,6 +1,6 @@
 import Wire
 
-/// The chats and calls by which people may still agree to keep in touch, and who has said so.
+/// Recent chats and calls after which two people may become contacts, and the contact requests so far.
 struct Meetings: Equatable, Sendable {
     struct Call: Equatable, Sendable {
         var id: CallID
@@ -8,48 +8,48 @@ struct Meetings: Equatable, Sendable {
         var ended: Timestamp
     }
 
-    struct Wish: Equatable, Sendable {
+    struct ContactRequest: Equatable, Sendable {
         var meeting: MeetingReference
         var other: Counterpart?
         var at: Timestamp
         var isMine = false
     }
 
-    /// How long after a call the two may still agree.
+    /// How long after a call the two people may still become contacts.
     static let period: Duration = .seconds(3600)
-    /// Of each kind; nobody talks to more people in an hour, nor answers more wishes.
-    private static let most = 30
+    /// Limit for calls and for requests each: more than a person needs in an hour.
+    private static let maxCount = 30
 
     private(set) var calls: [Call] = []
-    private(set) var wishes: [Wish] = []
+    private(set) var requests: [ContactRequest] = []
 
-    var isEmpty: Bool { calls.isEmpty && wishes.isEmpty }
+    var isEmpty: Bool { calls.isEmpty && requests.isEmpty }
 
-    mutating func talked(in call: CallID, with other: IdentityID, now: Timestamp) {
+    mutating func recordCall(in call: CallID, with other: IdentityID, now: Timestamp) {
         calls.removeAll { now - $0.ended > Self.period }
         calls.append(Call(id: call, other: other, ended: now))
-        if calls.count > Self.most { calls.removeFirst() }
+        if calls.count > Self.maxCount { calls.removeFirst() }
     }
 
     func other(in call: CallID, now: Timestamp) -> IdentityID? {
         calls.first { $0.id == call && now - $0.ended <= Self.period }?.other
     }
 
-    /// Notes that one of the two said it; returns what is known of both by now.
-    mutating func wish(_ meeting: MeetingReference, by other: Counterpart?, now: Timestamp) -> Wish {
-        wishes.removeAll { now - $0.at > Self.period }
-        var wish = Wish(meeting: meeting, at: now)
-        if let index = wishes.firstIndex(where: { $0.meeting == meeting }) { wish = wishes.remove(at: index) }
-        if let other { wish.other = other } else { wish.isMine = true }
-        wishes.append(wish)
-        if wishes.count > Self.most { wishes.removeFirst() }
-        return wish
+    /// Records a contact request by one of the two people. Returns the combined state of both sides.
+    mutating func recordRequest(_ meeting: MeetingReference, by other: Counterpart?, now: Timestamp) -> ContactRequest {
+        requests.removeAll { now - $0.at > Self.period }
+        var request = ContactRequest(meeting: meeting, at: now)
+        if let index = requests.firstIndex(where: { $0.meeting == meeting }) { request = requests.remove(at: index) }
+        if let other { request.other = other } else { request.isMine = true }
+        requests.append(request)
+        if requests.count > Self.maxCount { requests.removeFirst() }
+        return request
     }
 
-    mutating func fulfilled(_ meeting: MeetingReference) { wishes.removeAll { $0.meeting == meeting } }
+    mutating func fulfilled(_ meeting: MeetingReference) { requests.removeAll { $0.meeting == meeting } }
 
     mutating func forget(_ other: IdentityID) {
         calls.removeAll { $0.other == other }
-        wishes.removeAll { $0.other?.identity == other }
+        requests.removeAll { $0.other?.identity == other }
     }
 }

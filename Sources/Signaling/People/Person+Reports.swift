@@ -1,27 +1,27 @@
 import Wire
 
-/// What others are told of a person after every event, by comparing it with what it was before.
+/// Notifies others after each event, by comparing the person with its state before.
 extension Person {
-    /// A person before an event.
-    struct Appearances {
+    /// A person's visible state before an event.
+    struct ReportedState {
         fileprivate let roulette: (client: ConnectionID, roulette: Snapshot.Roulette)?
         fileprivate let call: CallDesk.HeldCall?
-        fileprivate let outward: Outward?
+        fileprivate let publicState: PublicState?
     }
 
-    var appearances: Appearances {
-        Appearances(roulette: roulette.state, call: calls.heldCall, outward: outward)
+    var reportedState: ReportedState {
+        ReportedState(roulette: roulette.state, call: calls.heldCall, publicState: publicState)
     }
 
-    mutating func report(_ before: Appearances, _ turn: inout Turn) {
+    mutating func report(_ before: ReportedState, _ turn: inout Turn) {
         reportRoulette(before, &turn)
         reportCall(before, &turn)
-        reportOutward(before, &turn)
+        reportPublicState(before, &turn)
     }
 
-    // MARK: To the person's devices
+    // MARK: Own devices
 
-    private func reportRoulette(_ before: Appearances, _ turn: inout Turn) {
+    private func reportRoulette(_ before: ReportedState, _ turn: inout Turn) {
         let (before, after) = (before.roulette, roulette.state)
         if let before, before.client != after?.client {
             turn.tell(.client(before.client, .roulette(Snapshot.Roulette())))
@@ -31,17 +31,17 @@ extension Person {
         }
     }
 
-    private func reportCall(_ before: Appearances, _ turn: inout Turn) {
+    private func reportCall(_ before: ReportedState, _ turn: inout Turn) {
         let (before, after) = (before.call, calls.heldCall)
         guard before != after else { return }
         if let before, before.client != after?.client { turn.tell(.client(before.client, .call(nil))) }
         if let after { turn.tell(.client(after.client, .call(after.call))) }
     }
 
-    // MARK: To others
+    // MARK: Others
 
-    /// What others may know of this person; its own pages depend on it too.
-    struct Outward: Equatable {
+    /// What others may see of this person, and what its own pages of people nearby depend on.
+    struct PublicState: Equatable {
         var listing: Listing?
         var name: String
         var isSeenOnline: Bool
@@ -49,10 +49,10 @@ extension Person {
         var blocked: Set<IdentityID>
     }
 
-    /// `nil` for who never appeared: nobody notices anything.
-    private var outward: Outward? {
+    /// `nil` for a person who was never present; no one else is affected.
+    private var publicState: PublicState? {
         guard persona.isKnown || whereabouts.cell != nil else { return nil }
-        return Outward(
+        return PublicState(
             listing: listing, name: persona.shownName, isSeenOnline: isSeenOnline, cell: whereabouts.cell,
             blocked: blocks.all
         )
@@ -60,7 +60,7 @@ extension Person {
 
     private var isSeenOnline: Bool { persona.isSeenOnline(with: devices) }
 
-    /// As it is listed: present, with a position, and not hiding.
+    /// The directory entry, if the person is online, visible and has a location.
     private var listing: Listing? {
         guard let cell = whereabouts.cell, isSeenOnline else { return nil }
         let isBusy = roulette.isChatting || calls.isBusy || persona.profile.doNotDisturb
@@ -69,10 +69,10 @@ extension Person {
         )
     }
 
-    /// Removes a person without a device from the directory, and tells the directory and contacts what has changed.
-    private mutating func reportOutward(_ before: Appearances, _ turn: inout Turn) {
+    /// Removes a person who is no longer present from the directory. Notifies the directory and contacts of changes.
+    private mutating func reportPublicState(_ before: ReportedState, _ turn: inout Turn) {
         if whereabouts.cell != nil, !devices.hasAppeared { whereabouts.disappear() }
-        let (before, after) = (before.outward, outward)
+        let (before, after) = (before.publicState, publicState)
         if let listing = after?.listing, listing != before?.listing { turn.tell(.directory(.show(listing))) }
         if after?.listing == nil, before?.listing != nil { turn.tell(.directory(.hide(id))) }
         guard let after, before != after else { return }

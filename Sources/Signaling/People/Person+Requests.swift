@@ -1,18 +1,18 @@
 import Wire
 
-/// What devices ask of a person, and what other machines tell it. Each part does its own; what concerns several parts is
-/// put in order here.
+/// Requests from the person's devices and events from other machines. Each part handles its own; events that concern several
+/// parts are coordinated here.
 extension Person {
     // MARK: Presence
 
     mutating func perform(_ verb: PresenceVerb, _ request: Request, _ turn: inout Turn) {
         switch verb {
-        case .appear(let wishes): appear(wishes, request, &turn)
-        case .set(let wishes):
+        case .appear(let settings): appear(settings, request, &turn)
+        case .set(let settings):
             do throws(WireError) { try devices.checkAppeared(request.client) } catch {
                 return turn.fail(error, request)
             }
-            _ = become(wishes, request, appears: false, &turn)
+            _ = become(settings, request, appears: false, &turn)
         case .leave:
             devices.leave(request.client, &turn)
             turn.ok(request)
@@ -39,36 +39,36 @@ extension Person {
             }
         case .pushChanged(let isReachable): devices.setPush(isReachable)
         case .sought(let other, let client, let re):
-            // Somebody blocked is told what it would be told of somebody who is not there, here and when it calls.
+            // A blocked person gets the same answer as if this person were offline, as when calling.
             let isOnline = facts.isSeenOnline && !blocks.contains(other)
             let info = PersonInfo(id: persona.id, name: persona.shownName, online: isOnline)
             turn.send(.presence(.person(.init(re: re, person: info))), to: client)
         }
     }
 
-    private mutating func appear(_ wishes: Appearance, _ request: Request, _ turn: inout Turn) {
-        var wishes = wishes
-        if !persona.isKnown, wishes.name == nil, persona.profile.name.isEmpty,
+    private mutating func appear(_ settings: Appearance, _ request: Request, _ turn: inout Turn) {
+        var settings = settings
+        if !persona.isKnown, settings.name == nil, persona.profile.name.isEmpty,
             case .chosen(let name)? = devices[request.client]?.name
         {
-            // Told in the hello, and not objectionable there: a bad one is as good as none.
-            wishes.name = PersonName.normalised(name)
+            // The name from `hello`. An invalid name is ignored there, so ignore it here too.
+            settings.name = PersonName.normalized(name)
         }
-        guard become(wishes, request, appears: true, &turn) else { return }
+        guard become(settings, request, appears: true, &turn) else { return }
         calls.appeared(request.client, facts, &turn)
         calls.unseen.tell(request.client, &turn)
-        contacts.tellWishes(to: request.client, &turn)
+        contacts.sendRequests(to: request.client, &turn)
     }
 
-    /// Wants to be there in another way. Answers, and tells the other devices.
+    /// Applies new presence settings, answers the request and notifies the other devices.
     ///
-    /// - Returns: whether that is a way to be there.
+    /// - Returns: false if the settings are invalid.
     private mutating func become(
-        _ wishes: Appearance, _ request: Request, appears: Bool, _ turn: inout Turn
+        _ settings: Appearance, _ request: Request, appears: Bool, _ turn: inout Turn
     ) -> Bool {
         let wanted: Profile
         do throws(WireError) {
-            wanted = try persona.profile(wishes, vouchedName: devices.vouchedName)
+            wanted = try persona.profile(settings, vouchedName: devices.vouchedName)
         } catch {
             turn.fail(error, request)
             return false
@@ -80,11 +80,18 @@ extension Person {
         return true
     }
 
-    private func ownPresence(re: UInt64?) -> PresenceNotice.Own {
+    func ownPresence(re: UInt64?) -> PresenceNotice.Own {
         facts.ownPresence(re: re, hasPosition: whereabouts.cell != nil)
     }
 
-    private func tellOtherDevices(than client: ConnectionID, _ turn: inout Turn) {
+    /// Sends this person's state to its other devices, now or, if that was done just before, when the interval is over.
+    private mutating func tellOtherDevices(than client: ConnectionID, _ turn: inout Turn) {
+        let interval = turn.rules.ownPresenceInterval
+        guard devices.ownPresence.mayBeSent(turn.now, every: interval, changedBy: client) else { return }
+        sendOwnPresence(except: client, &turn)
+    }
+
+    func sendOwnPresence(except client: ConnectionID?, _ turn: inout Turn) {
         for other in devices.clients where other != client && devices.hasAppeared(other) {
             turn.send(.presence(.own(ownPresence(re: nil))), to: other)
         }
@@ -103,8 +110,8 @@ extension Person {
     mutating func perform(_ verb: CallVerb, _ request: Request, _ turn: inout Turn) {
         guard case .accept(let verb) = verb else { return calls.perform(verb, request, facts, &turn) }
         guard calls.accept(verb, request, facts, &turn) else { return }
-        // One person is in one call, and not in a chat besides.
-        roulette.interrupt("You have taken a call; press Start when it is over.", facts, &turn)
+        // A person in a call must not be in a chat at the same time.
+        roulette.interrupt("You answered a call. Press Start to continue after the call.", facts, &turn)
         turn.tell(.call(verb.call, .accept(id, video: verb.video)))
     }
 
@@ -113,7 +120,7 @@ extension Person {
         case .asked(let offer):
             calls.asked(offer, isContact: contacts.contains(offer.other.identity), facts, &turn)
         case .over(let end):
-            if let call = calls.over(end, facts, &turn) { contacts.talked(in: call, turn.now) }
+            if let call = calls.over(end, facts, &turn) { contacts.recordCall(in: call, turn.now) }
         default: calls.handle(event, facts, &turn)
         }
     }
@@ -138,7 +145,7 @@ extension Person {
         case .agreed(let meeting, let other):
             if contacts.accepts(other, facts, &turn) { add(other, meeting, &turn) }
         case .removed(let other): contacts.removed(by: other, facts, &turn)
-        case .presence(let other): contacts.heard(of: other, devices, &turn)
+        case .presence(let other): contacts.presenceChanged(of: other, devices, &turn)
         case .inquired(let other): contacts.inquired(by: other, facts, &turn)
         }
     }
@@ -163,7 +170,7 @@ extension Person {
 
     // MARK: Introductions
 
-    /// It is known now whom a request named.
+    /// Continues a request whose lookup has finished.
     mutating func introduced(_ introduction: Introduction, to other: IdentityID?, _ turn: inout Turn) {
         let request = introduction.request
         switch (introduction.message, other) {
@@ -171,7 +178,7 @@ extension Person {
             turn.tell(.person(other, .presence(.sought(by: id, request.client, re: request.re))))
         case (.presence(.block), let other?):
             guard other != id else {
-                return turn.fail(WireError(.notPermitted, "This is yourself."), request)
+                return turn.fail(WireError(.notPermitted, "You cannot block yourself."), request)
             }
             block(other, &turn)
             turn.ok(request)
@@ -181,13 +188,13 @@ extension Person {
                 caller: facts.counterpart, client: request.client, re: request.re, callee: other, video: start.video)
             calls.place(attempt, facts, &turn)
         default:
-            turn.fail(WireError(.notFound, "Nobody is known by this id; check the link."), request)
+            turn.fail(WireError(.notFound, "No person has this id. Check the link."), request)
         }
     }
 
     // MARK: Blocking
 
-    /// From the roulette, from a list or from a call: what is between the two is over, and nothing will be.
+    /// Blocks a person, from the roulette, a list or a call. Ends the current call, contact and meetings of the two.
     mutating func block(_ other: IdentityID, _ turn: inout Turn) {
         if blocks.add(other, of: id, &turn) {
             turn.persist(.block(owner: id, blocked: other, at: turn.now))

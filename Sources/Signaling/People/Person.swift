@@ -1,11 +1,11 @@
 import Wire
 
-/// One identity, on all its devices, and the one thing it is doing.
+/// One identity with all its devices and its current activity.
 ///
-/// It owns what must not be true twice of one person. Its parts do the work, each with what is its own; they read `Facts`
-/// of each other and return what follows for others, which is applied here, in order. It does not choose partners (the
-/// pool does) and does not know where its devices' packets go. Invariant: nobody searches or chats in the roulette while in
-/// a call.
+/// Owns the state that must be unique per person. The parts do the work: each changes only itself, reads the others through
+/// `Facts`, and returns what else must happen, which is applied here in order. It does not choose partners (the pool does) and
+/// knows no sockets.
+/// Invariant: a person in a call does not search or chat in the roulette.
 public struct Person: Machine, Equatable, Sendable {
     let id: IdentityID
     var persona: Persona
@@ -16,9 +16,9 @@ public struct Person: Machine, Equatable, Sendable {
     var whereabouts = Whereabouts()
     var blocks: BlockList
     var ban: Ban?
-    /// Everything held is to be forgotten: only the departure of the devices is waited for.
+    /// True after deletion, and after a change could not be stored, until all devices have departed. Late events change nothing.
     private(set) var isDeleted = false
-    /// Since when no device is here; after a while there is nothing left worth remembering.
+    /// When the last device left. The state is dropped some time later.
     private var absentSince: Timestamp?
     private let idleTime: Duration
 
@@ -37,7 +37,7 @@ public struct Person: Machine, Equatable, Sendable {
         switch event {
         case .arrived(_, _, _, let record, _, _): return Person(id, record, turn)
         case .lookedUp(let record):
-            // Not here, and worth remembering for a while.
+            // Not connected; keep for a while.
             var person = Person(id, record, turn)
             person.absentSince = turn.now
             return person
@@ -45,28 +45,28 @@ public struct Person: Machine, Equatable, Sendable {
         }
     }
 
-    /// What the parts may know of each other.
+    /// A read-only view for the parts.
     var facts: Facts {
         Facts(
             id: id, persona: persona, devices: devices, blocks: blocks, ban: ban, isCalling: calls.isBusy,
             searchName: roulette.search?.name)
     }
 
-    // MARK: Being forgotten
+    // MARK: Forgetting
 
     var isOver: Bool {
         if isDeleted { return devices.isEmpty }
         return devices.isEmpty && absentSince == nil && devices.codeUntil == nil && roulette.isIdle && calls.isEmpty
     }
 
-    /// Remembered without being here, for nothing that goes on.
+    /// Whether the person is kept in memory only because it left recently or was looked up.
     var isAbsent: Bool { absentSince != nil }
 
-    /// So many are remembered that there is no room for this one.
+    /// Evicts this person when too many are kept.
     mutating func forgetAbsence() { absentSince = nil }
 
     private var absentUntil: Timestamp? {
-        absentSince.map { $0 + (contacts.isWorthRemembering ? max(idleTime, Meetings.period) : idleTime) }
+        absentSince.map { $0 + (contacts.hasStateToKeep ? max(idleTime, Meetings.period) : idleTime) }
     }
 
     // MARK: Time
@@ -75,12 +75,15 @@ public struct Person: Machine, Equatable, Sendable {
         var next = absentUntil
         if let until = roulette.nextTimeout { next = next.map { min($0, until) } ?? until }
         if let until = devices.codeUntil { next = next.map { min($0, until) } ?? until }
+        if let at = devices.ownPresence.dueAt { next = next.map { min($0, at) } ?? at }
         return next
     }
 
     mutating func handleTimeout(_ turn: inout Turn) {
         if let until = absentUntil, until <= turn.now, devices.isEmpty { absentSince = nil }
         devices.checkCode(turn.now)
+        let presence = devices.ownPresence.takeDue(turn.now)
+        if presence.isDue { sendOwnPresence(except: presence.except, &turn) }
         roulette.handleTimeout(facts, &turn)
     }
 
@@ -89,7 +92,7 @@ public struct Person: Machine, Equatable, Sendable {
     mutating func handle(_ event: PersonEvent, _ turn: inout Turn) {
         let wasThere = devices.isThere
         if !isDeleted {
-            let before = appearances
+            let before = reportedState
             act(on: event, &turn)
             report(before, &turn)
         } else if case .departed(let client) = event {
@@ -103,11 +106,15 @@ public struct Person: Machine, Equatable, Sendable {
         case .arrived(let client, let address, let name, _, let home, let device):
             if devices.isEmpty { contacts.inquire(for: id, &turn) }
             devices.insert(Device(address: address, name: name, home: home, identity: device ?? id), client)
+            devices.closeExcess(&turn)
             absentSince = nil
         case .dropped(let client): drop(client, &turn)
         case .returned(let client): returned(client, &turn)
         case .departed(let client): depart(client, &turn)
-        case .verb(let client, let re, let message): perform(message, Request(client, re), &turn)
+        case .verb(let client, let re, let message):
+            let request = Request(client, re)
+            if let error = devices.takeRequest(turn) { return turn.fail(error, request) }
+            perform(message, request, &turn)
         case .asked(let client, let request): roulette.perform(request, by: client, facts, &turn)
         case .reserve(let match, let partner): roulette.reserve(match, with: partner, facts, &turn)
         case .release(let match): roulette.release(match)
@@ -117,6 +124,7 @@ public struct Person: Machine, Equatable, Sendable {
         case .partnerAway(let match, let isAway): roulette.partnerAway(match, isAway, &turn)
         case .lookedUp: break
         case .unbanned: ban = nil
+        case .storageFailed(let client, let re): forget(failing: client, re: re, &turn)
         case .banned(let ban): banned(ban, &turn)
         case .introduced(let introduction, let other): introduced(introduction, to: other, &turn)
         case .presence(let event): handle(event, &turn)
@@ -139,7 +147,7 @@ public struct Person: Machine, Equatable, Sendable {
         case .nearby(let verb): perform(verb, request, &turn)
         case .call(let verb): perform(verb, request, &turn)
         case .contact(let verb): perform(verb, request, &turn)
-        default: turn.fail(WireError(.unknownType, "A person does not know this."), request)
+        default: turn.fail(WireError(.unknownType, "Unknown request for this connection."), request)
         }
     }
 
@@ -164,36 +172,50 @@ public struct Person: Machine, Equatable, Sendable {
         if device.isWatching { turn.tell(.directory(.unwatch(client))) }
         calls.departed(client, wasDropped: device.isDropped, facts, &turn)
         roulette.departed(client, facts, &turn)
-        // Blocks are on disk; an identity that never met anybody leaves nothing behind, nor does one that cannot come back.
-        let isWorthIt =
-            roulette.isWorthRemembering || whereabouts.isWorthRemembering || calls.isWorthRemembering
-            || contacts.isWorthRemembering
-        if devices.isEmpty, device.home == nil, isWorthIt { absentSince = turn.now }
+        // Blocks are stored anyway. Keep nothing for an identity without recent activity, or for one that cannot return.
+        let hasStateToKeep =
+            roulette.hasStateToKeep || whereabouts.hasStateToKeep || calls.hasStateToKeep
+            || contacts.hasStateToKeep
+        if devices.isEmpty, device.home == nil, hasStateToKeep { absentSince = turn.now }
     }
 
-    // MARK: The end
+    // MARK: Ban and deletion
 
     private mutating func banned(_ ban: Ban, _ turn: inout Turn) {
         self.ban = ban.isActive(at: turn.now) ? ban : nil
         guard let error = facts.banError(turn.now) else { return }
-        roulette.stop(.banned, tells: true, facts, &turn)
-        calls.endAll(.willingly, facts, &turn)
+        roulette.stop(.banned, notifies: true, facts, &turn)
+        calls.endAll(.hungUp, facts, &turn)
         for client in devices.clients { turn.tell(.client(client, .expel(error, .forbidden))) }
     }
 
-    /// Deletes everything held of this person, on all devices. What others hold, such as their log of calls, is theirs.
+    /// Removes this person from memory, where it no longer agrees with storage. Its clients are closed with 1012 and reconnect;
+    /// the first of them loads its state from storage.
+    private mutating func forget(failing requester: ConnectionID?, re: UInt64?, _ turn: inout Turn) {
+        let error = WireError(.storageFailed, "The server could not store this change. Try again.", retryable: true)
+        turn.tell(.deviceCodes(.withdraw(id)))
+        calls.endAll(.hungUp, facts, &turn)
+        roulette.stop(.partnerLeft, notifies: false, facts, &turn)
+        for client in devices.clients {
+            turn.tell(.client(client, .expel(error, .serviceRestart, re: client == requester ? re : nil)))
+        }
+        whereabouts.forget()
+        isDeleted = true
+    }
+
+    /// Deletes all data of this person, on all devices. Data of others, such as their call logs, is kept.
     mutating func delete(_ request: Request, _ turn: inout Turn) {
         turn.tell(.deviceCodes(.withdraw(id)))
         turn.tell(.lookup(persona.id, .void))
         calls.endAll(.deleted, facts, &turn)
-        roulette.stop(.partnerLeft, tells: false, facts, &turn)
+        roulette.stop(.partnerLeft, notifies: false, facts, &turn)
         contacts.loseAll(of: id, &turn)
         turn.persist(.deleted(id))
         turn.ok(request)
         devices.delete(&turn)
         persona.forget()
         whereabouts.forget()
-        // Before anything that is on its way can have something of it stored again.
+        // From now on, late events must not store anything for this person.
         isDeleted = true
     }
 }

@@ -2,18 +2,18 @@ import Wire
 
 public enum PersonEvent: Equatable, Sendable {
     // From this person's devices.
-    /// With what storage knows, for a person not in memory.
+    /// A device connected. The record is used if the person is not in memory.
     ///
-    /// - `home`: the session that a client of RouletteTok's wire publishes in, with every partner.
+    /// - `home`: the session in which a legacy client publishes in every match.
     case arrived(
         ConnectionID, address: String, DeviceName, PersonRecord, home: SessionID? = nil, device: IdentityID? = nil)
     case dropped(ConnectionID)
     case returned(ConnectionID)
     case departed(ConnectionID)
     case verb(ConnectionID, re: UInt64, ClientMessage)
-    /// The same from a client of RouletteTok's wire.
+    /// A request of a legacy client.
     case asked(ConnectionID, RouletteTokRequest)
-    // From the pool: who must not be in two places is reserved first, then matched or released.
+    // From the pool. A person is reserved first, then matched or released, so that nobody is in two matches.
     case reserve(MatchID, with: IdentityID)
     case release(MatchID)
     case queueFull
@@ -24,16 +24,18 @@ public enum PersonEvent: Equatable, Sendable {
     // From the operator.
     case banned(Ban)
     case unbanned
-    /// To the request that named somebody by a public id: who that is, or that nobody is.
+    /// Changes of this person could not be stored. If a request of this person caused them, it is answered.
+    case storageFailed(client: ConnectionID?, re: UInt64?)
+    /// The result of looking up a public id: the person's identity, or nil if there is none.
     case introduced(Introduction, IdentityID?)
-    /// Somebody asked for this person, and storage knows it.
+    /// A lookup of this person found its record in storage.
     case lookedUp(PersonRecord)
     case presence(PersonPresenceEvent)
     case call(PersonCallEvent)
     case contact(PersonContactEvent)
 }
 
-/// What somebody goes by. A name that a program's token vouches for cannot be talked away.
+/// The name a device presents. A name from a user token cannot be overridden.
 public enum DeviceName: Equatable, Sendable {
     case vouched(String)
     case chosen(String)
@@ -41,40 +43,40 @@ public enum DeviceName: Equatable, Sendable {
 }
 
 extension DeviceName {
-    /// The name to show when somebody asks to be called `wish` now.
-    func spoken(or wish: String?) -> String {
+    /// Returns the name to show if the device requests the name `requested`.
+    func shown(or requested: String?) -> String {
         switch self {
         case .vouched(let name): name
-        case .chosen(let name): wish ?? name
-        case .none: wish ?? ""
+        case .chosen(let name): requested ?? name
+        case .none: requested ?? ""
         }
     }
 }
 
-/// What reaches a person about being there.
+/// What others and storage tell a person about its devices and its place in the directory.
 public enum PersonPresenceEvent: Equatable, Sendable {
-    /// A device that said a right code is this person's from now on.
+    /// A device used this person's pairing code and is now linked to it.
     case linked(LinkedDevice, ConnectionID, re: UInt64)
-    /// To the device's own person: it is another's now.
+    /// For the device's former person: it is now a device of another person.
     case becameDevice(of: IdentityID)
-    /// From a device that was linked: these are not to see its person either, and whether it can be woken.
+    /// From the former person of a linked device: the people it blocked, and whether it can receive push notifications.
     case inherited(blocked: [IdentityID], hasPush: Bool)
-    /// Whether a device can be woken has changed.
+    /// Whether any device can receive push notifications has changed.
     case pushChanged(isReachable: Bool)
-    /// Somebody who has the public id asks who this is.
+    /// A person with this person's public id requests its name and presence.
     case sought(by: IdentityID, ConnectionID, re: UInt64)
 }
 
-/// What reaches a person about its contacts.
+/// What other people tell a person about keeping in touch.
 public enum PersonContactEvent: Equatable, Sendable {
-    /// The other of this meeting would like to stay in touch.
+    /// The other person of this meeting requests to keep in touch.
     case asked(MeetingReference, by: Counterpart)
-    /// Both said so, and it is stored.
+    /// Both people agreed, and the contact is stored.
     case agreed(MeetingReference, with: Counterpart)
-    /// The other does not stay in touch any more.
+    /// The other person removed the contact.
     case removed(by: IdentityID)
-    /// A contact appeared, went, or goes by another name.
+    /// A contact's presence or name changed.
     case presence(of: Counterpart)
-    /// A contact has come and asks whether this person is here.
+    /// A contact connected and requests this person's presence.
     case inquired(by: IdentityID)
 }

@@ -1,22 +1,23 @@
 import Wire
 
-/// What people go by in lists and calls.
+/// Display names in lists and calls.
 enum PersonName {
-    /// As it is shown: without spaces about it or more than one in a row. `nil` for what cannot be a name: too long, or with
-    /// what cannot be seen and changes how the text around it looks.
+    /// Returns the name as shown, with whitespace trimmed and collapsed, or `nil` if it is too long or contains invisible
+    /// characters that change how the surrounding text looks.
     ///
-    /// What shows nothing is the empty name.
-    static func normalised(_ wish: String) -> String? {
-        // Ten kilobytes are not worth looking at.
-        guard wish.utf8.count <= 4 * Limits.personNameBytes, wish.unicodeScalars.allSatisfy(isAllowed) else {
+    /// Returns an empty name if nothing in it is visible.
+    static func normalized(_ text: String) -> String? {
+        // Reject very long input before processing it.
+        guard text.utf8.count <= 4 * Limits.personNameBytes, text.unicodeScalars.allSatisfy(isAllowed) else {
             return nil
         }
-        let name = wish.split(whereSeparator: \.isWhitespace).joined(separator: " ")
+        let name = text.split(whereSeparator: \.isWhitespace).joined(separator: " ")
         guard name.count <= Limits.personName, name.utf8.count <= Limits.personNameBytes else { return nil }
         return name.unicodeScalars.contains(where: isVisible) ? name : ""
     }
 
-    /// A name that a program vouches for is shown in any case: what cannot be shown of it is left out.
+    /// Returns a name from a user token in a form that can be shown. Characters that are not allowed become spaces, and a long
+    /// name is cut.
     static func vouched(_ name: String) -> String {
         var scalars = String.UnicodeScalarView()
         for scalar in name.unicodeScalars.prefix(Limits.name) {
@@ -31,8 +32,8 @@ enum PersonName {
         return shown.unicodeScalars.contains(where: isVisible) ? shown : ""
     }
 
-    /// Not what breaks lines, turns the direction of what follows (U+202A–202E, 2066–2069, 200E, 200F, 061C), or is not
-    /// there at all. Joiners stay: Persian and families of emoji need them; so do the tags of flags.
+    /// Rejects line breaks, bidirectional controls (U+202A–202E, 2066–2069, 200E, 200F, 061C) and characters without a glyph.
+    /// Joiners stay, because Persian and family emoji need them; so do the tags of flag emoji.
     private static func isAllowed(_ scalar: Unicode.Scalar) -> Bool {
         switch scalar.properties.generalCategory {
         case .control, .lineSeparator, .paragraphSeparator, .surrogate, .privateUse, .unassigned: false
@@ -42,19 +43,19 @@ enum PersonName {
     }
 
     private static func isVisible(_ scalar: Unicode.Scalar) -> Bool {
-        // The empty pattern of braille is no space by its category, and shows nothing all the same.
+        // U+2800, the blank braille pattern, is not whitespace by category but shows nothing.
         !scalar.properties.isWhitespace && !scalar.properties.isDefaultIgnorableCodePoint && scalar != "\u{2800}"
     }
 
     static let invalid = WireError(
         .invalidName,
-        "A name is at most \(Limits.personName) characters, without line breaks and invisible signs; choose another."
+        "A name can have up to \(Limits.personName) characters, without line breaks or invisible characters."
     )
 
-    // MARK: For who chose none
+    // MARK: Generated names
 
-    /// Always the same for the same person.
-    static func pleasant(_ person: PersonID) -> String {
+    /// Returns a generated name, always the same for the same person.
+    static func generated(_ person: PersonID) -> String {
         let adjective = adjectives[Int(person.low % UInt64(adjectives.count))]
         let animal = animals[Int(person.low / UInt64(adjectives.count) % UInt64(animals.count))]
         return "\(adjective) \(animal)"

@@ -1,8 +1,8 @@
 import Wire
 
-/// How somebody wants to be known and reached: kept until deleted.
+/// A person's name and reachability settings, kept until the person is deleted.
 public struct Profile: Hashable, Sendable {
-    /// As it was chosen; empty when nothing was.
+    /// The chosen name; empty if there is none.
     public var name: String
     /// Whether others see this person in lists.
     public var isVisible: Bool
@@ -16,7 +16,7 @@ public struct Profile: Hashable, Sendable {
     }
 }
 
-/// A device of a person beside the first, which is the person's own identity.
+/// A linked device of a person. The first device is not linked: it uses the person's own identity.
 public struct LinkedDevice: Hashable, Sendable {
     public var identity: IdentityID
     public var label: String
@@ -27,16 +27,16 @@ public struct LinkedDevice: Hashable, Sendable {
     }
 }
 
-/// Somebody who agreed to be reached again.
+/// A person who agreed to keep in touch.
 public struct Contact: Hashable, Sendable {
     public var identity: IdentityID
-    /// As it was when last heard of.
+    /// The name as last seen.
     public var name: String
 
     public init(identity: IdentityID, name: String) { (self.identity, self.name) = (identity, name) }
 }
 
-/// A call that is not over, as it is kept for a restart. Its times are absolute.
+/// A call that is not over, stored so that it survives a restart. Its times are absolute.
 public struct StoredCall: Hashable, Sendable {
     public var id: CallID
     public var session: SessionID
@@ -47,7 +47,7 @@ public struct StoredCall: Hashable, Sendable {
     public var video: Bool
     public var placedAt: Timestamp
     public var ringsUntil: Timestamp
-    /// `nil` while it rings.
+    /// `nil` while the call rings.
     public var acceptedAt: Timestamp?
 
     public init(
@@ -60,7 +60,7 @@ public struct StoredCall: Hashable, Sendable {
     }
 }
 
-/// One call in the log of one of the two.
+/// A call in one person's call log.
 public struct CallRecord: Hashable, Sendable {
     public var call: CallID
     public var other: IdentityID
@@ -70,7 +70,7 @@ public struct CallRecord: Hashable, Sendable {
     public var video: Bool
     public var at: Timestamp
     public var duration: Duration?
-    /// Whether its person knows how it ended.
+    /// Whether the person has seen how the call ended.
     public var isSeen: Bool
 
     public init(
@@ -82,21 +82,21 @@ public struct CallRecord: Hashable, Sendable {
     }
 }
 
-/// What storage knows about one identity when it comes back.
+/// What storage knows about an identity.
 public struct PersonRecord: Equatable, Sendable {
     /// Oldest first.
     public var blocked: [IdentityID]
     public var ban: Ban?
-    /// `nil` when this person was never present.
+    /// `nil` if this person was never present.
     public var profile: Profile?
     public var devices: [LinkedDevice]
     /// Oldest first.
     public var contacts: [Contact]
-    /// Calls whose end this person was not told of, oldest first.
+    /// Calls whose end this person has not seen, oldest first.
     public var unseenCalls: [CallRecord]
-    /// Whether some device can be woken.
+    /// Whether any device can receive push notifications.
     public var hasPush: Bool
-    /// Whether the first device was unlinked: only the linked ones are this person's then.
+    /// Whether the first device was unlinked. Then only the linked devices belong to this person.
     public var isRetired: Bool
 
     public init(
@@ -117,15 +117,15 @@ public enum Change: Hashable, Sendable {
     case report(Report)
     // People.
     case profile(IdentityID, PersonID, Profile)
-    /// From now on this identity's secret is a device of that person; its blocks become that person's too.
+    /// The identity becomes a device of that person, who also takes over its blocks.
     case linked(LinkedDevice, to: IdentityID)
-    /// It is its own person again.
+    /// The identity is no longer linked; its secret is a separate person again.
     case unlinked(IdentityID)
-    /// Its secret proves nobody any more.
+    /// The identity's secret is no longer accepted.
     case retired(IdentityID)
-    /// Everything held of this person; its identity and those of its devices are retired.
+    /// Deletes all data of this person and retires its identity and those of its devices.
     case deleted(IdentityID)
-    /// Two agreed to keep in touch; `names` are theirs, in order.
+    /// Two people became contacts. `names` has their names in the same order.
     case keptInTouch(IdentityID, IdentityID, names: [String], at: Timestamp)
     case lostTouch(IdentityID, IdentityID)
     // Calls.
@@ -134,6 +134,6 @@ public enum Change: Hashable, Sendable {
     case callOver(CallID)
     case callLogged(CallRecord, of: IdentityID)
     case callSeen(CallID, by: IdentityID)
-    /// One, or all of them.
+    /// One call, or all of them if nil.
     case callsForgotten(CallID?, by: IdentityID)
 }

@@ -1,8 +1,8 @@
 import Wire
 
-/// What is kept on disk, and the changes that rules ask to have committed. `Server/Storage` implements it twice.
+/// Stored records, and the changes that machines commit. `Server/Storage` implements them twice.
 
-/// Whom a ban keeps out.
+/// Who is banned.
 public enum BanSubject: Hashable, Sendable {
     case identity(IdentityID)
     /// An IP address or a CIDR block in canonical text (`203.0.113.7`, `2001:db8::/48`).
@@ -13,7 +13,7 @@ public struct Ban: Hashable, Sendable {
     public var subject: BanSubject
     public var reason: String
     public var createdAt: Timestamp
-    /// `nil` lasts for ever. Absolute, so that a restart does not lengthen it.
+    /// `nil` for a permanent ban. Absolute, so that a restart does not extend it.
     public var expiresAt: Timestamp?
 
     public init(subject: BanSubject, reason: String, createdAt: Timestamp, expiresAt: Timestamp? = nil) {
@@ -26,7 +26,7 @@ public struct Ban: Hashable, Sendable {
     public func isActive(at now: Timestamp) -> Bool { expiresAt.map { now < $0 } ?? true }
 }
 
-/// One line of the text chat as a report keeps it.
+/// One line of the text chat in a report.
 public struct ChatLine: Hashable, Sendable {
     public var from: IdentityID
     public var text: String
@@ -39,7 +39,7 @@ public struct ChatLine: Hashable, Sendable {
     }
 }
 
-/// Somebody's complaint about the person they were paired with.
+/// A complaint about a roulette partner.
 public struct Report: Hashable, Sendable {
     public var match: MatchID
     public var by: IdentityID

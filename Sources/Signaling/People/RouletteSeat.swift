@@ -1,10 +1,10 @@
 import Wire
 
-/// What a person does in the roulette, and what it did there lately.
+/// A person's current activity in the roulette, and its recent history there.
 ///
-/// Invariant: at most one queue entry and at most one match at any time, on one device.
+/// Invariant: at most one pool entry and at most one match at any time, on one device.
 struct RouletteSeat: Equatable, Sendable {
-    /// What this person wants: kept while searching and chatting, so that "Next" can search again.
+    /// The search settings, kept while searching and chatting so that "Next" can search again.
     struct Search: Equatable, Sendable {
         var client: ConnectionID
         var mode: ChatMode
@@ -21,48 +21,48 @@ struct RouletteSeat: Equatable, Sendable {
         var ended: Timestamp?
     }
 
-    /// Legal next states: `idle` → `penalised`, `waiting`; `penalised` → `waiting`, `away`, `idle`; `waiting` → `reserved`,
-    /// `away`, `idle`; `reserved` → `chatting`, `waiting`, `away`, `idle`; `chatting` → `waiting`, `penalised`, `away`,
-    /// `idle`; `away` → `waiting`, `penalised`, `idle`.
+    /// Legal transitions: `idle` → `penalized`, `waiting`; `penalized` → `waiting`, `away`, `idle`; `waiting` → `reserved`,
+    /// `away`, `idle`; `reserved` → `chatting`, `waiting`, `away`, `idle`; `chatting` → `waiting`, `penalized`, `away`, `idle`;
+    /// `away` → `waiting`, `penalized`, `idle`.
     enum Activity: Equatable, Sendable {
         case idle
-        /// Skipped quickly and often: enters the queue at this time.
-        case penalised(Search, until: Timestamp)
+        /// Skipped too often; enters the queue at this time.
+        case penalized(Search, until: Timestamp)
         /// Has an entry in the pool.
         case waiting(Search)
-        /// The pool is about to pair this person; nobody else may.
+        /// Reserved by the pool for this match.
         case reserved(Search, MatchID)
         case chatting(Search, Chat)
-        /// Searching, but the device dropped: enters the queue, at its end, on return.
+        /// Searching, but the device dropped. Enters at the end of the queue when it returns.
         case away(Search)
     }
 
-    /// Quick skippers can be reported as well; the window of time is the real bound.
+    /// Keep several, so that people who skip quickly can be reported as well. The report window is the effective limit.
     private static let maxRecentChats = 8
 
     private var activity = Activity.idle
-    /// Chats that ended lately and can still be reported, newest last.
+    /// Chats that ended recently and can still be reported, newest last.
     private var recentChats: [Chat] = []
     private var lastPartner: IdentityID?
-    /// When this person ended a chat soon after it began; only those within the period.
+    /// When this person skipped a chat within the skip period.
     private var skips: [Timestamp] = []
     private var penaltyUntil: Timestamp?
     private var reports: Budget?
 
     var isIdle: Bool { activity == .idle }
     var isChatting: Bool { if case .chatting = activity { true } else { false } }
-    var isWorthRemembering: Bool { !recentChats.isEmpty || !skips.isEmpty || lastPartner != nil }
+    var hasStateToKeep: Bool { !recentChats.isEmpty || !skips.isEmpty || lastPartner != nil }
 
     var search: Search? {
         switch activity {
         case .idle: nil
-        case .penalised(let search, _), .waiting(let search), .reserved(let search, _), .chatting(let search, _),
+        case .penalized(let search, _), .waiting(let search), .reserved(let search, _), .chatting(let search, _),
             .away(let search):
             search
         }
     }
 
-    /// The roulette's state as snapshots tell it, with the device it concerns.
+    /// The state for the snapshot, with the device it concerns.
     var state: (client: ConnectionID, roulette: Snapshot.Roulette)? {
         guard let search else { return nil }
         if case .chatting(_, let chat) = activity {
@@ -71,7 +71,7 @@ struct RouletteSeat: Equatable, Sendable {
         return (search.client, Snapshot.Roulette(state: .waiting))
     }
 
-    /// The chat that a report or block is about: the one named, the present one, or the last one for a while.
+    /// Returns the chat that a report or block refers to: the named one, otherwise the current one or the last one.
     func chat(_ match: MatchID?, _ turn: Turn) -> Chat? {
         var candidates: [Chat] = []
         if case .chatting(_, let chat) = activity { candidates.append(chat) }
@@ -82,11 +82,11 @@ struct RouletteSeat: Equatable, Sendable {
     // MARK: Time
 
     var nextTimeout: Timestamp? {
-        if case .penalised(_, let until) = activity { until } else { nil }
+        if case .penalized(_, let until) = activity { until } else { nil }
     }
 
     mutating func handleTimeout(_ facts: Facts, _ turn: inout Turn) {
-        if case .penalised(let search, let until) = activity, until <= turn.now { enter(search, facts, &turn) }
+        if case .penalized(let search, let until) = activity, until <= turn.now { enter(search, facts, &turn) }
     }
 
     // MARK: Searching
@@ -99,48 +99,48 @@ struct RouletteSeat: Equatable, Sendable {
             return turn.fail(error, request)
         }
         if let search, search.client != request.client {
-            interrupt("You search in another tab now; press Start to search here.", facts, &turn)
+            interrupt("You started searching in another tab. Press Start to search here instead.", facts, &turn)
         }
         switch activity {
         case .chatting: turn.ok(request)
         case .waiting(let search) where search == wanted:
             turn.send(.roulette(.waiting(.init(re: request.re))), to: request.client)
         case .waiting, .reserved:
-            // Other interests: a new entry, at the end.
+            // The settings changed: use a new entry at the end of the queue.
             turn.tell(.pool(.withdraw(facts.id)))
             resume(wanted, re: request.re, facts, &turn)
-        case .idle, .penalised, .away: resume(wanted, re: request.re, facts, &turn)
+        case .idle, .penalized, .away: resume(wanted, re: request.re, facts, &turn)
         }
     }
 
-    /// Returns what is wanted; throws if this person may not search now.
+    /// Returns the search to start; throws if this person may not search now.
     private func search(
         _ start: RouletteVerb.Start, _ client: ConnectionID, _ facts: Facts, _ turn: Turn
     ) throws(WireError) -> Search {
         if let error = facts.banError(turn.now) { throw error }
-        guard !facts.isCalling else { throw WireError(.elsewhere, "You are in a call; end it first.") }
+        guard !facts.isCalling else { throw WireError(.elsewhere, "You are in a call. End it first.") }
         let limit = turn.rules.maxInterests
-        guard let interests = Interests.normalised(start.interests ?? [], limit: limit) else {
+        guard let interests = Interests.normalized(start.interests ?? [], limit: limit) else {
             throw WireError(
-                .invalidInterests, "At most \(limit) interests of at most \(Limits.interest) characters each.")
+                .invalidInterests, "Send at most \(limit) interests of up to \(Limits.interest) characters each.")
         }
-        // A dropped device cannot answer, so the device that is connected takes its place.
+        // A dropped device cannot respond, so the connected device takes over.
         if let search, search.client != client, facts.devices.isLive(search.client) {
-            throw WireError(.elsewhere, "You are searching or chatting in another tab; stop there first.")
+            throw WireError(.elsewhere, "You are searching or chatting in another tab. Stop there first.")
         }
         return Search(
             client: client, mode: start.mode ?? .video, interests: interests,
-            name: facts.devices[client]?.name.spoken(or: start.name) ?? ""
+            name: facts.devices[client]?.name.shown(or: start.name) ?? ""
         )
     }
 
-    /// Waits out a penalty, or enters the queue at once; tells the device which.
+    /// Waits for a penalty to end or enters the queue immediately, and notifies the device.
     private mutating func resume(_ search: Search, re: UInt64?, _ facts: Facts, _ turn: inout Turn) {
         let isLive = facts.devices.isLive(search.client)
         if let until = penaltyUntil, turn.now < until {
             turn.send(
                 .roulette(.waiting(.init(re: re, retryAfter: until - turn.now))), to: search.client)
-            activity = isLive ? .penalised(search, until: until) : .away(search)
+            activity = isLive ? .penalized(search, until: until) : .away(search)
             return
         }
         turn.send(.roulette(.waiting(.init(re: re))), to: search.client)
@@ -161,13 +161,13 @@ struct RouletteSeat: Equatable, Sendable {
         guard case .waiting(let search) = activity else { return }
         activity = .idle
         let error = WireError(
-            .queueFull, "Too many people wait from your network; try again in a minute.", retryable: true,
+            .queueFull, "Too many people from your network are waiting. Try again in a minute.", retryable: true,
             retryAfter: .seconds(60)
         )
         turn.fail(error, re: nil, to: search.client)
     }
 
-    // MARK: Being paired
+    // MARK: Matching
 
     mutating func reserve(_ match: MatchID, with partner: IdentityID, _ facts: Facts, _ turn: inout Turn) {
         guard case .waiting(let search) = activity, !facts.blocks.contains(partner), partner != facts.id,
@@ -186,7 +186,7 @@ struct RouletteSeat: Equatable, Sendable {
         _ matched: RouletteNotice.Matched, with partner: IdentityID, of id: IdentityID, _ turn: inout Turn
     ) {
         guard case .reserved(let search, matched.match) = activity else {
-            // Left between the reservation and the match: the other must not wait for nobody.
+            // Left between the reservation and the match: release the partner.
             return turn.tell(.match(matched.match, .leave(id, .partnerLeft)))
         }
         let chat = Chat(match: matched.match, partner: partner, session: matched.publish.session, began: turn.now)
@@ -201,8 +201,8 @@ struct RouletteSeat: Equatable, Sendable {
         turn.send(.roulette(.partner(state)), to: search.client)
     }
 
-    /// The other ended it: search again, as RouletteTok's clients do. These ask for it themselves, when they have left the
-    /// partner's session.
+    /// The partner ended the chat. Searches again, except for legacy clients: they request the next partner themselves after
+    /// they have left the old session.
     mutating func ended(_ match: MatchID, _ reason: EndReason, _ facts: Facts, _ turn: inout Turn) {
         guard case .chatting(let search, let chat) = activity, chat.match == match else { return }
         remember(chat, turn.now)
@@ -212,19 +212,19 @@ struct RouletteSeat: Equatable, Sendable {
         resume(search, re: nil, facts, &turn)
     }
 
-    // MARK: Ending it
+    // MARK: Ending chats
 
     mutating func next(_ verb: RouletteVerb.MatchReference, _ request: Request, _ facts: Facts, _ turn: inout Turn) {
         guard let search, search.client == request.client else { return notMatched(request, &turn) }
         switch activity {
         case .chatting(_, let chat) where verb.match.map({ $0 != chat.match }) ?? false:
-            // It was pressed for a match that was over already: the new partner is not to suffer for it.
+            // The request is for an earlier match, so the new chat continues.
             turn.ok(request)
         case .chatting(_, let chat):
             endChat(chat, .next, facts.id, &turn)
             turn.send(.roulette(.ended(.init(match: chat.match, reason: .next))), to: request.client)
             resume(search, re: request.re, facts, &turn)
-        case .penalised(_, let until):
+        case .penalized(_, let until):
             turn.send(
                 .roulette(.waiting(.init(re: request.re, retryAfter: until - turn.now))),
                 to: request.client)
@@ -234,29 +234,30 @@ struct RouletteSeat: Equatable, Sendable {
     }
 
     mutating func stop(_ request: Request, _ facts: Facts, _ turn: inout Turn) {
-        if search?.client == request.client { stop(.stopped, tells: true, facts, &turn) }
+        if search?.client == request.client { stop(.stopped, notifies: true, facts, &turn) }
         turn.ok(request)
     }
 
-    /// Something else goes first. The device that searched or chatted hears of it, if need be when it is back.
+    /// Stops the roulette because another activity takes precedence, and notifies the device that searched or chatted. A
+    /// dropped device gets the message when it returns.
     mutating func interrupt(_ why: String, _ facts: Facts, _ turn: inout Turn) {
         guard let search else { return }
         if !isChatting { turn.fail(WireError(.elsewhere, why), re: nil, to: search.client) }
-        stop(.stopped, tells: true, facts, &turn)
+        stop(.stopped, notifies: true, facts, &turn)
     }
 
-    /// To `idle` from anywhere, leaving queue or match behind in order.
+    /// Leaves the queue or the match and becomes `idle`, from any state.
     ///
-    /// - Parameter tells: whether the device hears that its chat is over.
-    mutating func stop(_ reason: EndReason, tells: Bool, _ facts: Facts, _ turn: inout Turn) {
+    /// - Parameter notifies: whether to notify the device that its chat ended.
+    mutating func stop(_ reason: EndReason, notifies: Bool, _ facts: Facts, _ turn: inout Turn) {
         switch activity {
         case .chatting(let search, let chat):
-            if tells {
+            if notifies {
                 turn.send(.roulette(.ended(.init(match: chat.match, reason: reason))), to: search.client)
             }
             endChat(chat, reason, facts.id, &turn)
         case .waiting, .reserved: turn.tell(.pool(.withdraw(facts.id)))
-        case .idle, .penalised, .away: break
+        case .idle, .penalized, .away: break
         }
         activity = .idle
     }
@@ -275,17 +276,17 @@ struct RouletteSeat: Equatable, Sendable {
         if recentChats.count > Self.maxRecentChats { recentChats.removeFirst() }
     }
 
-    /// Skips within `skipWindow` of being paired; from the third in `skipPeriod` on, waits of 2, 4, … 60 s.
+    /// Counts a chat ended within `skipWindow` as a skip. From the third skip in `skipPeriod` on, the waits are 2, 4, … 60 s.
     private mutating func countSkip(of chat: Chat, _ turn: Turn) {
         let now = turn.now
         guard now - chat.began < turn.rules.skipWindow else { return }
         skips.removeAll { now - $0 >= turn.rules.skipPeriod }
         skips.append(now)
         guard skips.count >= turn.rules.skipsBeforeWait else { return }
-        // Beyond six doublings of any first wait the longest has been reached; the shift stays small.
+        // Limit the shift; the longest wait is reached long before.
         let doublings = min(skips.count - turn.rules.skipsBeforeWait, 16)
         penaltyUntil = now + min(turn.rules.firstSkipWait * (1 << doublings), turn.rules.longestSkipWait)
-        // More than this many make no difference, and a list must not grow.
+        // More entries make no difference, so keep the list short.
         if skips.count > 32 { skips.removeFirst() }
     }
 }
@@ -294,16 +295,16 @@ struct RouletteSeat: Equatable, Sendable {
 
 extension RouletteSeat {
     func notMatched(_ request: Request, _ turn: inout Turn) {
-        turn.fail(WireError(.notMatched, "There is no chat; press Start first."), request)
+        turn.fail(WireError(.notMatched, "You are not in a chat. Press Start first."), request)
     }
 
     mutating func report(_ verb: RouletteVerb.Report, _ request: Request, by id: IdentityID, _ turn: inout Turn) {
         guard let chat = chat(verb.match, turn) else { return notMatched(request, &turn) }
-        // Once for each chat: saying it twice does not make it weigh more.
+        // Count one report per chat; repeating it adds no weight.
         guard !chat.isReported else { return turn.ok(request) }
         if let wait = reports.take(turn.rules.reports, now: turn.now) {
             let error = WireError(
-                .rateLimited, "Too many reports; block people instead.", retryable: true, retryAfter: wait
+                .rateLimited, "Too many reports. You can still block people.", retryable: true, retryAfter: wait
             )
             return turn.fail(error, request)
         }
@@ -324,10 +325,10 @@ extension RouletteSeat {
         }
     }
 
-    /// This person was blocked: a chat with it is over. By partner and not by match, because the same two may be together
-    /// again.
+    /// Ends the current chat if it is with this blocked person. Matches by person rather than by match id, because the two may
+    /// have been matched again.
     ///
-    /// - Parameter request: the request to answer on the way.
+    /// - Parameter request: a request to answer, if any.
     mutating func endChat(
         withBlocked other: IdentityID, _ request: Request?, _ facts: Facts, _ turn: inout Turn
     ) {
@@ -351,7 +352,7 @@ extension RouletteSeat {
         case .waiting, .reserved:
             turn.tell(.pool(.withdraw(id)))
             activity = .away(search)
-        case .penalised: activity = .away(search)
+        case .penalized: activity = .away(search)
         case .chatting(_, let chat): turn.tell(.match(chat.match, .away(id, true)))
         case .idle, .away: break
         }
@@ -362,32 +363,33 @@ extension RouletteSeat {
         switch activity {
         case .away: resume(search, re: nil, facts, &turn)
         case .chatting(_, let chat): turn.tell(.match(chat.match, .away(facts.id, false)))
-        case .idle, .penalised, .waiting, .reserved: break
+        case .idle, .penalized, .waiting, .reserved: break
         }
     }
 
     mutating func departed(_ client: ConnectionID, _ facts: Facts, _ turn: inout Turn) {
-        if search?.client == client { stop(.partnerLeft, tells: false, facts, &turn) }
+        if search?.client == client { stop(.partnerLeft, notifies: false, facts, &turn) }
     }
 
-    /// Clients of RouletteTok ask for each partner themselves, and end a chat without searching on.
+    /// Handles a request of a legacy client. Legacy clients request each partner themselves; ending a chat does not search
+    /// again.
     mutating func perform(
         _ request: RouletteTokRequest, by client: ConnectionID, _ facts: Facts, _ turn: inout Turn
     ) {
         switch (request, activity) {
         case (.next, .chatting(let search, let chat)):
-            // It is not told that this chat is over: it would ask for a partner once more, and lose the one just found.
+            // Do not send the end of this chat: the client would request another partner and lose the one just found.
             endChat(chat, .next, facts.id, &turn)
             resume(search, re: nil, facts, &turn)
-        case (.next, .penalised), (.next, .waiting), (.next, .reserved):
+        case (.next, .penalized), (.next, .waiting), (.next, .reserved):
             turn.send(.roulette(.waiting(.init())), to: client)
         case (.next, .idle), (.next, .away):
-            // The same as `roulette.start` without wishes.
+            // Same as `roulette.start` without settings.
             resume(Search(client: client, mode: .video, interests: [], name: ""), re: nil, facts, &turn)
         case (.disconnectPartners, .chatting(_, let chat)):
             endChat(chat, .next, facts.id, &turn)
             turn.send(.roulette(.ended(.init(match: chat.match, reason: .stopped))), to: client)
-        // Said twice, or for a chat that the other has just ended: it must not end the next one as well.
+        // A repeated request, or one for a chat that the partner just ended. It must not end the next chat.
         case (.disconnectPartners, _): return
         }
     }

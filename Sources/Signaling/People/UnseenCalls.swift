@@ -1,15 +1,15 @@
 import Wire
 
-/// Calls whose end no device was there to hear. They are told again until they are seen.
+/// Calls that ended while no device was connected. They are sent again until they are marked as seen.
 struct UnseenCalls: Equatable, Sendable {
-    /// Calls kept. Older missed calls are in the log.
+    /// Maximum number of calls kept. Older missed calls are in the log.
     private static let maxCalls = 100
 
     private var oldestFirst: [CallRecord]
 
     init(_ records: [CallRecord]) { oldestFirst = records }
 
-    /// The names by which the person remembers whom these calls were with.
+    /// The other people's names, as this person knows them.
     var names: [IdentityID: String] {
         var names: [IdentityID: String] = [:]
         for record in oldestFirst { names[record.other] = record.otherName }
@@ -21,7 +21,7 @@ struct UnseenCalls: Equatable, Sendable {
         if oldestFirst.count > Self.maxCalls { oldestFirst.removeFirst() }
     }
 
-    /// - Returns: whether it was here.
+    /// - Returns: true if the call was found.
     mutating func remove(_ call: CallID) -> Bool {
         guard let index = oldestFirst.firstIndex(where: { $0.call == call }) else { return false }
         oldestFirst.remove(at: index)
@@ -31,7 +31,7 @@ struct UnseenCalls: Equatable, Sendable {
     /// - Parameter call: nil for all.
     mutating func forget(_ call: CallID?) { oldestFirst.removeAll { call == nil || $0.call == call } }
 
-    /// Tells a device that appears.
+    /// Sends the calls to a device that became present.
     func tell(_ client: ConnectionID, _ turn: inout Turn) {
         for record in oldestFirst {
             let ended = CallNotice.Ended(record, turn.project.personID(of: record.other))

@@ -1,26 +1,26 @@
 import Wire
 
-/// Where a person is, as others may know it, and how often it looks at who is near.
+/// A person's location as others may see it, and how often it requests people nearby.
 struct Whereabouts: Equatable, Sendable {
-    /// What Person does after a request was answered.
+    /// What `Person` must do after a request was answered.
     enum Consequence: Equatable, Sendable {
-        /// Its other devices are told how it is there now.
+        /// Send the new presence state to the other devices.
         case presenceChanged
-        /// The device looks at a page of people nearby, or no more.
+        /// The device starts or stops watching a page of people nearby.
         case watches(Bool)
     }
 
     private(set) var cell: Cell?
-    /// Where it was, for the speed of what comes next; kept when the position is forgotten, and told to nobody.
+    /// The last location, to check the speed of the next move. Kept when the location is deleted, and never sent to anyone.
     private var trail: Trail?
-    /// Pages of people nearby that are left.
+    /// Budget for pages of people nearby.
     private var pages: Budget?
 
-    var isWorthRemembering: Bool { trail != nil }
+    var hasStateToKeep: Bool { trail != nil }
 
     mutating func forget() { (cell, trail) = (nil, nil) }
 
-    /// No device is present any more, so the person is nowhere.
+    /// Removes the location after the last device has left.
     mutating func disappear() { cell = nil }
 
     mutating func perform(
@@ -53,13 +53,13 @@ struct Whereabouts: Equatable, Sendable {
         guard let cell = move.cell else {
             throw WireError(
                 .positionInvalid,
-                "A position is a latitude from -90 to 90 and a longitude from -180 to 180, in decimal degrees.")
+                "Invalid location. Send a latitude from -90 to 90 and a longitude from -180 to 180, in degrees.")
         }
         var trail = trail ?? Trail(cell, now: turn.now)
-        if let wait = trail.follow(to: cell, now: turn.now, fastest: turn.rules.fastestKilometresPerHour) {
+        if let wait = trail.follow(to: cell, now: turn.now, fastest: turn.rules.fastestKilometersPerHour) {
             throw WireError(
-                .positionTooFast, "Nobody travels that fast; say it again in \(wait.inWords).", retryable: true,
-                retryAfter: wait)
+                .positionTooFast, "Your location changed too fast. Send it again in \(wait.roundedText).",
+                retryable: true, retryAfter: wait)
         }
         self.trail = trail
         defer { self.cell = cell }
@@ -72,11 +72,11 @@ struct Whereabouts: Equatable, Sendable {
         try facts.devices.checkAppeared(request.client)
         guard let cell else {
             throw WireError(
-                .positionUnknown, "Say nearby.move first: without a position nobody is near or far.", retryable: true)
+                .positionUnknown, "Send your location first (nearby.move).", retryable: true)
         }
         if let wait = pages.take(turn.rules.nearbyPages, now: turn.now) {
             throw WireError(
-                .rateLimited, "Too many pages; the one you have is kept up to date. Wait \(wait.inWords).",
+                .rateLimited, "Too many pages. The current page stays up to date; try again in \(wait.roundedText).",
                 retryable: true, retryAfter: wait)
         }
         turn.tell(

@@ -1,14 +1,14 @@
 import Wire
 
 extension WireError {
-    /// What somebody banned is told.
+    /// The error for a banned client.
     public static func banned(_ ban: Ban, now: Timestamp) -> WireError {
         guard let end = ban.expiresAt else {
-            return WireError(.banned, "You were banned from this server.")
+            return WireError(.banned, "You are banned from this server.")
         }
         let left = end - now
         return WireError(
-            .banned, "You were banned from this server; come back in \(left.inWords).", retryable: true,
+            .banned, "You are banned from this server. Try again in \(left.roundedText).", retryable: true,
             retryAfter: left
         )
     }

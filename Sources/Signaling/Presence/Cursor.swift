@@ -1,8 +1,8 @@
 import Wire
 
-/// Where a page of the list ended: in which bucket, after which place of the day's order.
+/// The end of a page: a bucket and a place in the day's order.
 ///
-/// It says nothing that its holder was not told: the bucket is on the last row, and the order is that of a keyed hash.
+/// Reveals nothing new to its holder: the last row shows the bucket, and the order is a keyed hash.
 struct Cursor: Equatable, Sendable {
     var bucket: Int
     var place: UInt64

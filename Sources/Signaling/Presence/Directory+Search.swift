@@ -1,22 +1,22 @@
 import Wire
 
-/// Finding one page of people.
+/// Computing one page of people.
 extension Directory {
-    /// What a page is of.
+    /// The parameters of a page.
     struct Search {
         var viewer: IdentityID
         var blocked: Set<IdentityID>
         var cell: Cell
-        /// How many buckets it reaches.
+        /// The number of buckets to search.
         var reach: Int
         var after: Cursor?
         var limit: Int
     }
 
-    /// What a page still lacks, and the bucket where it is looked for.
+    /// What a page still needs from one bucket.
     private struct Want {
         let search: Search
-        let centre: GlobePoint
+        let center: GlobePoint
         let bucket: Int
         let after: UInt64?
         let missing: Int
@@ -35,26 +35,27 @@ extension Directory {
         var next: Cursor?
     }
 
-    /// What looking at one person in a cell's list costs, in steps through the table of all: the list is read at random,
-    /// the table from one end to the other.
+    /// The cost of visiting one person in a cell's list, relative to one step through the table: the list is read at random,
+    /// the table sequentially.
     private static let listCost = 40.0
-    /// People of the table that one page may look at: about half a millisecond. Then the page ends, and another follows.
-    private static let mostSteps = 150_000
+    /// Maximum table entries that one page may visit, about half a millisecond. After that the page ends, and a further page
+    /// follows.
+    private static let maxSteps = 150_000
 
     func page(_ search: Search) -> Page {
-        let centre = search.cell.centre
+        let center = search.cell.center
         var page = Page()
-        var steps = Self.mostSteps
+        var steps = Self.maxSteps
         let first = search.after?.bucket ?? 0
-        // One more than wanted tells whether another page follows.
+        // One more than needed shows whether another page follows.
         let wanted = search.limit + 1
         for bucket in first..<max(first, search.reach) where page.hits.count < wanted {
-            let census = grid.census(of: bucket, around: search.cell, centre)
+            let census = grid.census(of: bucket, around: search.cell, center)
             guard census.count > 0 else { continue }
             let after = bucket == first ? search.after?.place : nil
             let missing = wanted - page.hits.count
             let walk = Double(missing) * Double(table.count) / Double(census.count)
-            let want = Want(search: search, centre: centre, bucket: bucket, after: after, missing: missing)
+            let want = Want(search: search, center: center, bucket: bucket, after: after, missing: missing)
             if Double(census.count) * Self.listCost <= walk {
                 gather(want, from: census, into: &page)
             } else if let place = walkThrough(want, &steps, into: &page) {
@@ -69,7 +70,7 @@ extension Directory {
         return page
     }
 
-    /// Few are in the bucket: looks at all of them, and keeps the first.
+    /// Collects a page from a bucket with few people: visits all of them and keeps the first ones.
     private func gather(_ want: Want, from census: PeopleGrid.Census, into page: inout Page) {
         var first: ContiguousArray<Hit> = []
         for (block, index) in census.pieces {
@@ -95,16 +96,16 @@ extension Directory {
         if first.count > want.missing { first.removeLast() }
     }
 
-    /// Many are in the bucket: goes through everybody in the day's order until enough of them were met.
+    /// Collects a page from a bucket with many people: walks the whole table in the day's order until enough were found.
     ///
-    /// - Returns: how far it came, when it had to give up.
+    /// - Returns: how far the walk came, if it ran out of steps.
     private func walkThrough(_ want: Want, _ steps: inout Int, into page: inout Page) -> UInt64? {
-        let (ring, key, centre) = (PeopleGrid.Ring.all[want.bucket], key, want.centre)
+        let (ring, key, center) = (PeopleGrid.Ring.all[want.bucket], key, want.center)
         let enough = page.hits.count + want.missing
         var left = steps
         let end = table.visit(from: want.after ?? 0, key: key) { entries in
             let start = page.hits.count
-            for entry in entries where ring.holds(entry.point.squaredChord(to: centre)) {
+            for entry in entries where ring.holds(entry.point.squaredChord(to: center)) {
                 let hit = Hit(bucket: want.bucket, place: entry.order ^ key, number: entry.number)
                 if want.isAfter(hit.place), isShown(hit.number, to: want.search) { page.hits.append(hit) }
             }
@@ -120,14 +121,14 @@ extension Directory {
         return end
     }
 
-    /// Oneself is not in one's list, nor is anybody whom one of the two blocked.
+    /// True unless this is the viewer, or one of the two blocked the other.
     private func isShown(_ number: Int32, to search: Search) -> Bool {
         guard let listing = people[number]?.listing else { return false }
         return listing.identity != search.viewer && !search.blocked.contains(listing.identity)
             && !listing.blocked.contains(search.viewer)
     }
 
-    /// The page as it is told.
+    /// Converts a page to the rows of a message.
     func rows(_ page: Page, _ unit: DistanceUnit) -> [NearbyRow] {
         let labels = Distance.labels(unit)
         return page.hits.compactMap { hit in
@@ -142,7 +143,7 @@ extension Directory {
 }
 
 extension ContiguousArray {
-    /// Where the elements begin of which this is true, when all that are follow all that are not.
+    /// Returns the first index for which `belongs` is true. All such elements must follow all others.
     fileprivate func partitioningIndex(where belongs: (Element) -> Bool) -> Int {
         var (low, high) = (startIndex, endIndex)
         while low < high {

@@ -1,27 +1,27 @@
 import Wire
 
 public enum DirectoryEvent: Equatable, Sendable {
-    /// This person is listed from now on as this says; also after any change of it.
+    /// Lists a person, or updates their listing.
     case show(Listing)
-    /// Not any more: left, dropped, made invisible, forgot the position.
+    /// Removes a person from the list: they left, dropped, became invisible, or deleted their location.
     case hide(IdentityID)
-    /// A client looks at a page of the list.
+    /// A client starts watching a page of the list.
     case watch(ConnectionID, re: UInt64, viewer: IdentityID, blocked: Set<IdentityID>, at: Cell, NearbyVerb.Watch)
     case unwatch(ConnectionID)
-    /// The viewer moved or blocked somebody; without a position it sees nobody.
+    /// The viewer moved or blocked a person. Without a location the viewer sees no one.
     case viewerChanged(ConnectionID, blocked: Set<IdentityID>, at: Cell?)
-    /// The viewer's line broke, or is back: what it would be told meanwhile it is told then, at once.
+    /// The viewer's connection dropped or returned. Pending changes are sent on return.
     case viewerAway(ConnectionID, Bool)
 }
 
-/// A person as the directory lists it.
+/// A person's entry in the directory.
 public struct Listing: Equatable, Sendable {
     public var identity: IdentityID
     public var person: PersonID
     public var name: String
     public var isBusy: Bool
     public var cell: Cell
-    /// These see nothing of this person.
+    /// People who must not see this person.
     public var blocked: Set<IdentityID>
 
     public init(
@@ -32,17 +32,18 @@ public struct Listing: Equatable, Sendable {
     }
 }
 
-/// Where people are, roughly, and who looks at which page of whom.
+/// The people nearby: who is in which cell, and who watches which page.
 ///
-/// It owns the list and its order; it knows of people only what their listings say. Invariant: whatever it tells depends on
-/// where somebody is by nothing but the cell, and on the others of a bucket by nothing but the day's order.
+/// Owns the list and its order. It knows people only through their listings.
+/// Invariant: its output depends on a person's location only through the cell, and the order within a bucket only on the day's
+/// order.
 ///
-/// What listing, moving and taking out cost does not depend on how many there are. Who looks at a page is told of changes
-/// by a walk around all who look, so many pages at a time: no crowd, of the listed or of those who look, stalls the rest.
+/// Adding, moving and removing a person takes time independent of the number of people. Viewers are notified by a sweep that
+/// refreshes a limited number of pages at a time, so neither many listed people nor many viewers stall the server.
 public struct Directory: Machine {
     struct Person: Sendable {
         var listing: Listing
-        /// From the keyed hash, the same as long as the project's secret.
+        /// A keyed hash, constant as long as the project's secret.
         var order: UInt64
     }
 
@@ -54,9 +55,9 @@ public struct Directory: Machine {
     var table = OrderTable()
     var changes = RecentChanges()
     var watches = Watches()
-    /// The day since 1970 that `key` is of.
+    /// The day (since 1970) for which `key` was computed.
     private var day: Int64 = .min
-    /// What turns the table's order into the day's.
+    /// Converts the table's order to the day's order (XOR).
     private(set) var key: UInt64 = 0
 
     public init(rules: Rules, project: Project) { (self.rules, self.project) = (rules, project) }
@@ -88,7 +89,7 @@ public struct Directory: Machine {
         sweep(&turn)
     }
 
-    // MARK: The order of the day
+    // MARK: Order of the day
 
     private static let dayLength: Int64 = 86_400_000
 
@@ -106,7 +107,7 @@ public struct Directory: Machine {
         changes.forget()
     }
 
-    // MARK: Who is listed
+    // MARK: Listings
 
     private func number(of identity: IdentityID) -> Int32? {
         byIdentity[NumberIndex.key(identity)].flatMap { people[$0]?.listing.identity == identity ? $0 : nil }
@@ -115,27 +116,27 @@ public struct Directory: Machine {
     private mutating func show(_ listing: Listing) {
         guard let number = number(of: listing.identity) else { return add(listing) }
         guard let person = people[number], person.listing != listing else { return }
-        let (before, centre) = (person.listing.cell, listing.cell.centre)
-        changes.note(before.centre)
+        let (before, center) = (person.listing.cell, listing.cell.center)
+        changes.note(before.center)
         people[number]?.listing = listing
         guard before != listing.cell else { return }
-        changes.note(centre)
+        changes.note(center)
         grid.remove(number)
         grid.insert(number, person.order, at: listing.cell)
-        table.move(number, person.order, to: centre)
+        table.move(number, person.order, to: center)
     }
 
     private mutating func add(_ listing: Listing) {
         let key = NumberIndex.key(listing.identity)
-        // Of two whose keys meet, which 2^64 keys do not come to, the first is listed.
+        // Two identities with the same 64-bit key: list only the first. In practice this does not happen.
         guard byIdentity[key] == nil else { return }
         let order = project.nearbyOrder(listing.person.description)
         let number = people.insert(Person(listing: listing, order: order))
         byIdentity.insert(key, number)
-        let centre = listing.cell.centre
+        let center = listing.cell.center
         grid.insert(number, order, at: listing.cell)
-        table.insert(OrderTable.Entry(order: order, point: centre, number: number))
-        changes.note(centre)
+        table.insert(OrderTable.Entry(order: order, point: center, number: number))
+        changes.note(center)
     }
 
     private mutating func hide(_ identity: IdentityID) {
@@ -143,57 +144,57 @@ public struct Directory: Machine {
         if let position = byIdentity.position(of: NumberIndex.key(identity)) { byIdentity.remove(at: position) }
         grid.remove(number)
         table.remove(number, person.order)
-        changes.note(person.listing.cell.centre)
+        changes.note(person.listing.cell.center)
         people[number] = nil
         people.free(number)
     }
 }
 
 extension Project {
-    /// Sixty-four bits for a text that nobody can foresee without the project's secret.
+    /// Returns 64 bits that no one can predict without the project's secret.
     func nearbyOrder(_ text: String) -> UInt64 {
         authenticationCode(Array("confab nearby\n\(text)".utf8)).prefix(8).reduce(0) { $0 << 8 | UInt64($1) }
     }
 }
 
-/// Where the list changed last: whoever looks elsewhere need not look again.
+/// The locations of recent changes, so that pages elsewhere need no refresh.
 struct RecentChanges: Sendable {
-    /// As many as happen in a second on a busy server; looking through all of them takes some microseconds.
-    private static let most: UInt64 = 1024
+    /// About a second of changes on a busy server. Scanning all of them takes a few microseconds.
+    private static let maxCount: UInt64 = 1024
 
     private var points: ContiguousArray<GlobePoint> = []
-    /// All that ever happened.
+    /// The number of all changes so far.
     private(set) var count: UInt64 = 0
-    /// Of those before this one it is not known where.
+    /// Changes before this number have unknown locations.
     private var floor: UInt64 = 0
-    /// The one that `points` begins with.
+    /// The number of the first change in `points`.
     private var base: UInt64 = 0
 
-    private func index(_ number: UInt64) -> Int { Int((number - base) % Self.most) }
+    private func index(_ number: UInt64) -> Int { Int((number - base) % Self.maxCount) }
 
     mutating func note(_ point: GlobePoint) {
-        if points.count < Int(Self.most) {
+        if points.count < Int(Self.maxCount) {
             points.append(point)
         } else {
             points[index(count)] = point
         }
         count += 1
-        if count - floor > Self.most { floor = count - Self.most }
+        if count - floor > Self.maxCount { floor = count - Self.maxCount }
     }
 
-    /// Everything may be otherwise now.
+    /// Invalidates all pages.
     mutating func forget() {
         count += 1
         (floor, base) = (count, count)
         points = []
     }
 
-    /// Whether anything after the first `seen` changes was as near as this to a place.
-    func concern(_ centre: GlobePoint, within chord: Int64, since seen: UInt64) -> Bool {
+    /// Whether any change after the first `seen` was within this distance of a place.
+    func affect(_ center: GlobePoint, within chord: Int64, since seen: UInt64) -> Bool {
         guard seen >= floor else { return true }
         var number = seen
         while number < count {
-            if points[index(number)].squaredChord(to: centre) <= chord { return true }
+            if points[index(number)].squaredChord(to: center) <= chord { return true }
             number += 1
         }
         return false

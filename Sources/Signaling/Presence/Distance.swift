@@ -1,38 +1,38 @@
 import Wire
 
-/// How far apart two people are, as either is told: one of seven buckets, and nothing finer.
+/// The distance between two people, reported only as one of seven buckets.
 public enum Distance {
-    /// The mean of the globe's radii (IUGG), in metres.
+    /// The earth's mean radius (IUGG), in meters.
     static let earthRadius = 6_371_008.8
-    /// From pole to pole; nothing is further away than this.
+    /// The distance from pole to pole, the largest possible.
     static let halfway = earthRadius * .pi
 
-    /// The upper edges as people read them. Whoever asks in kilometres is told of the same buckets: two sets of edges, each
-    /// cutting the other's, would tell more than either.
+    /// The upper edges in miles. Kilometers label the same buckets: a second set of edges would intersect the first and reveal
+    /// more precise distances.
     static let miles = [2, 5, 10, 25, 50, 100, 200]
-    static let kilometres = [3, 8, 16, 40, 80, 160, 320]
+    static let kilometers = [3, 8, 16, 40, 80, 160, 320]
     static let buckets = miles.count
 
-    /// The upper edges in metres, and as squared chords.
+    /// The upper edges in meters, and as squared chords.
     static let edges = miles.map { Double($0) * 1609.344 }
-    static let squaredEdges = edges.map { GlobePoint.squaredChord(metres: $0) }
+    static let squaredEdges = edges.map { GlobePoint.squaredChord(meters: $0) }
 
     static func labels(_ unit: DistanceUnit) -> [Int] {
         switch unit {
         case .miles: miles
-        case .kilometres: kilometres
+        case .kilometers: kilometers
         }
     }
 
-    /// How many buckets a radius reaches: what is not an edge is rounded up to one, and nothing reaches past the last.
+    /// Returns how many buckets a radius covers. A radius between edges is rounded up; the last bucket is the maximum.
     static func reach(_ radius: Int, _ unit: DistanceUnit) -> Int {
         let labels = labels(unit)
         return (labels.firstIndex { $0 >= radius } ?? buckets - 1) + 1
     }
 
-    /// The bucket of two cells; `nil` beyond the last.
+    /// Returns the bucket for two cells, or `nil` beyond the last bucket.
     public static func bucket(_ one: Cell, _ other: Cell) -> Int? {
-        let chord = one.centre.squaredChord(to: other.centre)
+        let chord = one.center.squaredChord(to: other.center)
         return squaredEdges.firstIndex { chord <= $0 }
     }
 }

@@ -1,10 +1,10 @@
-/// Everybody in the order of a keyed hash, with where they are: for finding people where many are.
+/// All listed people in the order of a keyed hash, with their locations. Used to find people where there are many.
 ///
-/// An extendible hash (Fagin and others, 1979): leaves of some dozens of people, found by the first bits of the order. A
-/// leaf that overflows is cut in two, two that run empty become one; nothing ever has to be sorted anew.
+/// An extendible hash table (Fagin et al., 1979) whose leaves hold dozens of people each and are addressed by the leading bits
+/// of the order. A full leaf is split in two, and two nearly empty ones are merged, so nothing is ever re-sorted.
 ///
-/// A day's order is the table's under exclusive or with a key of the day: that turns the tree of leaves about at some of
-/// its forks, so that each day begins elsewhere and goes on otherwise, while every leaf stays as it is.
+/// The day's order is the table's order XOR a key of the day. This mirrors the tree at some of its forks: each day starts
+/// elsewhere and continues differently, while the leaves stay unchanged.
 struct OrderTable: Sendable {
     struct Entry: Sendable {
         var order: UInt64
@@ -13,20 +13,22 @@ struct OrderTable: Sendable {
     }
 
     struct Leaf: Sendable {
-        /// How many first bits its people have in common.
+        /// The number of leading bits that the leaf's entries share.
         var depth: Int
         var entries: ContiguousArray<Entry> = []
     }
 
-    /// More than this many in a leaf, and it is cut in two.
-    private static let mostEntries = 128
-    /// As few as this in two leaves, and they become one: far from where they would be cut again.
-    private static let fewestEntries = 48
-    /// Of the tree: 16 million leaves. A leaf so deep may hold any number, which hashes do not come to.
-    private static let mostDepth = 24
+    /// A leaf with this many entries is split before the next insert.
+    private static let maxEntries = 128
+    /// Two sibling leaves with at most this many entries together are merged. Far below the split threshold, to avoid
+    /// repeated splits.
+    private static let maxMergedEntries = 48
+    /// Maximum depth of the tree, for 16 million leaves. Leaves at this depth may exceed the limit, which hashes never cause in
+    /// practice.
+    private static let maxDepth = 24
 
     private(set) var depth = 0
-    /// The leaf for each first `depth` bits.
+    /// The leaf for each prefix of `depth` bits.
     private(set) var directory: ContiguousArray<Int32>
     private(set) var leaves = Numbered<Leaf>()
     private(set) var count = 0
@@ -35,12 +37,12 @@ struct OrderTable: Sendable {
 
     private func index(_ order: UInt64) -> Int { Int(truncatingIfNeeded: order >> UInt64(64 - depth)) }
 
-    // MARK: Coming, moving and going
+    // MARK: Adding, moving and removing
 
     mutating func insert(_ entry: Entry) {
         count += 1
         var leaf = directory[index(entry.order)]
-        while leaves[leaf].entries.count >= Self.mostEntries, leaves[leaf].depth < Self.mostDepth {
+        while leaves[leaf].entries.count >= Self.maxEntries, leaves[leaf].depth < Self.maxDepth {
             split(leaf, at: entry.order)
             leaf = directory[index(entry.order)]
         }
@@ -62,7 +64,7 @@ struct OrderTable: Sendable {
         merge(at: order)
     }
 
-    /// The run of the directory that leads to the leaf of these first bits.
+    /// Returns the directory range that leads to the leaf with this prefix.
     private func run(_ order: UInt64, depth leafDepth: Int) -> Range<Int> {
         let width = 1 << (depth - leafDepth)
         let start = Int(truncatingIfNeeded: order >> UInt64(64 - leafDepth)) << (depth - leafDepth)
@@ -88,10 +90,10 @@ struct OrderTable: Sendable {
         while true {
             let leaf = directory[index(order)]
             let leafDepth = leaves[leaf].depth
-            guard leafDepth > 0, leaves[leaf].entries.count < Self.fewestEntries else { return }
+            guard leafDepth > 0, leaves[leaf].entries.count < Self.maxMergedEntries else { return }
             let sibling = directory[index(order ^ UInt64(1) << UInt64(64 - leafDepth))]
             guard leaves[sibling].depth == leafDepth,
-                leaves[leaf].entries.count + leaves[sibling].entries.count <= Self.fewestEntries
+                leaves[leaf].entries.count + leaves[sibling].entries.count <= Self.maxMergedEntries
             else { return }
             leaves[leaf].entries += leaves[sibling].entries
             leaves[leaf].depth = leafDepth - 1
@@ -101,11 +103,12 @@ struct OrderTable: Sendable {
         }
     }
 
-    // MARK: Looking through
+    // MARK: Walking
 
-    /// Visits leaf after leaf in the day's order, from the one that holds this place. The visitor returns whether to go on.
+    /// Visits the leaves in the day's order, starting with the one that contains `place`. The visitor returns whether to
+    /// continue.
     ///
-    /// - Returns: the last place of what was visited; `nil` when that was all.
+    /// - Returns: the last place visited, or `nil` if the walk reached the end.
     func visit(from place: UInt64, key: UInt64, _ visit: (UnsafeBufferPointer<Entry>) -> Bool) -> UInt64? {
         let (turned, end) = (UInt64(index(key)), UInt64(1) << UInt64(depth))
         var position = UInt64(index(place))

@@ -1,28 +1,28 @@
 import Wire
 
-/// Who is in which cell, and which cells around a place hold anybody.
+/// The people in each cell, and the occupied cells around a place.
 ///
-/// Cells stand in blocks of about 16 by 16, each a contiguous list of those that somebody is in: whoever looks for people
-/// counts whole blocks where he can, and looks at single cells only where the edge of a bucket cuts through a block.
-/// Adding and taking out cost the same however many there are.
+/// Cells are grouped in blocks of about 16 by 16. Each block has a contiguous list of its occupied cells. A search counts whole
+/// blocks where possible and visits single cells only where the edge of a bucket crosses a block. The cost of adding and
+/// removing does not depend on the number of people.
 struct PeopleGrid: Sendable {
-    /// A cell that somebody is in.
+    /// An occupied cell.
     struct Square: Sendable {
         var cell: UInt32
-        var centre: GlobePoint
+        var center: GlobePoint
         var count: Int32
-        /// The first of its people; `links` has the next.
+        /// The first person in the cell; `links` has the next.
         var first: Int32
     }
 
     struct Block: Sendable {
         var place: Int32
-        var centre: GlobePoint
+        var center: GlobePoint
         var count: Int32 = 0
         var squares: ContiguousArray<Square> = []
     }
 
-    /// What is needed of somebody while people are looked for, and nothing more: it is read at random.
+    /// The data that searches need per person, kept small because it is accessed at random.
     struct Link: Sendable {
         var order: UInt64 = 0
         var next: Int32 = none
@@ -32,16 +32,16 @@ struct PeopleGrid: Sendable {
     }
 
     static let none: Int32 = -1
-    /// Further than this, in metres, no cell's centre is from that of its block.
+    /// Maximum distance of a cell's center from its block's center, in meters.
     static let blockRadius = 30_000.0
 
-    /// The number of the block at each place; made when the first person comes.
+    /// The block number at each place; allocated when the first person is added.
     private var places: ContiguousArray<Int32> = []
     private(set) var blocks = Numbered<Block>()
     private(set) var links: ContiguousArray<Link> = []
     private(set) var count = 0
 
-    // MARK: Coming and going
+    // MARK: Adding and removing
 
     mutating func insert(_ number: Int32, _ order: UInt64, at cell: Cell) {
         if places.isEmpty { places = ContiguousArray(repeating: Self.none, count: BlockRow.places) }
@@ -50,7 +50,7 @@ struct PeopleGrid: Sendable {
         let index = blocks[block].squares.firstIndex { $0.cell == cell.number }
         let square = index ?? blocks[block].squares.count
         if index == nil {
-            blocks[block].squares.append(Square(cell: cell.number, centre: cell.centre, count: 0, first: Self.none))
+            blocks[block].squares.append(Square(cell: cell.number, center: cell.center, count: 0, first: Self.none))
         }
         let next = blocks[block].squares[square].first
         links[Int(number)] = Link(order: order, next: next, block: block, cell: cell.number)
@@ -92,50 +92,50 @@ struct PeopleGrid: Sendable {
         let (row, column) = BlockRow.place(of: cell)
         let place = row.start + column
         if places[place] != Self.none { return places[place] }
-        let number = blocks.insert(Block(place: Int32(place), centre: row.centre(ofColumn: column)))
+        let number = blocks.insert(Block(place: Int32(place), center: row.center(ofColumn: column)))
         places[place] = number
         return number
     }
 
-    // MARK: Looking around
+    // MARK: Searching
 
-    /// Whole blocks and single cells of a ring around a place, and how many people they hold.
+    /// The blocks and cells of a ring around a place, and how many people they contain.
     struct Census {
         var count = 0
-        /// Square `none` stands for all of the block's.
+        /// Square `none` stands for the whole block.
         var pieces: ContiguousArray<(block: Int32, square: Int32)> = []
     }
 
-    /// Who is in this bucket around a place: counted, not looked at.
-    func census(of bucket: Int, around cell: Cell, _ centre: GlobePoint) -> Census {
+    /// Counts the people in this bucket around a place, without visiting them.
+    func census(of bucket: Int, around cell: Cell, _ center: GlobePoint) -> Census {
         var census = Census()
         guard count > 0 else { return census }
         let ring = Ring.all[bucket]
         BlockRow.visit(within: ring.reach, of: cell) { row, columns in
             for column in columns {
                 let number = places[row.start + (column < row.columns ? column : column - row.columns)]
-                if number != Self.none { take(number, of: ring, around: centre, into: &census) }
+                if number != Self.none { take(number, of: ring, around: center, into: &census) }
             }
         }
         return census
     }
 
-    private func take(_ number: Int32, of ring: Ring, around centre: GlobePoint, into census: inout Census) {
-        let chord = blocks[number].centre.squaredChord(to: centre)
+    private func take(_ number: Int32, of ring: Ring, around center: GlobePoint, into census: inout Census) {
+        let chord = blocks[number].center.squaredChord(to: center)
         guard chord > ring.outsideLow, chord <= ring.outsideHigh else { return }
         if chord > ring.insideLow, chord <= ring.insideHigh {
             census.count += Int(blocks[number].count)
             return census.pieces.append((number, Self.none))
         }
         blocks[number].squares.withUnsafeBufferPointer { squares in
-            for index in squares.indices where ring.holds(squares[index].centre.squaredChord(to: centre)) {
+            for index in squares.indices where ring.holds(squares[index].center.squaredChord(to: center)) {
                 census.count += Int(squares[index].count)
                 census.pieces.append((number, Int32(index)))
             }
         }
     }
 
-    /// One bucket's distances, as squared chords, for cells and for blocks, of which the edges may be anywhere within.
+    /// The distances of one bucket as squared chords: for cells, and for blocks, which the ring's edges may cross.
     struct Ring: Sendable {
         var low: Int64
         var high: Int64
@@ -143,7 +143,7 @@ struct PeopleGrid: Sendable {
         var insideHigh: Int64
         var outsideLow: Int64
         var outsideHigh: Int64
-        /// As an angle, to the centre of the furthest block.
+        /// The angle to the center of the furthest block.
         var reach: Double
 
         static let all = (0..<Distance.buckets).map { Ring(bucket: $0) }
@@ -151,13 +151,13 @@ struct PeopleGrid: Sendable {
         init(bucket: Int) {
             let (inner, outer) = (bucket == 0 ? 0 : Distance.edges[bucket - 1], Distance.edges[bucket])
             let radius = PeopleGrid.blockRadius
-            // The first bucket begins with the same cell, at no distance at all.
+            // The first bucket includes the center's own cell, at distance zero.
             low = bucket == 0 ? -1 : Distance.squaredEdges[bucket - 1]
             high = Distance.squaredEdges[bucket]
-            insideLow = bucket == 0 ? -1 : GlobePoint.squaredChord(metres: inner + radius)
-            insideHigh = outer > radius ? GlobePoint.squaredChord(metres: outer - radius) : -1
-            outsideLow = inner > radius ? GlobePoint.squaredChord(metres: inner - radius) : -1
-            outsideHigh = GlobePoint.squaredChord(metres: outer + radius)
+            insideLow = bucket == 0 ? -1 : GlobePoint.squaredChord(meters: inner + radius)
+            insideHigh = outer > radius ? GlobePoint.squaredChord(meters: outer - radius) : -1
+            outsideLow = inner > radius ? GlobePoint.squaredChord(meters: inner - radius) : -1
+            outsideHigh = GlobePoint.squaredChord(meters: outer + radius)
             reach = (outer + radius) / Distance.earthRadius
         }
 
@@ -165,9 +165,9 @@ struct PeopleGrid: Sendable {
     }
 }
 
-/// Blocks of one latitude.
+/// The blocks of one latitude.
 struct BlockRow: Sendable {
-    /// Rows of cells in a row of blocks.
+    /// The number of cell rows in a row of blocks.
     static let height = 16
     static let count = Int(Cell.rows) / height
     static let all: ContiguousArray<BlockRow> = {
@@ -183,7 +183,7 @@ struct BlockRow: Sendable {
     static let places = all.last.map { $0.start + $0.columns } ?? 0
 
     var columns: Int
-    /// The place of its first.
+    /// The index of the row's first block.
     var start: Int
     var latitude: Double
     var sine: Double
@@ -196,7 +196,7 @@ struct BlockRow: Sendable {
         self.start = start
     }
 
-    func centre(ofColumn column: Int) -> GlobePoint {
+    func center(ofColumn column: Int) -> GlobePoint {
         GlobePoint(latitude: latitude, turn: (Double(column) + 0.5) / Double(columns))
     }
 
@@ -205,8 +205,8 @@ struct BlockRow: Sendable {
         return (row, min(row.columns - 1, Int(cell.turn * Double(row.columns))))
     }
 
-    /// Visits the blocks whose centre is within this angle of a cell's: of each row a run of columns, which may pass the
-    /// antimeridian once.
+    /// Visits the blocks whose center is within this angle of a cell's center: for each row a range of columns, which may cross
+    /// the antimeridian once.
     static func visit(within angle: Double, of cell: Cell, _ visit: (BlockRow, Range<Int>) -> Void) {
         let (latitude, turn) = (cell.latitude, cell.turn)
         let (sine, cosine, reach) = (

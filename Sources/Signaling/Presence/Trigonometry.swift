@@ -1,8 +1,8 @@
-/// Sine, cosine and their inverse, of what the geometry of the globe needs.
+/// Sine, cosine and their inverses, for the geometry of the globe.
 ///
-/// The rules import no C library; and the same digits on every machine mean the same cell on every machine.
+/// This target imports no C library, and identical results on every machine mean identical cells.
 enum Trigonometry {
-    /// Of an angle in radians within two turns of zero.
+    /// Returns the sine of an angle in radians, within two turns of zero.
     static func sin(_ angle: Double) -> Double {
         var angle = angle.remainder(dividingBy: 2 * .pi)
         if angle > .pi / 2 { angle = .pi - angle }
@@ -12,10 +12,10 @@ enum Trigonometry {
 
     static func cos(_ angle: Double) -> Double { sin(angle + .pi / 2) }
 
-    /// Taylor's series for at most a quarter of a turn: its next term is below 1e-17 there.
+    /// Evaluates the Taylor series for at most a quarter turn, where its next term is below 1e-17.
     private static func series(_ angle: Double) -> Double {
         let square = angle * angle
-        // Inverse factorials; in three parts, because the compiler would take long over one.
+        // Inverse factorials, in three parts because a single expression would compile slowly.
         let far = 1 / 121_645_100_408_832_000.0 - square / 51_090_942_171_709_440_000.0
         let middle =
             -1 / 39_916_800.0 + square
@@ -31,14 +31,15 @@ enum Trigonometry {
         return angle * (1 + square * near)
     }
 
-    /// The angle from 0 to π whose cosine this is; what lies outside -1…1 counts as its end.
+    /// Returns the angle from 0 to π with this cosine. Values outside -1…1 are clamped.
     static func acos(_ value: Double) -> Double {
         let value = min(1, max(-1, value))
-        // Half the angle by its sine keeps its digits where the cosine is flat.
+        // Compute half the angle from its sine, which stays accurate where the cosine is flat.
         return value >= 0 ? 2 * asin(((1 - value) / 2).squareRoot()) : .pi - 2 * asin(((1 + value) / 2).squareRoot())
     }
 
-    /// For 0…√½, from the first terms of its series by Newton's method, which doubles the right digits with each step.
+    /// Returns the arcsine for 0…√½: the first terms of its series, refined by Newton's method, which doubles the correct
+    /// digits with each step.
     private static func asin(_ value: Double) -> Double {
         let square = value * value
         var angle = value * (1 + square * (1 / 6.0 + square * (3 / 40.0)))

@@ -1,14 +1,14 @@
 import Wire
 
-/// Who looks, and from where.
+/// The viewer of a page.
 struct Viewer: Equatable, Sendable {
     var identity: IdentityID
     var blocked: Set<IdentityID>
-    /// `nil` for who forgot its position: nobody is near nowhere.
+    /// `nil` if the viewer deleted its location; then no one is nearby.
     var cell: Cell?
 }
 
-/// A page that a client looks at, as it was told last.
+/// A page that a client watches, as last sent.
 struct Watching: Sendable {
     var client: ConnectionID
     var viewer: Viewer
@@ -18,33 +18,33 @@ struct Watching: Sendable {
     var limit: Int
     var rows: [NearbyRow] = []
     var next: String?
-    /// How many changes of the list its page has in it.
+    /// The number of list changes that the page includes.
     var seen: UInt64 = 0
-    /// When it was last told something.
-    var toldAt: Timestamp?
-    /// Something is otherwise with the viewer itself.
+    /// When the page was last sent.
+    var sentAt: Timestamp?
+    /// The viewer's own state has changed.
     var isStale = false
-    /// The line is broken.
+    /// The viewer's connection has dropped.
     var isAway = false
 }
 
-/// Everybody who looks at a page, and a walk around them: a sweep begins when something changed, at most once in an
-/// interval, and goes on in small steps until everybody has been looked after.
+/// All watched pages, and the state of the sweep that refreshes them. A sweep starts after a change, at most once per interval,
+/// and proceeds in small steps until all pages have been visited.
 struct Watches: Sendable {
     var all: ContiguousArray<Watching> = []
     private var indices: [ConnectionID: Int] = [:]
 
-    /// Legal next states: `resting` → `sweeping` → `resting`.
+    /// Legal transitions: `resting` → `sweeping` → `resting`.
     enum State: Equatable, Sendable {
-        /// Since the sweep that began then.
+        /// `since` is when the last sweep started.
         case resting(since: Timestamp?)
-        /// `index` is next, at this time.
+        /// Visits `index` next, at time `at`.
         case sweeping(since: Timestamp, index: Int, at: Timestamp)
     }
     var state = State.resting(since: nil)
-    /// Changes of the list that the present or last sweep takes in.
+    /// The number of list changes covered by the current or last sweep.
     var sweptChanges: UInt64 = 0
-    /// Somebody was passed over, or has changed himself: another sweep is needed.
+    /// Another sweep is needed, because a page was skipped or a viewer has changed.
     var isIncomplete = false
 
     var count: Int { all.count }
@@ -61,7 +61,7 @@ struct Watches: Sendable {
         guard index < all.count else { return }
         all[index] = last
         indices[last.client] = index
-        // It may stand before where the sweep is now.
+        // The moved page may now be before the sweep's position.
         isIncomplete = true
     }
 
@@ -83,13 +83,13 @@ struct Watches: Sendable {
     }
 }
 
-/// Telling those who look.
+/// Notifying viewers.
 extension Directory {
-    /// How much a sweep may do at one time: a page looked up, or a viewer passed over whom no change concerns.
+    /// The amount of work per sweep step: refreshing a page costs more than passing over an unaffected viewer.
     private struct Pace {
-        /// So long, or longer where fewer pages are allowed, is between two steps.
-        static let shortest: Duration = .milliseconds(10)
-        /// Looking through the recent changes instead of looking up a page.
+        /// The minimum time between steps. It is longer if fewer page refreshes are allowed.
+        static let minInterval: Duration = .milliseconds(10)
+        /// Cost of checking the recent changes without refreshing the page.
         static let passingCost = 1
         static let pageCost = 20
 
@@ -100,7 +100,7 @@ extension Directory {
             let perSecond = max(1, rules.nearbyRefreshesPerSecond)
             let pages = max(1, perSecond / 100)
             work = pages * Self.pageCost
-            interval = max(Self.shortest, .milliseconds(Int64(1000 * pages / perSecond)))
+            interval = max(Self.minInterval, .milliseconds(Int64(1000 * pages / perSecond)))
         }
     }
 
@@ -108,7 +108,8 @@ extension Directory {
         var after: Cursor?
         if let text = watch.after {
             guard let cursor = Cursor(text) else {
-                let error = WireError(.malformed, "\"after\" is not what a list said as \"next\"; begin without it.")
+                let error = WireError(
+                    .malformed, "Invalid \"after\". Send the \"next\" of an earlier list, or omit it to start over.")
                 return turn.fail(error, request)
             }
             after = cursor
@@ -119,7 +120,7 @@ extension Directory {
             limit: min(max(1, watch.limit ?? Limits.nearbyRows), Limits.nearbyRows)
         )
         (watching.rows, watching.next) = look(watching)
-        (watching.seen, watching.toldAt) = (changes.count, turn.now)
+        (watching.seen, watching.sentAt) = (changes.count, turn.now)
         var list = NearbyNotice.List()
         (list.re, list.unit, list.radius) = (request.re, watch.unit, Distance.labels(watch.unit)[reach - 1])
         (list.people, list.next) = (watching.rows, watching.next)
@@ -137,7 +138,7 @@ extension Directory {
         return (rows(page, watching.unit), page.next?.text)
     }
 
-    /// One step of a sweep, if it is time for one.
+    /// Runs one step of a sweep, if one is due.
     mutating func sweep(_ turn: inout Turn) {
         guard let due = watches.nextSweep(seen: changes.count, rules), due <= turn.now else { return }
         if case .resting = watches.state {
@@ -148,7 +149,7 @@ extension Directory {
         let pace = Pace(rules)
         var work = pace.work
         while index < watches.all.count, work > 0 {
-            work -= attend(index, &turn)
+            work -= refresh(index, &turn)
             index += 1
         }
         let isDone = index >= watches.all.count
@@ -156,18 +157,18 @@ extension Directory {
             isDone ? .resting(since: since) : .sweeping(since: since, index: index, at: turn.now + pace.interval)
     }
 
-    /// Looks after one who looks.
+    /// Refreshes one watched page if necessary.
     ///
-    /// - Returns: what it cost.
-    private mutating func attend(_ index: Int, _ turn: inout Turn) -> Int {
+    /// - Returns: the cost.
+    private mutating func refresh(_ index: Int, _ turn: inout Turn) -> Int {
         let watching = watches.all[index]
-        // Once back it is looked after: until then it would be told in vain.
+        // Skip dropped viewers; they are refreshed on return.
         if watching.isAway { return Pace.passingCost }
-        if !watching.isStale, !isConcerned(watching) {
+        if !watching.isStale, !isAffected(watching) {
             watches.all[index].seen = changes.count
             return Pace.passingCost
         }
-        if let toldAt = watching.toldAt, turn.now < toldAt + rules.nearbyInterval {
+        if let sentAt = watching.sentAt, turn.now < sentAt + rules.nearbyInterval {
             watches.isIncomplete = true
             return Pace.passingCost
         }
@@ -175,21 +176,21 @@ extension Directory {
         (watches.all[index].seen, watches.all[index].isStale) = (changes.count, false)
         guard rows != watching.rows || next != watching.next else { return Pace.pageCost }
         (watches.all[index].rows, watches.all[index].next) = (rows, next)
-        watches.all[index].toldAt = turn.now
+        watches.all[index].sentAt = turn.now
         turn.send(
             .nearby(.changed(.init(from: watching.rows, to: rows, next: next))), to: watching.client)
         return Pace.pageCost
     }
 
-    private func isConcerned(_ watching: Watching) -> Bool {
+    private func isAffected(_ watching: Watching) -> Bool {
         guard watching.seen != changes.count, let cell = watching.viewer.cell else { return false }
         let edge = Distance.squaredEdges[watching.reach - 1]
-        return changes.concern(cell.centre, within: edge, since: watching.seen)
+        return changes.affect(cell.center, within: edge, since: watching.seen)
     }
 }
 
 extension NearbyNotice.Changed {
-    /// What makes one page of another: whole rows that are new or different, who is gone, and everybody in order.
+    /// Describes the difference between two pages: new or changed rows, removed people, and the new order.
     init(from old: [NearbyRow], to new: [NearbyRow], next: String?) {
         self.init()
         let before = Dictionary(old.map { ($0.person, $0) }) { first, _ in first }

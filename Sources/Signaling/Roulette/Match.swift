@@ -1,22 +1,22 @@
 import Wire
 
 public enum MatchEvent: Equatable, Sendable {
-    /// Both were reserved; the match begins.
+    /// Both people were reserved; the match begins.
     case begin(ChatMode, PoolEntry, PoolEntry)
-    /// This member is out of it, for a reason of his own.
+    /// This person leaves the match, for this reason.
     case leave(IdentityID, EndReason)
-    /// This member's line dropped, or is back.
+    /// This person's device dropped, or reconnected.
     case away(IdentityID, Bool)
 }
 
-/// One pairing of two strangers: it makes their session (or names those they have) and tokens, and ends them.
+/// A match between two strangers. It creates their session (or uses their existing ones) and tokens, and ends them.
 ///
-/// It owns that the two are together; it holds no connection and no chat. Legal states: `new` → `running` → `over`.
-/// Invariant: when it is over, its session has been told so before anybody else has.
+/// Owns the pairing; it holds no connection and no chat. Legal states: `new` → `running` → `over`.
+/// Invariant: when the match ends, its session is notified before anyone else.
 public struct Match: Machine, Equatable, Sendable {
     private enum State: Equatable, Sendable {
         case new
-        /// In one session, or in each one's own.
+        /// In one shared session, or in each person's own.
         case running([SessionID], IdentityID, IdentityID)
         case over
     }
@@ -41,12 +41,12 @@ public struct Match: Machine, Equatable, Sendable {
             state = .over
             for session in sessions { turn.tell(.session(session, .matchClosed(id))) }
             let other = identity == first ? second : first
-            let told: EndReason =
+            let partnerReason: EndReason =
                 switch reason {
                 case .next, .blocked: .partnerNext
                 case .stopped, .partnerNext, .partnerLeft, .banned: .partnerLeft
                 }
-            turn.tell(.person(other, .matchEnded(id, told)))
+            turn.tell(.person(other, .matchEnded(id, partnerReason)))
         case (.away(let identity, let isAway), .running(_, let first, let second)):
             guard identity == first || identity == second else { return }
             turn.tell(.person(identity == first ? second : first, .partnerAway(id, isAway)))
@@ -58,13 +58,13 @@ public struct Match: Machine, Equatable, Sendable {
         let new = turn.project.makeSessionID(
             mediaMode: turn.rules.matchMediaMode, now: turn.now, using: &turn.random
         )
-        // Two of our own meet in one session. Where one has a session that it always publishes in, each publishes in its own
-        // and watches the other's.
+        // Two native clients meet in one session. A legacy client always publishes in its own session; then each publishes in a
+        // separate session and subscribes to the other's.
         let sessions = [first.home ?? new, second.home ?? new]
         let isShared = first.home == nil && second.home == nil
         state = .running(isShared ? [new] : sessions, first.identity, second.identity)
         for session in isShared ? [new] : sessions {
-            // At home, the partner alone comes by the match.
+            // In a legacy client's own session, only the partner joins with a match token.
             turn.tell(.session(session, .matchOpened(id, places: session == new ? 2 : 1)))
         }
         let shared = first.sharedInterests(with: second)

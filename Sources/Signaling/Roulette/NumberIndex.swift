@@ -1,14 +1,14 @@
 import Wire
 
-/// Finds a number by a 64-bit key: what somebody waiting is found by, at any size of the queue.
+/// A hash table from 64-bit keys to numbers, used to look up people in the queue.
 ///
-/// Not a dictionary, because with a million waiting nothing is in the processor's cache and a look-up costs what it reads
-/// from memory: a dictionary reads the key and the value in two places, and its neighbours' keys to remove one. Here
-/// both stand in one, and a removal reads nothing else. See `make bench`.
+/// Used instead of a dictionary, because with a million people waiting every lookup misses the processor's cache. A dictionary
+/// reads the key and the value from two places, and neighboring keys for a removal. This table stores both together, and a
+/// removal reads nothing else. See `make bench`.
 ///
-/// Keys must be spread evenly: a hash, or something random.
+/// Keys must be evenly distributed: hashes or random values.
 struct NumberIndex: Sendable {
-    /// Where a number stands; good until the index changes.
+    /// The position of a number, valid until the index changes.
     struct Position {
         fileprivate var bucket: Int
     }
@@ -18,10 +18,10 @@ struct NumberIndex: Sendable {
         var number: Int32
     }
 
-    /// No number is this one.
+    /// Marks an empty bucket; never a valid number.
     private static let none = Int32.min
 
-    /// Open addressing with linear probing: a power of two of them, at most three quarters in use.
+    /// Open addressing with linear probing. The size is a power of two, with at most three quarters in use.
     private var buckets = ContiguousArray(repeating: Bucket(key: 0, number: none), count: 16)
     private var count = 0
 
@@ -34,7 +34,7 @@ struct NumberIndex: Sendable {
         return nil
     }
 
-    /// Has the processor fetch what a look-up of this key will read. The result means nothing, but has to be used.
+    /// Prefetches what a lookup of this key will read. The result is meaningless but must be used.
     func touch(_ key: UInt64) -> UInt64 { buckets[home(key)].key }
 
     subscript(position: Position) -> Int32 {
@@ -44,7 +44,7 @@ struct NumberIndex: Sendable {
 
     subscript(key: UInt64) -> Int32? { position(of: key).map { self[$0] } }
 
-    /// Adds a key that is not here.
+    /// Adds a key that is not in the index.
     mutating func insert(_ key: UInt64, _ number: Int32) {
         if (count + 1) * 4 > buckets.count * 3 { grow() }
         count += 1
@@ -53,7 +53,7 @@ struct NumberIndex: Sendable {
 
     mutating func remove(at position: Position) {
         count -= 1
-        // Whatever probing had pushed past the gap moves back, so that no look-up ends at it too early.
+        // Move back the entries that probing had pushed past the gap, so that no lookup stops too early.
         var gap = position.bucket
         var index = after(gap)
         while buckets[index].number != Self.none {
@@ -83,34 +83,34 @@ struct NumberIndex: Sendable {
     private func distance(from: Int, to: Int) -> Int { (to - from) & (buckets.count - 1) }
 }
 
-/// What the pool looks people up by.
+/// The pool's keys.
 extension NumberIndex {
-    /// Identities are random already, all 128 bits of them; the product only spreads what tests make up.
+    /// Identities are random 128-bit values; the multiplication spreads the artificial ones in tests.
     static func key(_ identity: IdentityID) -> UInt64 {
         let mixed = (identity.low ^ identity.high &* 0x9E37_79B9_7F4A_7C15) &* 0xBF58_476D_1CE4_E5B9
         return mixed ^ mixed >> 32
     }
 
-    /// 64 bits of a hash seeded anew in each process stand for the text: nobody outside can make two of them meet.
+    /// A 64-bit hash of the text, seeded per process, so that outsiders cannot construct collisions.
     static func key(_ text: String) -> UInt64 { UInt64(truncatingIfNeeded: text.hashValue) }
 
-    /// The keys of somebody's interests.
+    /// Returns the keys of an entry's interests.
     static func topics(of entry: PoolEntry) -> [UInt64] { entry.interests.map { topic($0, entry.mode) } }
 
-    /// The two modes do not meet.
+    /// The two modes have separate keys, because their users are never matched with each other.
     static func topic(_ interest: String, _ mode: ChatMode) -> UInt64 {
         mode == .video ? key(interest) : ~key(interest)
     }
 }
 
-/// Records by number; a number given back is given out again.
+/// Records by number. Freed numbers are reused.
 struct Numbered<Record> {
     private var records: ContiguousArray<Record> = []
     private var unused: ContiguousArray<Int32> = []
 
     var count: Int { records.count - unused.count }
 
-    /// With what stands at the unused numbers.
+    /// All records, including outdated ones at unused numbers.
     var all: ContiguousArray<Record> { records }
 
     subscript(number: Int32) -> Record {
@@ -127,7 +127,7 @@ struct Numbered<Record> {
         return Int32(records.count - 1)
     }
 
-    /// Gives the number back. What the record holds is the caller's to let go: it stays until the number is used again.
+    /// Frees a number. The record stays until the number is reused, so the caller must release its contents.
     mutating func free(_ number: Int32) { unused.append(number) }
 }
 

@@ -2,36 +2,37 @@ import Wire
 import DequeModule
 import HeapModule
 
-/// The queue of the roulette: who waits, and who of them meets whom.
+/// The queue of the roulette: decides who is matched with whom.
 ///
-/// It owns the order of waiting and nothing else: whether somebody really is free is asked of the person (reserve, then
-/// match or release), and a match lives on its own. Oldest eligible first; shared interests alone for `interestWait`,
-/// then anybody; never a blocked person; the person just left only when nobody else is eligible, and after `rematchWait`.
-/// Invariant: no two who may meet both go on waiting without a retry on the timer.
+/// Owns only the waiting order. Each person's machine decides whether it is free (reserve, then match or release), and a match
+/// is a separate machine. The oldest eligible person comes first: only people with shared interests during `interestWait`, then
+/// anyone. Blocked people are never matched. The last partner is matched again only if no one else is eligible, and after
+/// `rematchWait`.
+/// Invariant: two people who may be matched never both keep waiting without a scheduled retry.
 ///
-/// Whoever cannot match is not looked at: an attempt walks only the lines of its own interests and, once it is open to
-/// anybody, the lines of those who are open too; at most `candidatesPerAttempt` are probed, the rest later. Whoever finds
-/// somebody on entering stands in no line at all, unless the match falls through.
+/// People who cannot match are not visited: an attempt walks only the queues of its own interests and, once it is open to
+/// anyone, the queues of open people. It probes at most `candidatesPerAttempt` people; a retry probes the rest. A person who
+/// finds a partner on entering joins no queue unless the match fails.
 public struct Pool: Machine {
     struct Slot: Sendable {
-        /// In the order of entry; 0 in a slot nobody has.
+        /// The order of entry; 0 if the slot is unused.
         var number: UInt64
         var entered: Timestamp
-        /// The attempt that asks for this person, if any.
+        /// The attempt that reserves this person, if any.
         var attempt: Int32?
-        /// Takes anybody: has no interests, or waited for them long enough.
+        /// Open to anyone: has no interests, or has waited long enough for them.
         var isOpen: Bool
-        /// Stands in the lines: found nobody on entering.
+        /// In the queues, because no partner was found on entering.
         var isQueued = false
-        /// The key of the address this person is counted under, if any.
+        /// The key of the address under which this person is counted, if any.
         var address: UInt64?
         var entry: PoolEntry
     }
 
-    /// A match that both must still agree to.
+    /// A match that both people must still accept.
     private struct Attempt: Sendable {
         var match: MatchID
-        /// Who looked, and whom he found.
+        /// The person who searched, and the candidate found.
         var first: Int32
         var second: Int32
         var agreed: Int32?
@@ -39,51 +40,52 @@ public struct Pool: Machine {
         func other(than slot: Int32) -> Int32 { slot == first ? second : first }
     }
 
-    /// How far somebody got who has more to look at than one attempt may.
+    /// The progress of a search that has more candidates than one attempt may probe.
     private struct Unfinished: Sendable {
-        /// Candidates up to this number were probed already.
+        /// Candidates up to this number have been probed.
         var probed: UInt64
-        /// A former partner met on the way, in case nobody else turns up.
-        var fallback: Line.Place?
+        /// A former partner, used if no other candidate is found.
+        var fallback: WaitQueue.Place?
     }
 
     private struct Due: Comparable, Sendable {
         var at: Timestamp
-        var place: Line.Place
+        var place: WaitQueue.Place
         static func < (left: Due, right: Due) -> Bool { (left.at, left.place.number) < (right.at, right.place.number) }
         static func == (left: Due, right: Due) -> Bool { left.at == right.at && left.place == right.place }
     }
 
     private var slots = Numbered<Slot>()
     private var byIdentity = NumberIndex()
-    /// How many wait from each address.
+    /// The number of people waiting per address.
     private var perAddress = NumberIndex()
     private var attempts = Numbered<Attempt>()
     private var byMatch = NumberIndex()
     private var unfinished: [UInt64: Unfinished] = [:]
 
-    private var lines = Numbered<Line>()
-    /// Who of an interest waits: one person's slot, for most have one; or the complement of a line's number.
+    private var queues = Numbered<WaitQueue>()
+    /// The people waiting with an interest: the slot of a single person (the common case), or the complement of a queue's
+    /// number.
     private var byInterest = NumberIndex()
 
-    /// Whose exclusive wait ends when: a constant wait, so the order of entry is the order of ending.
+    /// When each person's wait for shared interests ends. The wait is constant, so this is the order of entry.
     private var exclusive: Deque<Due> = []
     private var retries = Heap<Due>()
     private var lastNumber: UInt64 = 0
-    /// Means nothing. What an event needs is first touched, all of it together: with a million waiting each touch is a
-    /// wait for memory, and a processor waits for several at a time, but not past the work done with the first.
+    /// Sink for prefetching; the value is meaningless. An event first touches all memory it needs: with a million people
+    /// waiting each access misses the cache, and the processor can overlap several misses only if no work depends on the first.
     private var readAhead: UInt64 = 0
     private let rules: Rules
 
     public init(rules: Rules) {
         self.rules = rules
-        // The lines of those open to anybody, for each mode.
-        for _ in 0..<2 * ChatMode.allCases.count { _ = lines.insert(Line()) }
+        // The queues of people open to anyone, for each mode.
+        for _ in 0..<2 * ChatMode.allCases.count { _ = queues.insert(WaitQueue()) }
     }
 
     public var waitingCount: Int { slots.count }
 
-    /// For tests and invariants: who waits, oldest first.
+    /// The waiting people, oldest first. For tests and invariants.
     public var waitingIdentities: [IdentityID] {
         slots.all.filter { $0.number > 0 }.sorted { $0.number < $1.number }.map(\.entry.identity)
     }
@@ -145,7 +147,7 @@ public struct Pool: Machine {
         if slots[slot].attempt == nil { queue(slot, topics, now: turn.now) }
     }
 
-    /// Counts one more from this address, if there may be one.
+    /// Counts another person from this address, if the limit allows it.
     private mutating func admit(from address: UInt64?) -> Bool {
         guard let address else { return true }
         guard let position = perAddress.position(of: address) else {
@@ -164,33 +166,33 @@ public struct Pool: Machine {
         if perAddress[position] == 0 { perAddress.remove(at: position) }
     }
 
-    /// Has somebody stand in the lines where others find him.
+    /// Adds a person to the queues, where others can find them.
     private mutating func queue(_ slot: Int32, _ topics: [UInt64], now: Timestamp) {
         guard !slots[slot].isQueued else { return }
         slots[slot].isQueued = true
         let place = place(of: slot)
         for topic in topics { join(topic, place) }
-        if slots[slot].isOpen { return lines[openLine(of: slot)].insert(place) }
+        if slots[slot].isOpen { return queues[openQueue(of: slot)].insert(place) }
         let due = Due(at: slots[slot].entered + rules.interestWait, place: place)
-        // His wait went by while he was asked for a match that fell through.
+        // The wait has ended during an attempt that failed.
         if due.at <= now { return open(place) }
         let later = exclusive.reversed().prefix { due < $0 }.count
         exclusive.insert(due, at: exclusive.count - later)
     }
 
-    private mutating func join(_ topic: UInt64, _ place: Line.Place) {
+    private mutating func join(_ topic: UInt64, _ place: WaitQueue.Place) {
         guard let position = byInterest.position(of: topic) else { return byInterest.insert(topic, place.slot) }
         if byInterest[position] >= 0 {
-            var line = Line()
-            line.insert(self.place(of: byInterest[position]))
-            byInterest[position] = ~lines.insert(line)
+            var queue = WaitQueue()
+            queue.insert(self.place(of: byInterest[position]))
+            byInterest[position] = ~queues.insert(queue)
         }
-        lines[~byInterest[position]].insert(place)
+        queues[~byInterest[position]].insert(place)
     }
 
-    private func place(of slot: Int32) -> Line.Place { Line.Place(number: slots[slot].number, slot: slot) }
+    private func place(of slot: Int32) -> WaitQueue.Place { WaitQueue.Place(number: slots[slot].number, slot: slot) }
 
-    /// Takes somebody out of everything that knows of him.
+    /// Removes a person from all tables.
     @discardableResult
     private mutating func remove(_ slot: Int32) -> PoolEntry {
         let key = NumberIndex.key(slots[slot].entry.identity)
@@ -201,57 +203,57 @@ public struct Pool: Machine {
         if let address { release(address) }
         if !unfinished.isEmpty { unfinished[slots[slot].number] = nil }
         slots[slot].number = 0
-        if slots[slot].isQueued { leaveLines(slot) }
-        // What the entry holds is let go now, not when the slot is used again.
+        if slots[slot].isQueued { leaveQueues(slot) }
+        // Release the entry's contents now, not when the slot is reused.
         var entry = PoolEntry(identity: IdentityID(high: 0, low: 0))
         swap(&entry, &slots[slot].entry)
         slots.free(slot)
         return entry
     }
 
-    private mutating func leaveLines(_ slot: Int32) {
+    private mutating func leaveQueues(_ slot: Int32) {
         let (interests, mode) = (slots[slot].entry.interests, slots[slot].entry.mode)
         for interest in interests { leave(NumberIndex.topic(interest, mode)) }
-        if slots[slot].isOpen { leave(line: openLine(of: slot)) }
+        if slots[slot].isOpen { leave(queue: openQueue(of: slot)) }
     }
 
     private mutating func leave(_ topic: UInt64) {
         guard let position = byInterest.position(of: topic) else { return }
         let number = byInterest[position]
         if number < 0 {
-            leave(line: ~number)
-            guard lines[~number].isEmpty else { return }
-            lines.free(~number)
+            leave(queue: ~number)
+            guard queues[~number].isEmpty else { return }
+            queues.free(~number)
         }
         byInterest.remove(at: position)
     }
 
-    private mutating func leave(line: Int32) {
-        lines[line].leave { [slots] in Self.isAlive($0, in: slots) }
+    private mutating func leave(queue: Int32) {
+        queues[queue].leave { [slots] in Self.isAlive($0, in: slots) }
     }
 
-    private static func isAlive(_ place: Line.Place, in slots: Numbered<Slot>) -> Bool {
+    private static func isAlive(_ place: WaitQueue.Place, in slots: Numbered<Slot>) -> Bool {
         slots[place.slot].number == place.number
     }
 
-    private func isAlive(_ place: Line.Place) -> Bool { Self.isAlive(place, in: slots) }
+    private func isAlive(_ place: WaitQueue.Place) -> Bool { Self.isAlive(place, in: slots) }
 
-    /// Those open from the start stand apart from those who waited for their interests in vain: so each line is appended
-    /// to in the order of entry.
-    private func openLine(of slot: Int32) -> Int32 {
+    /// Returns the queue of open people for this slot. People open from the start and people who waited for their interests
+    /// have separate queues, so that each is appended to in the order of entry.
+    private func openQueue(of slot: Int32) -> Int32 {
         let isFromStart = slots[slot].entry.interests.isEmpty || rules.interestWait <= .zero
-        return Self.openLine(slots[slot].entry.mode, fromStart: isFromStart)
+        return Self.openQueue(slots[slot].entry.mode, fromStart: isFromStart)
     }
 
-    private static func openLine(_ mode: ChatMode, fromStart: Bool) -> Int32 {
+    private static func openQueue(_ mode: ChatMode, fromStart: Bool) -> Int32 {
         (mode == .video ? 0 : 2) + (fromStart ? 0 : 1)
     }
 
-    private mutating func open(_ place: Line.Place) {
+    private mutating func open(_ place: WaitQueue.Place) {
         guard !slots[place.slot].isOpen else { return }
         slots[place.slot].isOpen = true
         unfinished[place.number] = nil
-        lines[Self.openLine(slots[place.slot].entry.mode, fromStart: false)].insert(place)
+        queues[Self.openQueue(slots[place.slot].entry.mode, fromStart: false)].insert(place)
     }
 
     private mutating func withdraw(_ identity: IdentityID, _ turn: inout Turn) {
@@ -260,7 +262,7 @@ public struct Pool: Machine {
         remove(slot)
     }
 
-    // MARK: Finding somebody
+    // MARK: Finding a partner
 
     private mutating func attemptAgain(_ slot: Int32, _ turn: inout Turn) {
         guard slots[slot].attempt == nil else { return }
@@ -300,7 +302,7 @@ public struct Pool: Machine {
         var fallback = before?.fallback
         var probed: UInt64 = 0
         var probes = 0
-        while let place = walk.next(in: lines) {
+        while let place = walk.next(in: queues) {
             guard place.slot != slot, isAlive(place), slots[place.slot].attempt == nil else { continue }
             guard probes < rules.candidatesPerAttempt else {
                 unfinished[number] = Unfinished(probed: probed, fallback: fallback)
@@ -309,38 +311,38 @@ public struct Pool: Machine {
             probes += 1
             probed = place.number
             if slots[slot].entry.isBlocked(with: slots[place.slot].entry) { continue }
-            guard slots[slot].entry.justLeft(slots[place.slot].entry) else { return .found(place.slot) }
+            guard slots[slot].entry.isFormerPartner(of: slots[place.slot].entry) else { return .found(place.slot) }
             fallback = fallback ?? place
         }
         return rematch(slot, with: fallback, now: now)
     }
 
-    /// Two who just left each other and are alone: paired again when both have waited for `rematchWait`.
-    private func rematch(_ slot: Int32, with fallback: Line.Place?, now: Timestamp) -> Finding {
+    /// Matches two former partners again, if no one else is available and both have waited for `rematchWait`.
+    private func rematch(_ slot: Int32, with fallback: WaitQueue.Place?, now: Timestamp) -> Finding {
         guard let fallback else { return .nobody }
-        // Gone, or asked by another, since this walk met him: there may be another former partner, whom it passed over.
+        // The fallback may have left or been reserved since the scan; another former partner may exist, so retry.
         guard isAlive(fallback), slots[fallback.slot].attempt == nil else { return .retry(now + rules.retryInterval) }
         let at = max(slots[slot].entered, slots[fallback.slot].entered) + rules.rematchWait
         return at <= now ? .found(fallback.slot) : .retry(at)
     }
 
-    /// All in whose lines this person may find somebody.
+    /// Returns a walk over all queues in which this person may find a partner.
     private func walk(for slot: Int32, _ topics: [UInt64], after number: UInt64) -> Walk {
         var walk = Walk(after: number, count: topics.count + (slots[slot].isOpen ? 2 : 0))
         for topic in topics {
             guard let found = byInterest[topic] else { continue }
-            if found >= 0 { walk.add(place(of: found)) } else { walk.add(~found, in: lines) }
+            if found >= 0 { walk.add(place(of: found)) } else { walk.add(~found, in: queues) }
         }
         guard slots[slot].isOpen else { return walk }
         let mode = slots[slot].entry.mode
-        walk.add(Self.openLine(mode, fromStart: true), in: lines)
-        walk.add(Self.openLine(mode, fromStart: false), in: lines)
+        walk.add(Self.openQueue(mode, fromStart: true), in: queues)
+        walk.add(Self.openQueue(mode, fromStart: false), in: queues)
         return walk
     }
 
-    // MARK: Both must agree
+    // MARK: Agreement of both people
 
-    /// The attempt for that match, if this person is in it, and which of the two he is.
+    /// Returns the attempt for this match and the person's slot, if the person is in it.
     private func attempt(_ match: MatchID, of identity: IdentityID) -> (number: Int32, slot: Int32)? {
         guard let number = byMatch[match.low], attempts[number].match == match else { return nil }
         let (first, second) = (attempts[number].first, attempts[number].second)
@@ -363,15 +365,15 @@ public struct Pool: Machine {
         return attempt
     }
 
-    /// One is not free, or does not want to: out of the queue if he is not in it in truth; the other goes on.
+    /// Handles a refusal: one person is not free or does not accept the match. Both keep waiting.
     private mutating func refused(_ match: MatchID, _ identity: IdentityID, _ turn: inout Turn) {
         guard let (number, slot) = attempt(match, of: identity) else { return }
-        // Whatever the reason (a block this queue has not heard of, or another engagement), these two are not tried again.
+        // Whatever the reason (a block the pool does not know yet, or another activity), do not try these two again.
         slots[attempts[number].other(than: slot)].entry.excluded.insert(identity)
         release(number, &turn)
     }
 
-    /// Both go on waiting, and look again at once: whoever came meanwhile passed over them.
+    /// Ends an attempt. Both keep waiting and search again immediately, because newer people skipped them meanwhile.
     private mutating func release(_ number: Int32, _ turn: inout Turn) {
         let attempt = end(number)
         for slot in [attempt.first, attempt.second] {

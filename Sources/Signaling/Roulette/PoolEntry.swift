@@ -3,27 +3,27 @@ import Wire
 public enum PoolEvent: Equatable, Sendable {
     case enter(PoolEntry)
     case withdraw(IdentityID)
-    /// Answers to `reserve`.
+    /// Answers to `PersonEvent.reserve`.
     case reserved(MatchID, IdentityID)
     case refused(MatchID, IdentityID)
-    /// The first blocked the second while waiting.
+    /// The first person blocked the second while waiting.
     case exclude(IdentityID, IdentityID)
     case count(ConnectionID, re: UInt64)
 }
 
-/// Somebody in the queue, with all that decides whom he may meet.
+/// A waiting person, with everything that decides who they may be matched with.
 public struct PoolEntry: Equatable, Sendable {
     public var identity: IdentityID
     public var mode: ChatMode
-    /// Normalised.
+    /// Normalized with `Interests`.
     public var interests: [String]
     public var name: String
-    /// The remote address, for the limit per address.
+    /// The remote address, for per-address limits.
     public var address: String
-    /// Blocked by this person.
+    /// People whom this person has blocked.
     public var excluded: Set<IdentityID>
     public var lastPartner: IdentityID?
-    /// The session this person publishes in whoever the partner is: on RouletteTok's wire everybody has one.
+    /// The session in which this person publishes in every match. Only legacy clients have one.
     public var home: SessionID?
 
     public init(
@@ -45,8 +45,8 @@ public struct PoolEntry: Equatable, Sendable {
         interests.filter { other.interests.contains($0) }
     }
 
-    /// Whether one was the other's last partner.
-    func justLeft(_ other: PoolEntry) -> Bool {
+    /// Whether one of the two was the other's last partner.
+    func isFormerPartner(of other: PoolEntry) -> Bool {
         lastPartner == other.identity || other.lastPartner == identity
     }
 

@@ -1,15 +1,15 @@
 import DequeModule
 import Wire
 
-/// What the media plane is told of a routed session, and how a relayed one becomes routed.
+/// Controls the media plane for routed sessions, and switches relayed sessions to routed media.
 extension Session {
-    /// How far the relayed media between two members is, as both remember it.
+    /// The state of the relayed media between two members. Both members store it.
     enum Pair: Equatable, Sendable {
-        /// One subscribes to the other, and until then it may take to connect.
+        /// One subscribes to the other. Media must connect before `until`.
         case waiting(until: Timestamp)
-        /// Neither wants anything of the other any more; their peer connection may be there still.
+        /// Neither subscribes to the other. Their peer connection may still exist.
         case idle
-        /// It worked once. What breaks later is for an ICE restart to mend.
+        /// Media connected once. Later failures are left to ICE restarts.
         case connected
     }
 
@@ -21,16 +21,16 @@ extension Session {
 
     var isRouted: Bool { mediaMode == .routed }
 
-    /// Streams cannot be in a routed session where nothing routes them.
+    /// Throws if the session is routed but the server does not route media.
     func permitMedia(_ turn: Turn) throws(WireError) {
         guard !isRouted || turn.rules.routesMedia else {
-            throw WireError(.mediaUnavailable, "This server routes no media; meet in a relayed session.")
+            throw WireError(.mediaUnavailable, "This server does not route media. Use a relayed session.")
         }
     }
 
-    // MARK: Telling the media plane
+    // MARK: Commands to the media plane
 
-    /// Of a stream that is new to it, or carried by other transceivers now.
+    /// Routes a stream that is new or has moved to other transceivers.
     func route(_ published: Published, _ turn: inout Turn) {
         guard isRouted else { return }
         let stream = published.stream
@@ -42,7 +42,7 @@ extension Session {
         )
     }
 
-    /// Of a subscription. Without transceivers it is none to the media plane.
+    /// Routes a subscription. The media plane ignores a subscription without transceivers.
     func route(
         _ verb: SessionVerb.Subscribe, by client: ConnectionID, former: SessionVerb.Subscribe?, _ turn: inout Turn
     ) {
@@ -60,14 +60,14 @@ extension Session {
         turn.media(.unsubscribe(verb.stream, by: client))
     }
 
-    /// A stream is otherwise than before: everybody hears it, and the media plane what concerns it.
+    /// Updates a stream and notifies all members and the media plane.
     mutating func change(_ stream: StreamInfo, mids: MediaMids = MediaMids(), _ turn: inout Turn) {
         guard let before = streams[stream.id] else { return }
         streams[stream.id]?.stream = stream
         if isRouted, !mids.isEmpty {
             streams[stream.id]?.mids.audio = mids.audio ?? before.mids.audio
             streams[stream.id]?.mids.video = mids.video ?? before.mids.video
-            // Also when they are the same as before: they may be another peer connection's.
+            // Send this even if the mids are unchanged: they may belong to another peer connection.
             if let published = streams[stream.id] { route(published, &turn) }
         } else if isRouted, (stream.hasAudio, stream.hasVideo) != (before.stream.hasAudio, before.stream.hasVideo) {
             turn.media(.update(stream.id, audio: stream.hasAudio, video: stream.hasVideo))
@@ -76,16 +76,16 @@ extension Session {
         broadcast(.session(.streamChanged(.init(session: id, stream: stream))), &turn)
     }
 
-    /// Whoever is muted is not forwarded, whether his client obeys or not; he may unmute himself.
+    /// Stops forwarding a muted publisher's audio, even if its client ignores the mute. The publisher may unmute itself.
     mutating func silence(_ id: StreamID, _ turn: inout Turn) {
         guard isRouted, var stream = streams[id]?.stream else { return }
         stream.hasAudio = false
         change(stream, &turn)
     }
 
-    // MARK: From relayed to routed
+    // MARK: Relayed to routed
 
-    /// Begins the wait for a pair's media, when one of the two first wants any of the other's.
+    /// Starts waiting for a pair's media, when one of the two first subscribes to the other.
     mutating func beginWait(_ one: ConnectionID, _ other: ConnectionID, _ turn: Turn) {
         guard !isRouted, !isRelayedOnly, turn.rules.routesMedia, wantsMedia(one, other) else { return }
         switch members[one]?.pairs[other] {
@@ -95,19 +95,19 @@ extension Session {
     }
 
     private mutating func wait(_ one: ConnectionID, _ other: ConnectionID, _ turn: Turn) {
-        // A wait of nothing would come due again and again at one instant.
+        // Avoid a zero wait, which would be due repeatedly at the same instant.
         let until = turn.now + max(turn.rules.relayedFallback, .milliseconds(1))
         setPair(one, other, .waiting(until: until))
         waits.append(Wait(one: one, other: other, until: until))
     }
 
-    /// Ends it when neither wants anything of the other any more.
+    /// Ends the wait if neither still subscribes to the other.
     mutating func endWait(_ one: ConnectionID, _ other: ConnectionID) {
         guard case .waiting? = members[one]?.pairs[other], !wantsMedia(one, other) else { return }
         setPair(one, other, .idle)
     }
 
-    /// Whose line is back gets all the time again: without it nobody could negotiate or say that it works.
+    /// Restarts the waits of a member that reconnected: while disconnected, it could not negotiate or report success.
     mutating func renewWaits(of client: ConnectionID, _ turn: Turn) {
         let pairs = members[client]?.pairs ?? [:]
         for other in pairs.keys.sorted() {
@@ -130,10 +130,10 @@ extension Session {
         } ?? false
     }
 
-    /// What one of a pair says of it. That it does not work is no news until its time is up.
+    /// Handles a member's report about a pair. A report of failure changes nothing before the wait ends.
     mutating func connected(_ verb: SessionVerb.Connected, by client: ConnectionID) throws(WireError) {
         guard members[verb.connection] != nil else {
-            throw WireError(.notFound, "That connection is not in this session any more.")
+            throw WireError(.notFound, "This connection is no longer in the session.")
         }
         guard verb.connected, members[client]?.pairs[verb.connection] != nil else { return }
         setPair(client, verb.connection, .connected)
@@ -150,7 +150,8 @@ extension Session {
         }
     }
 
-    /// Once, and for the whole session: two ways for media in one session are more than anybody could explain.
+    /// Switches the whole session to routed media, once and for all its members. Mixing relayed and routed media in one session
+    /// would be too hard to explain.
     private mutating func fallBack(_ turn: inout Turn) {
         mediaMode = .routed
         hasFallenBack = true
@@ -162,7 +163,7 @@ extension Session {
         broadcast(.session(.mediaModeChanged(.init(session: id, mediaMode: mediaMode))), &turn)
     }
 
-    // MARK: What the media plane tells
+    // MARK: Events from the media plane
 
     func subscriptionChanged(_ news: SessionNotice.SubscriptionChanged, to subscriber: ConnectionID, _ turn: inout Turn)
     {

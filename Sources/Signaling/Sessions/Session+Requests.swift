@@ -1,6 +1,6 @@
 import Wire
 
-/// What a member of a session may ask for, each judged by the member's role (OpenTok's, `Capabilities`).
+/// Requests of a session's members, checked against the member's role (OpenTok's roles, see `Capabilities`).
 extension Session {
     mutating func perform(_ verb: SessionVerb, by member: Member, re: UInt64, _ turn: inout Turn) {
         let client = member.connection.id
@@ -18,7 +18,7 @@ extension Session {
             case .forceDisconnect(let verb): try forceDisconnect(verb.connection, by: member, &turn)
             case .forceUnpublish(let verb): try forceUnpublish(verb.stream, by: member, &turn)
             case .forceMute(let verb): try forceMute(verb, by: member, &turn)
-            // The client's machine performs these.
+            // Handled by the client's machine.
             case .join, .leave: return
             }
             turn.send(.ok(.init(re: re)), to: client)
@@ -27,8 +27,8 @@ extension Session {
         }
     }
 
-    private func permit(_ allowed: Bool, _ deed: String) throws(WireError) {
-        guard allowed else { throw WireError(.notPermitted, "The token's role does not allow \(deed).") }
+    private func permit(_ allowed: Bool, _ action: String) throws(WireError) {
+        guard allowed else { throw WireError(.notPermitted, "The token's role does not permit \(action).") }
     }
 
     // MARK: Streams
@@ -40,7 +40,8 @@ extension Session {
         try permitMedia(turn)
         guard member.streams.count < turn.rules.streamsPerConnection else {
             throw WireError(
-                .sessionFull, "A connection may publish \(turn.rules.streamsPerConnection) streams; unpublish one.")
+                .sessionFull,
+                "A connection can publish at most \(turn.rules.streamsPerConnection) streams. Unpublish one first.")
         }
         let client = member.connection.id
         var stream = StreamInfo()
@@ -48,7 +49,7 @@ extension Session {
         stream.connection = client
         stream.createdAt = turn.now
         stream.name = verb.name ?? ""
-        // Where everybody is muted, so is who comes later; where the server can, it sees to that.
+        // After a mute of all members, new publishers are muted too. In a routed session the server enforces this.
         stream.hasAudio = verb.hasAudio && !(isRouted && isMuted)
         stream.hasVideo = verb.hasVideo
         stream.videoType = verb.videoType
@@ -68,14 +69,14 @@ extension Session {
 
     private func owned(_ stream: StreamID, by client: ConnectionID) throws(WireError) -> Published {
         guard let published = streams[stream], published.stream.connection == client else {
-            throw WireError(.notFound, "This connection does not publish that stream.")
+            throw WireError(.notFound, "Your connection does not publish this stream.")
         }
         return published
     }
 
     private func existing(_ stream: StreamID) throws(WireError) -> Published {
         guard let published = streams[stream] else {
-            throw WireError(.notFound, "That stream is not in this session any more.")
+            throw WireError(.notFound, "This stream is no longer in the session.")
         }
         return published
     }
@@ -112,7 +113,8 @@ extension Session {
         let publisher = try existing(verb.stream).stream.connection
         guard isRouted || publisher != client else {
             throw WireError(
-                .notPermitted, "Relayed sessions have no way back to oneself; show the local stream instead.")
+                .notPermitted,
+                "You cannot subscribe to your own stream in a relayed session. Show the local stream instead.")
         }
         var verb = verb
         if !isRouted { verb.mids = MediaMids() }
@@ -121,7 +123,7 @@ extension Session {
         route(verb, by: client, former: former, &turn)
         beginWait(client, publisher, turn)
         endWait(client, publisher)
-        // Which picture somebody would like is the server's business.
+        // Do not notify the publisher of a changed preference; only the media plane needs it.
         if let former, isRouted, (former.audio, former.video) == (verb.audio, verb.video),
             former.preference != verb.preference
         {
@@ -137,7 +139,7 @@ extension Session {
     {
         let publisher = try existing(stream).stream.connection
         guard let former = streams[stream]?.subscribers.removeValue(forKey: client) else {
-            throw WireError(.notFound, "This connection does not subscribe to that stream.")
+            throw WireError(.notFound, "Your connection does not subscribe to this stream.")
         }
         members[client]?.subscriptions.remove(stream)
         stopRouting(former, by: client, &turn)
@@ -146,18 +148,18 @@ extension Session {
         turn.send(.session(.unsubscribed(event)), to: publisher)
     }
 
-    // MARK: Between two connections
+    // MARK: Between connections
 
     private func negotiate(_ verb: SessionVerb.Negotiate, by client: ConnectionID, _ turn: inout Turn) throws(WireError)
     {
         guard !isRouted else {
-            throw WireError(.notPermitted, "This session's media is routed; negotiate with the server by media.offer.")
+            throw WireError(.notPermitted, "This session is routed. Negotiate with the server instead (media.offer).")
         }
         guard members[verb.to] != nil else {
-            throw WireError(.notFound, "That connection is not in this session any more.")
+            throw WireError(.notFound, "This connection is no longer in the session.")
         }
         guard subscribes(client, to: verb.to) || subscribes(verb.to, to: client) else {
-            throw WireError(.notPermitted, "Only connections of which one subscribes to the other negotiate.")
+            throw WireError(.notPermitted, "Negotiation is allowed only between a publisher and its subscriber.")
         }
         turn.send(.session(.negotiate(.init(session: id, from: client, verb))), to: verb.to)
     }
@@ -167,14 +169,15 @@ extension Session {
     }
 
     private mutating func signal(_ verb: SessionVerb.Signal, by member: Member, _ turn: inout Turn) throws(WireError) {
-        try permit(member.capabilities.signal, "signalling")
+        try permit(member.capabilities.signal, "signaling")
         if let type = verb.type, !Self.isSignalType(type) {
             throw WireError(
-                .signalInvalid, "A signal's type has at most \(Limits.signalType) characters of A-Z a-z 0-9 - _ ~."
+                .signalInvalid, "A signal's type can have up to \(Limits.signalType) characters of A-Z a-z 0-9 - _ ~."
             )
         }
         guard verb.data?.utf8.count ?? 0 <= Limits.signalData else {
-            throw WireError(.signalTooLarge, "A signal's data has at most \(Limits.signalData) bytes; split it.")
+            throw WireError(
+                .signalTooLarge, "A signal's data can have up to \(Limits.signalData) bytes. Send it in pieces.")
         }
         let client = member.connection.id
         let event = ServerMessage.session(
@@ -183,14 +186,14 @@ extension Session {
             ))
         if let to = verb.to {
             guard members[to] != nil else {
-                throw WireError(.notFound, "That connection is not in this session any more.")
+                throw WireError(.notFound, "This connection is no longer in the session.")
             }
             turn.send(event, to: to)
         } else {
             broadcast(event, &turn)
         }
-        // Said to one alone or to all: what a partner heard belongs in a complaint about it. What he did not hear
-        // does not, or twenty lines said to oneself would wash the others out.
+        // Keep what the partner received, whether sent to one connection or to all, because it belongs in a report. Skip
+        // messages to oneself, which could push the other lines out of the last twenty.
         if verb.to.flatMap({ members[$0]?.identity }) != member.identity {
             keepLine(verb, from: member.identity, turn)
         }
@@ -215,7 +218,7 @@ extension Session {
     {
         try permit(member.capabilities.forceDisconnect, "disconnecting others")
         guard let member = members[target] else {
-            throw WireError(.notFound, "That connection is not in this session any more.")
+            throw WireError(.notFound, "This connection is no longer in the session.")
         }
         revoke(member)
         turn.tell(.client(target, .leftSession(id, .forceDisconnected)))

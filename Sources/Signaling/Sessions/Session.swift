@@ -7,11 +7,15 @@ public enum SessionEvent: Equatable, Sendable {
     case dropped(ConnectionID)
     case returned(ConnectionID)
     case gone(ConnectionID, GoneReason)
-    /// This session serves a match from now on; tokens bound to it let in so many. A call is told who has come in.
+    /// The session now serves a match, with this many places for holders of its tokens. A call is notified of each join.
     case matchOpened(MatchID, places: Int, of: CallID? = nil)
-    /// The match is over: its holders are put out and its tokens are dead.
+    /// The match is over: holders of its tokens are removed and its tokens become invalid.
     case matchClosed(MatchID)
-    /// A complaint, to be stored with the chat that led to it.
+    /// A legacy client publishes here as long as it is connected. Its token is bound to this id and has one place.
+    case homeOpened(MatchID)
+    /// The legacy client is gone, and its token with it.
+    case homeClosed(MatchID)
+    /// A report, to be stored with the chat lines.
     case report(Report, by: ConnectionID, re: UInt64)
     // From the media plane.
     case videoPaused(StreamID, ConnectionID, Bool, PauseReason)
@@ -19,11 +23,12 @@ public enum SessionEvent: Equatable, Sendable {
     case speaking(StreamID?)
 }
 
-/// A place where connections publish and subscribe to streams and send each other signals.
+/// A session in which connections publish and subscribe to streams and send each other signals.
 ///
-/// It owns who is here and what they publish; it does not verify tokens (the client's machine did), carries no media, and
-/// knows nothing of who was paired with whom. Invariant: everybody in the session has been told of everybody else and of
-/// every stream, exactly once, and nobody is here by the token of a match that has ended.
+/// Owns the members and their streams. It does not verify tokens (the client's machine does), carries no media, and does not
+/// know how people were matched.
+/// Invariant: each member has been notified of every other member and stream exactly once. No member holds a token of a match
+/// that has ended.
 public struct Session: Machine, Equatable, Sendable {
     struct Member: Equatable, Sendable {
         var connection: ConnectionInfo
@@ -33,13 +38,13 @@ public struct Session: Machine, Equatable, Sendable {
         var token: Token
         var isDropped = false
         var streams: [StreamID] = []
-        /// Streams of others that this member subscribes to.
+        /// Streams that this member subscribes to.
         var subscriptions: Set<StreamID> = []
-        /// Relayed media with those whom this member ever subscribed to, or who ever subscribed to it.
+        /// The state of relayed media with every member that this one subscribed to, or that subscribed to this one.
         var pairs: [ConnectionID: Pair] = [:]
     }
 
-    /// By which somebody came in.
+    /// The token with which a member joined.
     struct Token: Equatable, Sendable {
         var fingerprint: [UInt8]
         var expiresAt: Timestamp
@@ -47,42 +52,49 @@ public struct Session: Machine, Equatable, Sendable {
 
     struct Published: Equatable, Sendable {
         var stream: StreamInfo
-        /// Which transceivers carry it; none in a relayed session.
+        /// The transceivers that carry the stream; empty in a relayed session.
         var mids = MediaMids()
-        /// Who subscribes, and to what.
+        /// The subscribers and their subscriptions.
         var subscribers: [ConnectionID: SessionVerb.Subscribe] = [:]
     }
 
+    /// A match, a call or a legacy client whose end invalidates the tokens that were made for it.
+    private struct Binding: Equatable, Sendable {
+        /// How many members may join with these tokens. A token may have been shared.
+        var places: Int
+        /// The call to notify of each join.
+        var call: CallID?
+    }
+
     let id: SessionID
-    /// What the id says, until relayed media does not get through.
+    /// The mode in the session id, until a fallback to routed media.
     var mediaMode = MediaMode.relayed
     var hasFallenBack = false
     private(set) var isRelayedOnly = false
-    /// For relayed pairs to connect, the first to end first; some are over already. Each was caused by a verb or a
-    /// return, both of which have budgets, and is gone after `Rules.relayedFallback`.
+    /// Pairs that must connect, in order of their deadlines; some may be outdated. Each is caused by a request or a reconnect,
+    /// which have budgets, and is removed after `Rules.relayedFallback`.
     var waits: Deque<Wait> = []
-    /// In the order of joining, so that announcements are the same on every run.
+    /// In the order of joining, so that notifications have a deterministic order.
     var order: [ConnectionID] = []
     var members: [ConnectionID: Member] = [:]
     var streams: [StreamID: Published] = [:]
-    /// Future publishers are muted too (OpenTok's `forceMuteAll`).
+    /// Mutes future publishers too (OpenTok's `forceMuteAll`).
     var isMuted = false
+    private var bindings: [MatchID: Binding] = [:]
+    /// The match or call of which chat lines are kept for a report.
     private var match: MatchID?
-    private var call: CallID?
-    /// For holders of the match's tokens.
-    private var places = 0
     private var lines: [ChatLine] = []
-    /// Whose holders were put out; until they expire, and only so many. Forgotten in a restart.
+    /// Tokens of removed members, up to a maximum number and until they expire. Lost in a restart.
     private var revoked: [Token] = []
-    private static let mostRevoked = 256
-    /// Until when the chat of a closed match is kept for a report.
+    private static let maxRevoked = 256
+    /// When to delete the chat lines of a closed match, which are kept for a report.
     private var transcriptUntil: Timestamp?
 
     init(id: SessionID) { self.id = id }
 
     static func make(_ id: SessionID, for event: SessionEvent, _ turn: inout Turn) -> Session? {
         switch event {
-        case .join, .matchOpened: Session(id: id)
+        case .join, .matchOpened, .homeOpened: Session(id: id)
         default: nil
         }
     }
@@ -90,18 +102,19 @@ public struct Session: Machine, Equatable, Sendable {
     static func orphan(_ event: SessionEvent, _ id: SessionID, _ turn: inout Turn) {
         switch event {
         case .report(let report, let client, let re):
-            // Its chat is forgotten, the complaint is not.
+            // The chat lines are gone; store the report without them.
             turn.persist(.report(report))
             turn.ok(Request(client, re))
         case .verb(let client, let re, _):
-            turn.fail(WireError(.notJoined, "Join this session first."), Request(client, re))
-        case .join, .matchOpened, .dropped, .returned, .gone, .matchClosed, .videoPaused, .layersWanted, .speaking:
+            turn.fail(WireError(.notJoined, "Join the session first (session.join)."), Request(client, re))
+        case .join, .matchOpened, .homeOpened, .dropped, .returned, .gone, .matchClosed, .homeClosed, .videoPaused,
+            .layersWanted, .speaking:
             return
         }
     }
 
-    /// Nothing to remember: the id alone is the session again when somebody joins.
-    var isOver: Bool { members.isEmpty && match == nil && transcriptUntil == nil && revoked.isEmpty }
+    /// No state is left. A later join recreates the session from its id.
+    var isOver: Bool { members.isEmpty && bindings.isEmpty && transcriptUntil == nil && revoked.isEmpty }
 
     var nextTimeout: Timestamp? {
         let expiry = revoked.lazy.map(\.expiresAt).min()
@@ -122,7 +135,7 @@ public struct Session: Machine, Equatable, Sendable {
             join(Request(client, re), identity, grant, &turn)
         case .verb(let client, let re, let message):
             guard let member = members[client] else {
-                return turn.fail(WireError(.notJoined, "Join this session first."), Request(client, re))
+                return turn.fail(WireError(.notJoined, "Join the session first (session.join)."), Request(client, re))
             }
             perform(message, by: member, re: re, &turn)
         case .dropped(let client): setDropped(true, client, &turn)
@@ -131,10 +144,18 @@ public struct Session: Machine, Equatable, Sendable {
             renewWaits(of: client, turn)
         case .gone(let client, let reason): remove(client, reason, &turn)
         case .matchOpened(let match, let places, let call):
-            (self.match, self.call) = (match, call)
-            self.places = places
+            if let former = self.match { bindings[former] = nil }
+            self.match = match
+            bindings[match] = Binding(places: places, call: call)
             lines = []
-        case .matchClosed(let match): close(match, until: turn.now + turn.rules.reportWindow, &turn)
+        case .matchClosed(let match):
+            if self.match == match {
+                self.match = nil
+                transcriptUntil = turn.now + turn.rules.reportWindow
+            }
+            close(match, &turn)
+        case .homeOpened(let home): bindings[home] = Binding(places: 1)
+        case .homeClosed(let home): close(home, &turn)
         case .report(var report, let client, let re):
             report.lines = lines
             turn.persist(.report(report))
@@ -149,34 +170,35 @@ public struct Session: Machine, Equatable, Sendable {
         }
     }
 
-    // MARK: Coming and going
+    // MARK: Joining and leaving
 
-    /// Whether this token lets its holder in now. Says why not.
+    /// Checks whether this token admits the client now, and sends an error if not.
     private func admits(_ grant: SessionGrant, _ request: Request, _ turn: inout Turn) -> Bool {
         let (client, re) = (request.client, request.re)
-        if let match = grant.match, match != self.match {
-            let error = WireError(.tokenMatchEnded, "The match this token was given for is over.")
+        if let match = grant.match, bindings[match] == nil {
+            let error = WireError(.tokenMatchEnded, "The match of this token has ended.")
             turn.tell(.client(client, .joinRefused(re: re, error, match: match)))
             return false
         }
         guard !revoked.contains(where: { $0.fingerprint == grant.fingerprint }) else {
-            let error = WireError(.tokenRevoked, "The holder of this token was put out of the session.")
+            let error = WireError(.tokenRevoked, "This token was revoked: its holder was removed from the session.")
             turn.tell(.client(client, .joinRefused(re: re, error, match: nil)))
             return false
         }
         guard members[client] == nil else {
-            turn.fail(WireError(.alreadyJoined, "This connection is in the session already."), request)
+            turn.fail(WireError(.alreadyJoined, "This connection has already joined the session."), request)
             return false
         }
-        // A match is of two, however many hold its tokens: one of them may have been passed on.
-        if grant.match != nil, members.values.count(where: { $0.match == grant.match }) >= places {
-            let error = WireError(.sessionFull, "The places of this match are taken.")
+        if let match = grant.match, let binding = bindings[match],
+            members.values.count(where: { $0.match == match }) >= binding.places
+        {
+            let error = WireError(.sessionFull, "All places in this match are taken.")
             turn.fail(error, request)
             return false
         }
         guard members.count < turn.rules.connectionsPerSession else {
             let error = WireError(
-                .sessionFull, "This session is full; try again when somebody has left.", retryable: true)
+                .sessionFull, "This session is full. Try again later.", retryable: true)
             turn.fail(error, request)
             return false
         }
@@ -208,13 +230,13 @@ public struct Session: Machine, Equatable, Sendable {
             connection: connection, identity: identity, capabilities: Capabilities(grant.role), match: grant.match,
             token: Token(fingerprint: grant.fingerprint, expiresAt: grant.expiresAt)
         )
-        if grant.match != nil, let call { turn.tell(.call(call, .joined(identity))) }
+        if let call = grant.match.flatMap({ bindings[$0]?.call }) { turn.tell(.call(call, .joined(identity))) }
     }
 
-    /// A member's token lets nobody in any more.
+    /// Makes a member's token invalid.
     mutating func revoke(_ member: Member) {
         revoked.append(member.token)
-        if revoked.count > Self.mostRevoked { revoked.removeFirst() }
+        if revoked.count > Self.maxRevoked { revoked.removeFirst() }
     }
 
     private mutating func setDropped(_ isDropped: Bool, _ client: ConnectionID, _ turn: inout Turn) {
@@ -230,7 +252,7 @@ public struct Session: Machine, Equatable, Sendable {
         remove([client], reason, &turn)
     }
 
-    /// Several at once are all out before anybody is told: they need not hear of each other's going one by one.
+    /// Removes several members before notifying anyone, so that they are not notified of each other's departure.
     private mutating func remove(_ clients: [ConnectionID], _ reason: GoneReason, _ turn: inout Turn) {
         let gone = clients.compactMap { members.removeValue(forKey: $0) }
         guard !gone.isEmpty else { return }
@@ -251,7 +273,7 @@ public struct Session: Machine, Equatable, Sendable {
         }
     }
 
-    /// Looks only at what the member watched: a session may have thousands of streams.
+    /// Visits only the member's own subscriptions, because a session may have thousands of streams.
     private mutating func unsubscribe(_ gone: Member, _ turn: inout Turn) {
         let client = gone.connection.id
         for stream in gone.subscriptions.sorted() {
@@ -264,7 +286,7 @@ public struct Session: Machine, Equatable, Sendable {
         }
     }
 
-    /// Takes a stream away from whoever watched it.
+    /// Removes a stream from the session and from its subscribers.
     mutating func forget(_ stream: StreamID, _ turn: inout Turn) {
         guard let published = streams.removeValue(forKey: stream) else { return }
         if isRouted { turn.media(.unpublish(stream)) }
@@ -274,27 +296,26 @@ public struct Session: Machine, Equatable, Sendable {
         }
     }
 
-    private mutating func close(_ match: MatchID, until: Timestamp, _ turn: inout Turn) {
-        guard self.match == match else { return }
-        (self.match, call) = (nil, nil)
-        transcriptUntil = until
+    /// Ends a binding: removes the holders of its tokens.
+    private mutating func close(_ match: MatchID, _ turn: inout Turn) {
+        guard bindings.removeValue(forKey: match) != nil else { return }
         let holders = order.filter { members[$0]?.match == match }
         for client in holders { turn.tell(.client(client, .leftSession(id, .matchEnded))) }
-        // Whoever is here with a token of his own stays, and must not be left with ghosts.
+        // Members with tokens of their own stay and must be notified of the departures.
         remove(holders, .forceDisconnected, &turn)
     }
 
-    // MARK: Telling
+    // MARK: Notifying
 
     func broadcast(_ message: ServerMessage, except excluded: ConnectionID? = nil, _ turn: inout Turn) {
         for client in order where client != excluded { turn.send(message, to: client) }
     }
 
-    /// Keeps the last lines of a match's chat, in memory, for a report.
+    /// Keeps the last chat lines of a match in memory for a report.
     mutating func keepLine(_ signal: SessionVerb.Signal, from identity: IdentityID, _ turn: Turn) {
         guard match != nil, signal.type == "chat", let text = signal.data, turn.rules.reportLines > 0 else { return }
         if lines.count >= turn.rules.reportLines { lines.removeFirst() }
-        // Bytes, not characters: one character can be made of thousands of marks.
+        // Limit bytes, not characters: a single character can consist of thousands of combining marks.
         let kept = String(decoding: text.utf8.prefix(1000), as: UTF8.self)
         lines.append(ChatLine(from: identity, text: kept, at: turn.now))
     }

@@ -1,13 +1,13 @@
 import Crypto
 import Wire
 
-/// JSON Web Tokens (RFC 7519) with HS256 and nothing else: the header may ask for other algorithms, and is refused.
+/// A JSON Web Token (RFC 7519). Only HS256 is accepted, whatever algorithm the header names.
 struct JWT {
-    /// The header every token made here has: `{"alg":"HS256","typ":"JWT"}`.
+    /// The header of every token made here: `{"alg":"HS256","typ":"JWT"}`.
     private static let header = Base64URL.encode(#"{"alg":"HS256","typ":"JWT"}"#.utf8)
 
     let claims: JSONObject
-    /// Half of the signature: names this token and tells nobody what it was.
+    /// Half of the signature. Identifies the token without revealing it.
     let fingerprint: [UInt8]
 
     static func sign(_ project: Project, claims: (inout JSONWriter) -> Void) -> String {
@@ -19,7 +19,7 @@ struct JWT {
         return signed + "." + Base64URL.encode(project.authenticationCode(Array(signed.utf8)))
     }
 
-    /// Verifies the signature first; only then is anything in the token believed.
+    /// Verifies the signature before reading any claim.
     init(verifying text: String, with project: Project) throws(WireError) {
         guard text.utf8.count <= Limits.token else {
             throw WireError(.tokenMalformed, "The token is longer than \(Limits.token) bytes.")
@@ -27,17 +27,17 @@ struct JWT {
         let parts = text.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
         guard parts.count == 3, let header = Base64URL.decode(parts[0]), let payload = Base64URL.decode(parts[1]),
             let signature = Base64URL.decode(parts[2])
-        else { throw WireError(.tokenMalformed, "This is not a token: three base64url parts were expected.") }
-        // What `crit` lists must be understood or the token refused (RFC 7515 §4.1.11); nothing is listed that we know.
+        else { throw WireError(.tokenMalformed, "Malformed token: expected three base64url parts separated by dots.") }
+        // Tokens with critical extensions that are not understood must be rejected (RFC 7515 §4.1.11); none are supported.
         guard let head = Self.object(header), head["alg"] == .string("HS256"), head["crit"] == nil else {
-            throw WireError(.tokenMalformed, "Tokens are signed with HS256; this one says something else.")
+            throw WireError(.tokenMalformed, "Unsupported token header: alg must be HS256, and crit is not allowed.")
         }
         let signed = Array(parts[0]) + [UInt8(ascii: ".")] + Array(parts[1])
         guard constantTimeEquals(project.authenticationCode(signed), signature) else {
             throw WireError(.tokenSignature, "The token was not signed with this project's secret.")
         }
         guard let claims = Self.object(payload) else {
-            throw WireError(.tokenMalformed, "The token's claims are not a JSON object with unique names.")
+            throw WireError(.tokenMalformed, "The token's claims must be a JSON object with unique names.")
         }
         self.claims = claims
         fingerprint = Array(signature.prefix(16))
@@ -52,7 +52,7 @@ struct JWT {
         if case .string(let text)? = claims[name] { text } else { nil }
     }
 
-    /// A `NumericDate` (RFC 7519 §2), which may have a fraction.
+    /// Returns a `NumericDate` (RFC 7519 §2), which may have a fraction.
     func date(_ name: String) -> Timestamp? {
         switch claims[name] {
         case .integer(let seconds)?:
@@ -64,32 +64,34 @@ struct JWT {
         }
     }
 
-    /// What every token of a project has in common: issuer, kind, scope and dates.
+    /// Checks the claims common to all tokens of a project: issuer, type, scope and dates.
     func check(project: Project, scope: String, longest: Duration, now: Timestamp) throws(WireError) {
         guard string("iss") == project.apiKey else {
             throw WireError(.tokenProject, "The token belongs to another project.")
         }
         guard string("ist") == "project", string("scope") == scope else {
-            throw WireError(.tokenScope, "The token is not meant for this: its scope must be \"\(scope)\".")
+            throw WireError(.tokenScope, "Wrong token type: ist must be \"project\" and scope must be \"\(scope)\".")
         }
         guard let expires = date("exp") else {
-            throw WireError(.tokenMalformed, "The token has no expiry.")
+            throw WireError(.tokenMalformed, "The token has no valid exp claim.")
         }
         guard now < expires else {
-            throw WireError(.tokenExpired, "The token has expired; ask for a new one.")
+            throw WireError(.tokenExpired, "The token has expired. Get a new one.")
         }
         guard ["iat", "nbf"].allSatisfy({ claims[$0] == nil || date($0) != nil }) else {
-            throw WireError(.tokenMalformed, "The token's dates must be numbers of seconds.")
+            throw WireError(.tokenMalformed, "The token's iat and nbf claims must be numbers of seconds.")
         }
         let issued = date("iat") ?? now
-        // A minute of difference between two machines' clocks is common and harmless.
+        // Allow a clock difference of one minute, which is common and harmless.
         let skew: Duration = .seconds(60)
         guard issued <= now + skew, (date("nbf") ?? issued) <= now + skew else {
-            throw WireError(.tokenNotYet, "The token is not valid yet; compare the clocks.", retryable: true)
+            throw WireError(
+                .tokenNotYet, "The token is not valid yet. Check the clock of the machine that created it.",
+                retryable: true)
         }
-        // Counted from now as well, or an old `iat` would buy a longer life.
+        // Also count from now, or a future `iat` would allow a longer lifetime.
         guard expires - Swift.min(issued, now) <= longest + skew else {
-            throw WireError(.tokenLifetime, "The token lives longer than \(longest) allows.")
+            throw WireError(.tokenLifetime, "The token's lifetime must not exceed \(longest.roundedText).")
         }
     }
 }

@@ -1,29 +1,29 @@
 import Wire
 import Crypto
 
-/// What a verified session token allows.
+/// The permissions of a verified session token.
 public struct SessionGrant: Equatable, Sendable {
     public var session: SessionID
     public var mediaMode: MediaMode
-    /// Never to be routed, even where no media gets through otherwise.
+    /// True if media must never be routed, even if it cannot connect otherwise.
     public var isRelayedOnly = false
     public var role: Role
-    /// Connection data: set by whoever made the token, visible to everybody in the session.
+    /// Connection data, set by the maker of the token and visible to everyone in the session.
     public var data: String
-    /// The match the token was handed out by; it dies with it.
+    /// The match that the token was made for. The token becomes invalid when it ends.
     public var match: MatchID?
-    /// Names the token, for when its holder is put out.
+    /// Identifies the token, to reject it after its holder was removed.
     public var fingerprint: [UInt8] = []
     public var expiresAt = Timestamp(milliseconds: 0)
 }
 
-/// What a session token is to allow, and for how long.
+/// The permissions and lifetime of a session token to make.
 public struct SessionTokenClaims: Equatable, Sendable {
     public var session: SessionID
     public var role: Role
-    /// Connection data, visible to everybody in the session.
+    /// Connection data, visible to everyone in the session.
     public var data: String
-    /// The match or call that the token dies with.
+    /// The match or call whose end invalidates the token.
     public var match: MatchID?
     public var lifetime: Duration
 
@@ -33,10 +33,10 @@ public struct SessionTokenClaims: Equatable, Sendable {
     }
 }
 
-/// Who somebody is, as proved by a secret or a user token.
+/// A verified identity, from a secret or a user token.
 public struct Identity: Equatable, Sendable {
     public var id: IdentityID
-    /// A name the program vouches for.
+    /// The name in the user token.
     public var name: String?
 
     public init(id: IdentityID, name: String? = nil) {
@@ -46,7 +46,7 @@ public struct Identity: Equatable, Sendable {
 }
 
 extension Project {
-    /// OpenTok's longest.
+    /// Same limit as OpenTok.
     public static let longestSessionToken: Duration = .seconds(30 * 24 * 3600)
     public static let longestUserToken: Duration = .seconds(24 * 3600)
 
@@ -79,20 +79,20 @@ extension Project {
             throw WireError(.tokenSession, "The token is for another session.")
         }
         guard let traits = traits(of: named) else {
-            throw WireError(.sessionInvalid, "This is not a session id of this server.")
+            throw WireError(.sessionInvalid, "Unknown session id: it was not created by this server.")
         }
         guard let role = token.claims["role"].map({ _ in token.string("role").flatMap(Role.init) }) ?? .publisher else {
             throw WireError(
-                .tokenRole, "The token's role is not one of subscriber, publisher, publisheronly, moderator.")
+                .tokenRole, "The token's role must be subscriber, publisher, publisheronly or moderator.")
         }
         let data = token.string("connection_data") ?? ""
         guard data.unicodeScalars.count <= Limits.connectionData else {
-            throw WireError(.tokenMalformed, "Connection data is limited to \(Limits.connectionData) characters.")
+            throw WireError(.tokenMalformed, "Connection data must not exceed \(Limits.connectionData) characters.")
         }
-        // A match in any other shape must not pass for a token without one, which would outlive its match.
+        // Reject a malformed match: without it the token would pass as one without a match and outlive it.
         let match = token.claims["match"].map { _ in token.string("match").flatMap(MatchID.init) }
         guard match != .some(nil) else {
-            throw WireError(.tokenMalformed, "The token's match is not an id.")
+            throw WireError(.tokenMalformed, "The token's match claim must be a match id.")
         }
         return SessionGrant(
             session: named, mediaMode: traits.mediaMode, isRelayedOnly: traits.isRelayedOnly, role: role, data: data,
@@ -120,16 +120,16 @@ extension Project {
         let token = try JWT(verifying: text, with: self)
         try token.check(project: self, scope: "user.connect", longest: Self.longestUserToken, now: now)
         guard let user = token.string("sub"), !user.isEmpty, user.utf8.count <= Limits.name else {
-            throw WireError(.tokenMalformed, "The token needs a \"sub\" of 1 to \(Limits.name) bytes.")
+            throw WireError(.tokenMalformed, "The token requires a sub claim of 1 to \(Limits.name) bytes.")
         }
         let name = token.string("name")
         guard name.map({ $0.utf8.count <= Limits.name }) ?? true else {
-            throw WireError(.tokenMalformed, "The token's name is longer than \(Limits.name) bytes.")
+            throw WireError(.tokenMalformed, "The token's name must not exceed \(Limits.name) bytes.")
         }
         return Identity(id: identity(ofUser: user), name: name)
     }
 
-    /// An identity is (project, `sub`), as sixteen bytes of its hash.
+    /// Derives an identity from the project and the user: sixteen bytes of a hash.
     public func identity(ofUser user: String) -> IdentityID {
         let digest = SHA256.hash(data: Array("confab user\n\(apiKey)\n\(user)".utf8))
         return IdentityID(bytes: digest) ?? IdentityID(high: 0, low: 0)
@@ -137,13 +137,13 @@ extension Project {
 
     // MARK: Public ids
 
-    /// How others know a person: sixteen bytes that nobody can make or trace back without the project's secret.
+    /// Returns a person's public id: sixteen bytes that cannot be computed or traced back without the project's secret.
     public func personID(of identity: IdentityID) -> PersonID {
         PersonID(bytes: authenticationCode(Array("confab person\n".utf8) + identity.bytes)) ?? PersonID(high: 0, low: 0)
     }
 
-    /// By which somebody tells those whom it blocked from each other: a partner of the roulette has no public id for the
-    /// other, and must not get one by blocking.
+    /// Returns an id for one entry of a person's block list. Roulette partners have no public id for each other, and blocking
+    /// must not reveal one.
     public func blockedID(of identity: IdentityID, by owner: IdentityID) -> PersonID {
         let bytes = Array("confab blocked\n".utf8) + owner.bytes + identity.bytes
         return PersonID(bytes: authenticationCode(bytes)) ?? PersonID(high: 0, low: 0)
@@ -153,7 +153,7 @@ extension Project {
 
     private static let identityPrefix = "a_"
 
-    /// The secret that proves an anonymous identity. Nothing is stored to make one.
+    /// Returns the secret that proves an anonymous identity. Nothing is stored.
     public func secret(of identity: IdentityID) -> String {
         Self.identityPrefix + Base64URL.encode(identity.bytes + identityCode(identity))
     }
@@ -162,9 +162,11 @@ extension Project {
         guard text.utf8.count < 64, text.hasPrefix(Self.identityPrefix),
             let bytes = Base64URL.decode(text.utf8.dropFirst(Self.identityPrefix.utf8.count)), bytes.count == 32,
             let id = IdentityID(bytes: bytes)
-        else { throw WireError(.tokenMalformed, "This is not an identity of this server; say hello without one.") }
+        else {
+            throw WireError(.tokenMalformed, "Malformed identity. Send hello without an identity to get a new one.")
+        }
         guard constantTimeEquals(identityCode(id), Array(bytes.suffix(16))) else {
-            throw WireError(.tokenSignature, "This identity is not of this server; say hello without one.")
+            throw WireError(.tokenSignature, "Unknown identity. Send hello without an identity to get a new one.")
         }
         return Identity(id: id)
     }

@@ -1,14 +1,17 @@
-/// Reads JSON from bytes that a stranger sent: no recursion beyond `Limits.jsonDepth`, no more than `Limits.jsonMembers`
-/// members in an object, no duplicate names (RFC 8259 §4 leaves them to chance), and no trap whatever the input.
+/// A JSON parser for untrusted bytes. It nests at most `Limits.jsonDepth` deep, takes at most `Limits.jsonMembers` members per
+/// object, rejects duplicate names (RFC 8259 §4 leaves their meaning open), and never traps.
 ///
-/// Ours because of cost: Foundation's coders take 6–7 µs for a message that this reads in under one.
-/// See `docs/decisions/0002-own-json-codec.md`.
+/// Written for speed: Foundation's coders take 6–7 µs for a message that this parser reads in under one. See
+/// `docs/decisions/0002-own-json-codec.md`.
 public struct JSONReader {
     private let bytes: UnsafeBufferPointer<UInt8>
     private var at = 0
 
     private init(_ bytes: UnsafeBufferPointer<UInt8>) { self.bytes = bytes }
 
+    /// Parses exactly one JSON value, with optional white space around it.
+    ///
+    /// - Throws: what is wrong, and at which byte.
     public static func parse(_ bytes: some Collection<UInt8>) throws(JSONError) -> JSONValue {
         let result =
             bytes.withContiguousStorageIfAvailable { buffer in parse(buffer: buffer) }
@@ -21,7 +24,7 @@ public struct JSONReader {
         do throws(JSONError) {
             let value = try reader.value(depth: 0)
             reader.skipSpace()
-            if reader.at != buffer.count { throw reader.fault("something follows the value") }
+            if reader.at != buffer.count { throw reader.fault("unexpected data after the value") }
             return .success(value)
         } catch {
             return .failure(error)
@@ -44,7 +47,7 @@ public struct JSONReader {
     private mutating func value(depth: Int) throws(JSONError) -> JSONValue {
         guard depth <= Limits.jsonDepth else { throw fault("nested too deeply") }
         skipSpace()
-        guard let byte = next else { throw fault("a value was expected") }
+        guard let byte = next else { throw fault("expected a value") }
         switch byte {
         case UInt8(ascii: "{"): return .object(try object(depth: depth))
         case UInt8(ascii: "["): return .array(try array(depth: depth))
@@ -53,13 +56,13 @@ public struct JSONReader {
         case UInt8(ascii: "f"): return try literal("false", .bool(false))
         case UInt8(ascii: "n"): return try literal("null", .null)
         case UInt8(ascii: "-"), UInt8(ascii: "0")...UInt8(ascii: "9"): return try number()
-        default: throw fault("a value was expected")
+        default: throw fault("expected a value")
         }
     }
 
     private mutating func literal(_ word: StaticString, _ value: JSONValue) throws(JSONError) -> JSONValue {
         for index in 0..<word.utf8CodeUnitCount {
-            guard next == word.utf8Start[index] else { throw fault("a value was expected") }
+            guard next == word.utf8Start[index] else { throw fault("expected a value") }
             at += 1
         }
         return value
@@ -75,12 +78,12 @@ public struct JSONReader {
         }
         while true {
             skipSpace()
-            guard next == UInt8(ascii: "\"") else { throw fault("a member's name was expected") }
+            guard next == UInt8(ascii: "\"") else { throw fault("expected a member name") }
             let name = try string()
-            guard !object.members.contains(where: { $0.name == name }) else { throw fault("a member is named twice") }
+            guard !object.members.contains(where: { $0.name == name }) else { throw fault("duplicate member name") }
             guard object.members.count < Limits.jsonMembers else { throw fault("too many members") }
             skipSpace()
-            guard next == UInt8(ascii: ":") else { throw fault("':' was expected") }
+            guard next == UInt8(ascii: ":") else { throw fault("expected ':'") }
             at += 1
             object.members.append(.init(name: name, value: try value(depth: depth + 1)))
             skipSpace()
@@ -90,7 +93,7 @@ public struct JSONReader {
                 at += 1
                 return object
             } else {
-                throw fault("',' or '}' was expected")
+                throw fault("expected ',' or '}'")
             }
         }
     }
@@ -112,7 +115,7 @@ public struct JSONReader {
                 at += 1
                 return array
             } else {
-                throw fault("',' or ']' was expected")
+                throw fault("expected ',' or ']'")
             }
         }
     }
@@ -121,25 +124,25 @@ public struct JSONReader {
         let start = at
         var isInteger = true
         if next == UInt8(ascii: "-") { at += 1 }
-        guard let first = next, isDigit(first) else { throw fault("a digit was expected") }
+        guard let first = next, isDigit(first) else { throw fault("expected a digit") }
         if first == UInt8(ascii: "0") { at += 1 } else { skipDigits() }
         if next == UInt8(ascii: ".") {
             isInteger = false
             at += 1
-            guard let digit = next, isDigit(digit) else { throw fault("a digit was expected") }
+            guard let digit = next, isDigit(digit) else { throw fault("expected a digit") }
             skipDigits()
         }
         if next == UInt8(ascii: "e") || next == UInt8(ascii: "E") {
             isInteger = false
             at += 1
             if next == UInt8(ascii: "+") || next == UInt8(ascii: "-") { at += 1 }
-            guard let digit = next, isDigit(digit) else { throw fault("a digit was expected") }
+            guard let digit = next, isDigit(digit) else { throw fault("expected a digit") }
             skipDigits()
         }
-        guard at - start <= 40 else { throw fault("a number is too long") }
+        guard at - start <= 40 else { throw fault("number too long") }
         let text = String(decoding: UnsafeBufferPointer(rebasing: bytes[start..<at]), as: UTF8.self)
         if isInteger, let integer = Int64(text) { return .integer(integer) }
-        guard let double = Double(text), double.isFinite else { throw fault("a number is out of range") }
+        guard let double = Double(text), double.isFinite else { throw fault("number out of range") }
         return .number(double)
     }
 
@@ -157,14 +160,14 @@ public struct JSONReader {
             if byte == UInt8(ascii: "\"") {
                 let slice = UnsafeBufferPointer(rebasing: bytes[start..<at])
                 at += 1
-                guard let text = String(validating: slice, as: UTF8.self) else { throw fault("a string is not UTF-8") }
+                guard let text = String(validating: slice, as: UTF8.self) else { throw fault("string is not UTF-8") }
                 return text
             }
             if byte == UInt8(ascii: "\\") { return try escapedString(from: start) }
-            if byte < 0x20 { throw fault("a control character stands in a string") }
+            if byte < 0x20 { throw fault("unescaped control character in a string") }
             at += 1
         }
-        throw fault("a string does not end")
+        throw fault("unterminated string")
     }
 
     private mutating func escapedString(from start: Int) throws(JSONError) -> String {
@@ -174,22 +177,22 @@ public struct JSONReader {
             switch byte {
             case UInt8(ascii: "\""):
                 guard let text = String(validating: unescaped, as: UTF8.self) else {
-                    throw fault("a string is not UTF-8")
+                    throw fault("string is not UTF-8")
                 }
                 return text
             case UInt8(ascii: "\\"):
                 try escape(into: &unescaped)
             case 0..<0x20:
-                throw fault("a control character stands in a string")
+                throw fault("unescaped control character in a string")
             default:
                 unescaped.append(byte)
             }
         }
-        throw fault("a string does not end")
+        throw fault("unterminated string")
     }
 
     private mutating func escape(into bytes: inout [UInt8]) throws(JSONError) {
-        guard let byte = next else { throw fault("a string does not end") }
+        guard let byte = next else { throw fault("unterminated string") }
         at += 1
         switch byte {
         case UInt8(ascii: "\""), UInt8(ascii: "\\"), UInt8(ascii: "/"): bytes.append(byte)
@@ -199,12 +202,12 @@ public struct JSONReader {
         case UInt8(ascii: "r"): bytes.append(0x0D)
         case UInt8(ascii: "t"): bytes.append(0x09)
         case UInt8(ascii: "u"): bytes.append(contentsOf: String(try unicodeEscape()).utf8)
-        default: throw fault("an unknown escape")
+        default: throw fault("unknown escape sequence")
         }
     }
 
-    /// A lone surrogate becomes U+FFFD, as JavaScript's own encoder makes of it: rejecting it would let an emoji cut in
-    /// half by an input field silence a chat.
+    /// A lone surrogate becomes U+FFFD, as in JavaScript's encoder. An input field can cut an emoji in half, and an error would
+    /// then lose the whole chat message.
     private mutating func unicodeEscape() throws(JSONError) -> Character {
         let unit = try hexadecimalUnit()
         if UTF16.isTrailSurrogate(unit) { return "\u{FFFD}" }
@@ -227,7 +230,7 @@ public struct JSONReader {
         var unit: UInt16 = 0
         for _ in 0..<4 {
             guard let byte = next, let digit = Character(Unicode.Scalar(byte)).hexDigitValue, byte < 0x80 else {
-                throw fault("four hexadecimal digits were expected")
+                throw fault("expected four hexadecimal digits")
             }
             unit = unit << 4 | UInt16(digit)
             at += 1

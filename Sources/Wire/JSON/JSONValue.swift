@@ -1,17 +1,23 @@
-/// A JSON value (RFC 8259). Objects keep their members in order in a small array: messages have a dozen members, and
-/// hashing their names would cost more than comparing them.
+/// A JSON value (RFC 8259).
 public enum JSONValue: Hashable, Sendable {
+    /// The literal `null`.
     case null
+    /// The literal `true` or `false`.
     case bool(Bool)
+    /// A number without fraction or exponent that fits in 64 bits.
     case integer(Int64)
+    /// Any other number. Always finite when read; written as `null` if it is not.
     case number(Double)
+    /// A string without escapes. A lone surrogate is read as U+FFFD.
     case string(String)
+    /// Elements in their order.
     case array([JSONValue])
+    /// Members in their order, with unique names when read.
     case object(JSONObject)
 }
 
 extension JSONValue {
-    /// About how many bytes this is, written out.
+    /// Approximate length in bytes when written.
     public var size: Int {
         switch self {
         case .null, .bool, .integer, .number: 8
@@ -22,18 +28,24 @@ extension JSONValue {
     }
 }
 
+/// A JSON object. Its members stay in order in a small array: messages have a dozen members, and hashing their names would cost
+/// more than comparing them.
 public struct JSONObject: Hashable, Sendable {
+    /// A name and its value.
     public struct Member: Hashable, Sendable {
+        /// The name without quotes and escapes.
         public var name: String
+        /// The value, which may be `.null`.
         public var value: JSONValue
         public init(name: String, value: JSONValue) { (self.name, self.value) = (name, value) }
     }
 
+    /// All members, in the order in which they were read or appended.
     public var members: [Member] = []
 
     public init() {}
 
-    /// The named member, or `nil` when it is absent or `null`: the protocol does not tell the two apart.
+    /// The value of the named member, or nil if it is absent or `null`: the protocol treats both alike.
     public subscript(name: String) -> JSONValue? {
         for member in members where member.name == name {
             return member.value == .null ? nil : member.value
@@ -42,9 +54,10 @@ public struct JSONObject: Hashable, Sendable {
     }
 }
 
-/// Why some bytes are not JSON that this program accepts.
+/// The reason why bytes are not JSON that ``JSONReader`` accepts.
 public struct JSONError: Error, Hashable, Sendable {
+    /// What is wrong, as a phrase such as "unterminated string".
     public var message: String
-    /// Byte offset.
+    /// Where parsing stopped, in bytes from the start.
     public var offset: Int
 }

@@ -1,32 +1,39 @@
-/// Writes JSON straight into bytes. Members come out in the order they are given.
+/// A writer of compact JSON bytes. Members appear in the order of the calls. It does not check the grammar: the caller closes
+/// what it opens and names each member before its value.
 public struct JSONWriter: Sendable {
+    /// Everything written so far.
     public private(set) var bytes: [UInt8] = []
     private var needsComma = false
 
     public init(capacity: Int = 256) { bytes.reserveCapacity(capacity) }
 
+    /// Opens an object as the next value.
     public mutating func beginObject() {
         separate()
         bytes.append(UInt8(ascii: "{"))
         needsComma = false
     }
 
+    /// Closes the innermost object.
     public mutating func endObject() {
         bytes.append(UInt8(ascii: "}"))
         needsComma = true
     }
 
+    /// Opens an array as the next value.
     public mutating func beginArray() {
         separate()
         bytes.append(UInt8(ascii: "["))
         needsComma = false
     }
 
+    /// Closes the innermost array.
     public mutating func endArray() {
         bytes.append(UInt8(ascii: "]"))
         needsComma = true
     }
 
+    /// Writes a member's name. Its value must follow.
     public mutating func name(_ name: String) {
         separate()
         quote(name)
@@ -34,25 +41,30 @@ public struct JSONWriter: Sendable {
         needsComma = false
     }
 
+    /// Writes a string, quoted and escaped.
     public mutating func string(_ value: String) {
         separate()
         quote(value)
         needsComma = true
     }
 
+    /// Writes an integer. JavaScript reads only those up to 2^53 exactly.
     public mutating func integer(_ value: some BinaryInteger) {
         separate()
-        // A temporary string of up to 15 digits lives in registers.
+        // A string of up to 15 digits needs no allocation.
         bytes.append(contentsOf: String(value).utf8)
         needsComma = true
     }
 
+    /// Writes `true` or `false`.
     public mutating func bool(_ value: Bool) {
         raw(value ? "true" : "false")
     }
 
+    /// Writes `null`.
     public mutating func null() { raw("null") }
 
+    /// Writes any value, with everything in it. A number that is not finite becomes `null`.
     public mutating func value(_ value: JSONValue) {
         switch value {
         case .null: null()

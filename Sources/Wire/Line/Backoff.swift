@@ -1,10 +1,10 @@
-/// Delays between attempts to connect: exponential backoff with jitter.
+/// The delays between attempts to connect: exponential backoff with jitter.
 ///
-/// The ceiling doubles from 250 ms to 3 s. Each delay is random between half of the ceiling and all of it, so that the
-/// clients of a restarted server do not come back at the same moment.
+/// The ceiling doubles from 250 ms to 3 s. Each delay is random between half of the ceiling and all of it, so that the clients
+/// of a restarted server do not all return at the same moment.
 struct Backoff: Equatable, Sendable {
     private static let shortest = Duration.milliseconds(250)
-    /// Well inside the 30 s in which a connection can be resumed.
+    /// Well within the 30 s in which a connection can be resumed.
     static let longest = Duration.seconds(3)
 
     private var ceiling = Self.shortest
@@ -15,6 +15,6 @@ struct Backoff: Equatable, Sendable {
         return .milliseconds(Int64.random(in: milliseconds / 2...milliseconds, using: &random))
     }
 
-    /// Begins with the shortest delay again.
+    /// Starts again with the shortest delay.
     mutating func reset() { ceiling = Self.shortest }
 }

@@ -1,46 +1,47 @@
-/// Errors that a client finds itself. They never travel; the web SDK has the same codes.
+/// Errors that the client itself detects. They are never sent. The web SDK has the same codes.
 extension WireError.Code {
     /// A request before `connect`, or after the end.
     public static let notConnected: Self = "not_connected"
-    /// The owner left; nothing more is answered.
+    /// The client has left; there are no more answers.
     public static let left: Self = "left"
     /// No connection within the connect timeout.
     public static let connectFailed: Self = "connect_failed"
-    /// The socket broke, and the connection does not resume.
+    /// The socket ended, and the connection is not resumed.
     public static let connectionLost: Self = "connection_lost"
-    /// The server no longer keeps the connection, and a new one took its place. Whether it received the request is unknown.
+    /// The connection could not be resumed, and a new one replaced it. The server may or may not have received the request.
     public static let connectionRestarted: Self = "connection_restarted"
     /// Too many requests have no answer yet.
     public static let tooManyRequests: Self = "too_many_requests"
-    /// The connection is away, and too much waits for it already.
+    /// Too many messages are waiting for the connection.
     public static let offlineQueueFull: Self = "offline_queue_full"
 }
 
 extension WireError {
-    static let notConnected = WireError(.notConnected, "Connect first.")
-    static let left = WireError(.left, "You left. Connect to come back.")
+    static let notConnected = WireError(.notConnected, "Not connected. Connect first.")
+    static let left = WireError(.left, "You have left. Connect again to continue.")
     static let connectFailed = WireError(
         .connectFailed, "The server cannot be reached. Check the connection and try again.", retryable: true)
     static let connectionRestarted = WireError(
-        .connectionRestarted, "The connection was lost for too long and had to be replaced. Try again.", retryable: true
-    )
-    static let tooManyRequests = WireError(
-        .tooManyRequests, "Too many requests have no answer yet. Wait for some, then try again.", retryable: true)
-    static let offlineQueueFull = WireError(
-        .offlineQueueFull, "The connection is away and too much is waiting for it already. Try again when it is back.",
+        .connectionRestarted, "The connection was lost for too long and a new one was started. Try again.",
         retryable: true)
-    static let tooLargeToSend = WireError(.messageTooLarge, "This is too long to send. Make it shorter.")
-    static let silentServer = WireError(.connectionLost, "The server no longer answers.", retryable: true)
+    static let tooManyRequests = WireError(
+        .tooManyRequests, "Too many requests are waiting for an answer. Wait for some of them, then try again.",
+        retryable: true)
+    static let offlineQueueFull = WireError(
+        .offlineQueueFull, "Too many messages are waiting for the connection. Try again after it is restored.",
+        retryable: true)
+    static let tooLargeToSend = WireError(.messageTooLarge, "This message is too long. Shorten it.")
+    static let silentServer = WireError(.connectionLost, "The server stopped responding.", retryable: true)
     static let skippedMessage = WireError(
-        .outOfOrder, "The server sent a message without the ones before it.", retryable: true)
+        .outOfOrder, "The server skipped a message.", retryable: true)
     static let wrongWelcome = WireError(
-        .malformed, "The server's welcome does not fit what this client sent.", retryable: true)
+        .malformed, "The server's welcome does not match what this client sent.", retryable: true)
 
     static func unnumbered(_ type: String) -> WireError {
-        WireError(.malformed, "A \"\(type)\" is not a request and has no answer.")
+        WireError(.malformed, "\"\(type)\" cannot be sent as a request: it has no answer.")
     }
 
-    /// The reason for a socket that closed without an error message before it.
+    /// Returns the reason for a socket that closed without an error message.
     static func closed(by code: CloseCode) -> WireError {
         if code == .abnormal {
             return WireError(.connectionLost, "The connection to the server was lost.", retryable: true)
@@ -51,14 +52,14 @@ extension WireError {
 }
 
 extension CloseCode {
-    /// What a client closes a socket with that it takes for broken. No code of the protocol's, so the server counts it as a
-    /// drop and keeps the connection (protocol §3).
+    /// 4000: the client considers the socket broken. The protocol does not define this code, so the server counts it as a drop
+    /// and keeps the connection (`protocol/README.md` §3).
     public static let dropped = CloseCode(rawValue: 4000)
-    /// RFC 6455 §7.4.1: a message over every limit (protocol §2).
+    /// 1009 (RFC 6455 §7.4.1): a message over every limit (`protocol/README.md` §2).
     static let overEveryLimit = CloseCode(rawValue: 1009)
 
-    /// Whether a client may connect again by itself after a server closed with this (protocol §2). After 4409 the
-    /// connection is on another socket; after 1009 a resume would send the same message again.
+    /// Whether a client may reconnect automatically after the server closed with this code (`protocol/README.md` §2). After
+    /// 4409 the connection is on another socket. After 1009 a resume would send the same message again.
     var isRetried: Bool {
         switch self {
         case .malformed, .token, .forbidden, .replaced, .tooLarge, .overEveryLimit: false
@@ -66,6 +67,6 @@ extension CloseCode {
         }
     }
 
-    /// Whether the server asks for a pause before the next attempt (protocol §2).
-    var asksForPause: Bool { self == .timeout || self == .tooMany }
+    /// Whether the server requests a pause before the next attempt (`protocol/README.md` §2).
+    var requestsPause: Bool { self == .timeout || self == .tooMany }
 }

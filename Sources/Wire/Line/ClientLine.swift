@@ -1,8 +1,8 @@
-/// The client's side of a client connection (protocol §1 to §3): greeting, numbering, acknowledgements, requests and their
-/// answers, pings, reconnecting and resuming.
+/// The client's end of a client connection (`protocol/README.md` §1 to §3): the hello, numbering, acknowledgements, requests
+/// and their answers, pings, reconnecting and resuming.
 ///
-/// It does no I/O and reads no clock. Its owner reports events, carries out the effects that come back, and calls
-/// `handleTimeout` at `nextTimeout`, which changes with every call.
+/// It does no I/O and reads no clock. Its owner reports events, carries out the effects that it returns, and calls
+/// `handleTimeout` at `nextTimeout`, which may change with every call.
 ///
 /// ```swift
 /// var line = ClientLine(hello: hello, random: SystemRandomNumberGenerator())
@@ -12,8 +12,8 @@
 /// carryOut(line.handle(.request(id, .count), now: now))                  // .send(request, on: socket), later .answered(id, …)
 /// ```
 ///
-/// Invariants: each request gets exactly one `answered` or `failed`; each numbered message of the server is delivered once
-/// and in order, or a `restarted` or an `ended` says that it may not have been. What is kept is bounded by `Options`.
+/// Invariants: each request gets exactly one `answered` or `failed`. Each numbered message of the server is delivered once and
+/// in order, unless `restarted` or `ended` reports that some may be lost. `Options` bounds what is kept.
 public struct ClientLine: Sendable {
     /// Legal next states: `idle` → `opening`, `ended`; `opening` → `greeting`, `waiting`, `ended`; `greeting` →
     /// `connected`, `waiting`, `ended`; `connected` → `waiting`, `ended`; `waiting` → `opening`, `ended`.
@@ -23,63 +23,66 @@ public struct ClientLine: Sendable {
         /// The hello was sent.
         case greeting(Socket, until: Timestamp)
         case connected(Socket, since: Timestamp)
-        /// Until the next attempt to connect. The server may have asked for the pause.
-        case waiting(until: Timestamp, isAsked: Bool)
+        /// Until the next attempt to connect, perhaps because the server requested a pause.
+        case waiting(until: Timestamp, isRequested: Bool)
         case ended(Ending)
     }
 
-    /// What proves to the server that a new socket belongs to this client connection (protocol §3).
+    /// Proves to the server that a new socket belongs to this client connection (`protocol/README.md` §3).
     private struct Place: Equatable, Sendable {
         var connection: ConnectionID
         var secret: String
     }
 
     /// The pause after 4408 and 4429 if the server names none.
-    private static let politePause = Duration.seconds(10)
-    /// Missed pings after which the server drops a socket (protocol §1).
+    private static let defaultPause = Duration.seconds(10)
+    /// Missed pings after which the server drops a socket (`protocol/README.md` §1).
     private static let missedPings = 3
     /// A welcome cannot make this client ping more often.
     private static let minSilence = Duration.seconds(1)
 
-    /// Sent on each new socket, except for `resume`, which the line fills in. The identity is replaced when a welcome
-    /// brings one. An owner whose token expires sets a new one here.
+    /// Sent on each new socket, except for `resume`, which the client line fills in. A welcome with a new identity replaces
+    /// `identity`. If a token expires, set a new one here.
     public var hello: Hello
-    /// The last welcome. It stays while the line reconnects, and when it has ended.
+    /// The last welcome, also while reconnecting and after the end; nil before the first.
     public private(set) var welcome: Welcome?
     private let options: Options
     private var random: any RandomNumberGenerator & Sendable
     private var state = State.idle
     private var socketCount: UInt64 = 0
     private var exchange: Exchange
-    /// Nil until a welcome, and while the server keeps no place for this client.
+    /// Nil until a welcome, and while there is nothing to resume.
     private var place: Place?
-    /// Why the next welcome is that of a restart.
+    /// Why the next welcome starts a new connection.
     private var restartReason: WireError?
     /// Why the server is about to close the socket.
     private var lastError: WireError?
     private var backoff = Backoff()
     private var liveness: Liveness?
     private var connectDeadline: Timestamp?
-    /// When the server no longer keeps the place.
+    /// When the server stops keeping the connection.
     private var placeDeadline: Timestamp?
 
+    /// Creates a client line that does nothing until ``Event/connect``.
+    ///
     /// - Parameters:
     ///   - hello: who the client is. Its `resume` is ignored.
+    ///   - options: timeouts and limits.
     ///   - random: for the jitter of the backoff.
     public init(hello: Hello, options: Options = Options(), random: any RandomNumberGenerator & Sendable) {
         (self.hello, self.options, self.random) = (hello, options, random)
         exchange = Exchange(bounds: options.replay, maxRequests: options.maxRequests)
     }
 
-    // MARK: Where it stands
+    // MARK: State
 
-    /// Whether the server has said welcome on the present socket.
+    /// Whether the server has sent its welcome on the current socket.
     public var isConnected: Bool { if case .connected = state { true } else { false } }
 
-    /// Why it is over; nil while it is not.
+    /// Why the client line ended; nil before.
     public var ending: Ending? { if case .ended(let ending) = state { ending } else { nil } }
 
-    /// Requests that have neither an answer nor a failure, those that wait for a connection included.
+    /// Number of requests with neither an answer nor a failure, including those that wait for a connection.
     public var unansweredCount: Int { exchange.unansweredCount }
 
     private var socket: Socket? {
@@ -91,7 +94,9 @@ public struct ClientLine: Sendable {
 
     // MARK: Events
 
-    /// - Returns: what to do now, in this order.
+    /// Processes an event.
+    ///
+    /// - Returns: the effects, in order.
     public mutating func handle(_ event: Event, now: Timestamp) -> [Effect] {
         var effects: [Effect] = []
         switch event {
@@ -113,7 +118,7 @@ public struct ClientLine: Sendable {
 
     // MARK: Time
 
-    /// When `handleTimeout` should be called.
+    /// When to call `handleTimeout`; nil for never. It may change with every call.
     public var nextTimeout: Timestamp? {
         var next: Timestamp?
         func consider(_ time: Timestamp?) {
@@ -131,8 +136,9 @@ public struct ClientLine: Sendable {
         return next
     }
 
-    /// Does what is due. Calling it too early does no harm.
-    /// - Returns: what to do now, in this order.
+    /// Does everything that is due. An early call is harmless.
+    ///
+    /// - Returns: the effects, in order.
     public mutating func handleTimeout(now: Timestamp) -> [Effect] {
         var effects: [Effect] = []
         if let deadline = connectDeadline, deadline <= now {
@@ -179,7 +185,7 @@ public struct ClientLine: Sendable {
     private mutating func greet(on socket: Socket, _ until: Timestamp, _ effects: inout [Effect]) {
         state = .greeting(socket, until: until)
         var hello = hello
-        // The hello acknowledges as well.
+        // `received` in the hello acknowledges as well.
         hello.resume = place.map { Hello.Resume(secret: $0.secret, received: exchange.acknowledge()) }
         send(.hello(hello), on: socket, &effects)
     }
@@ -207,7 +213,7 @@ public struct ClientLine: Sendable {
 
     private mutating func networkChanged(_ now: Timestamp, _ effects: inout [Effect]) {
         switch state {
-        case .waiting(_, isAsked: false): open(now, &effects)
+        case .waiting(_, isRequested: false): open(now, &effects)
         case .connected(let socket, _): if liveness?.ping(now: now) == true { send(.ping, on: socket, &effects) }
         case .idle, .opening, .greeting, .waiting, .ended: break
         }
@@ -256,7 +262,7 @@ public struct ClientLine: Sendable {
             if isConnected, let ack = error.ack { exchange.acknowledged(upTo: ack) }
             if let seq = error.seq, !count(seq, on: socket, now, &effects) { return }
             effects.append(.unreadable(error))
-            // It may be an answer that a newer server gives. Answers are numbered.
+            // It may be the answer of a newer server. Only numbered messages are answers.
             if error.seq != nil, let re = unreadableAnswer(bytes), let id = exchange.takeRequest(re) {
                 effects.append(.failed(id, error.error))
             }
@@ -265,11 +271,12 @@ public struct ClientLine: Sendable {
     }
 
     /// Counts a numbered message.
+    ///
     /// - Returns: false if it must not be delivered.
     private mutating func count(
         _ seq: UInt64, on socket: Socket, _ now: Timestamp, _ effects: inout [Effect]
     ) -> Bool {
-        // Before the welcome, which then must have been lost, the numbering is unknown.
+        // Without a welcome, the numbering is unknown.
         guard isConnected else {
             abandon(socket, .skippedMessage, now, &effects)
             return false
@@ -296,22 +303,22 @@ public struct ClientLine: Sendable {
     ) {
         switch message {
         case .welcome(let welcome):
-            // A repeated welcome changes nothing.
+            // A second welcome changes nothing.
             if case .greeting = state { welcomed(welcome, on: socket, now, &effects) }
         case .error(let error):
-            // It precedes a close, or a welcome that does not resume.
+            // This error precedes a close, or a welcome that does not resume.
             lastError = error.error
             if isConnected, let re = error.re, let id = exchange.takeRequest(re) {
                 effects.append(.answered(id, message))
             }
         case .ack, .pong: break
         default:
-            let error = WireError(.malformed, "A \"\(message.type)\" came without a number.")
+            let error = WireError(.malformed, "The message \"\(message.type)\" came without a \"seq\".")
             effects.append(.unreadable(UnreadableMessage(error: error)))
         }
     }
 
-    /// The request that an unreadable message answers, if that much of it can be read.
+    /// Returns the request that an unreadable message answers, if that much can be read.
     private func unreadableAnswer(_ bytes: [UInt8]) -> UInt64? {
         guard let value = try? JSONReader.parse(bytes), case .object(let members) = value,
             case .integer(let re)? = members["re"]
@@ -321,7 +328,7 @@ public struct ClientLine: Sendable {
 
     // MARK: Dropping and ending
 
-    /// Ends a socket that is broken, such that the server keeps the connection.
+    /// Ends a broken socket in a way that makes the server keep the connection.
     private mutating func abandon(
         _ socket: Socket, _ error: WireError, _ now: Timestamp, _ effects: inout [Effect]
     ) {
@@ -333,7 +340,7 @@ public struct ClientLine: Sendable {
         _ code: CloseCode, _ error: WireError, _ now: Timestamp, _ effects: inout [Effect]
     ) {
         liveness = nil
-        // The server found a gap in our numbers: a resume would only repeat it.
+        // The server found a gap in this client's numbers. After a resume it would find the same gap.
         let isMiscounted = code == .malformed && lastError?.code == .outOfOrder && place != nil
         guard options.reconnects, isMiscounted || code.isRetried else { return end(code, error, &effects) }
         if case .connected(_, let since) = state {
@@ -341,12 +348,12 @@ public struct ClientLine: Sendable {
             if let welcome { placeDeadline = now + welcome.resume.grace + Self.silence(welcome) * Self.missedPings }
             effects.append(.reconnecting)
         }
-        let pause = code.asksForPause ? lastError?.retryAfter ?? Self.politePause : .zero
-        state = .waiting(until: now + max(pause, backoff.next(using: &random)), isAsked: code.asksForPause)
+        let pause = code.requestsPause ? lastError?.retryAfter ?? Self.defaultPause : .zero
+        state = .waiting(until: now + max(pause, backoff.next(using: &random)), isRequested: code.requestsPause)
         if isMiscounted { expire(&effects) }
     }
 
-    /// Gives up the place on the server and takes a new one.
+    /// Gives up the connection on the server and takes a new one.
     private mutating func startOver(_ socket: Socket, _ now: Timestamp, _ effects: inout [Effect]) {
         send(.bye, on: socket, &effects)
         effects.append(.close(socket, .normal))
@@ -360,7 +367,7 @@ public struct ClientLine: Sendable {
         effects.append(.expired)
     }
 
-    /// The server keeps no place for this client, so no more answers come.
+    /// The server keeps nothing to resume, so no more answers will come.
     private mutating func forgetPlace(because reason: WireError, _ effects: inout [Effect]) {
         (place, placeDeadline, restartReason) = (nil, nil, reason)
         failAll(.connectionRestarted, &effects)

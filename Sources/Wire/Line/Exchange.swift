@@ -1,9 +1,10 @@
-/// One numbering of a client connection (protocol §1): the messages in both directions, the requests without an answer,
-/// and the acknowledgement that is due. A connection that could not be resumed begins a new one.
+/// One numbering of a client connection (`protocol/README.md` §1): the messages in both directions, the requests without an
+/// answer, and the acknowledgement that is due. A connection that could not be resumed starts a new one.
 ///
 /// Invariant: a request is in `unanswered` from `send` until `takeRequest` or the end of the exchange.
 struct Exchange: Sendable {
-    /// Numbered messages received, and time passed, before an acknowledgement is sent alone (protocol §1).
+    /// How many messages may arrive, and how much time may pass, before an acknowledgement is sent alone (`protocol/README.md`
+    /// §1).
     private static let maxUnacknowledged = 32
     private static let maxAcknowledgementDelay = Duration.seconds(2)
 
@@ -17,9 +18,9 @@ struct Exchange: Sendable {
     /// The highest number received.
     var received: UInt64 { link.received }
     var unansweredCount: Int { requests.count }
-    /// In the order in which they were sent.
+    /// The requests without an answer, in the order in which they were sent.
     var unanswered: [ClientLine.RequestID] { requests.sorted { $0.key < $1.key }.map(\.value) }
-    /// Whether an acknowledgement must not wait for its deadline.
+    /// Whether an acknowledgement must be sent before its deadline.
     var mustAcknowledge: Bool { link.unacknowledgedReceipts >= Self.maxUnacknowledged }
 
     // MARK: Sending
@@ -28,8 +29,8 @@ struct Exchange: Sendable {
     ///
     /// - Parameters:
     ///   - limits: what the server accepts, from its welcome.
-    ///   - isConnected: whether the message is sent at once. Otherwise it must fit beside the others that wait.
-    /// - Returns: the message as it is sent.
+    ///   - isConnected: whether the message is sent at once. Otherwise it must fit next to the others that wait.
+    /// - Returns: the bytes to send.
     /// - Throws: why it cannot be sent. Nothing has changed then.
     mutating func send(
         _ message: ClientMessage, as id: ClientLine.RequestID, limits: Welcome.Bounds, isConnected: Bool
@@ -46,7 +47,7 @@ struct Exchange: Sendable {
         return link.send { _, _ in bytes }
     }
 
-    /// Returns the number to acknowledge, for a message that says it.
+    /// Returns the number to acknowledge, for a message that carries it.
     mutating func acknowledge() -> UInt64 {
         acknowledgementDeadline = nil
         return link.acknowledge()
@@ -64,15 +65,15 @@ struct Exchange: Sendable {
 
     mutating func acknowledged(upTo ack: UInt64) { link.acknowledged(upTo: ack) }
 
-    /// Returns the request with this number, once.
+    /// Removes and returns the request with this number.
     mutating func takeRequest(_ seq: UInt64) -> ClientLine.RequestID? { requests.removeValue(forKey: seq) }
 
-    /// Returns what the server lacks, in order, or nil if some of it is no longer kept.
+    /// Returns the messages that the server lacks, in order, or nil if some of them are no longer kept.
     mutating func replay(after received: UInt64) -> [[UInt8]]? { link.replay(after: received) }
 }
 
 extension ClientMessage {
-    /// Whether the larger limit of messages with a session description applies (protocol §1).
+    /// Whether the larger limit for session descriptions applies (`protocol/README.md` §1).
     fileprivate var hasDescription: Bool {
         switch self {
         case .session(.negotiate(let verb)): verb.description != nil

@@ -1,6 +1,6 @@
-/// Whether the other end is still there (protocol §1): ping after a silence, give up after another.
+/// Detects whether the server is still there (`protocol/README.md` §1): pings after a silence, and gives up after another.
 ///
-/// Only what arrived counts. A timer that fires a minute late, because the machine slept, causes a ping first.
+/// Only received messages count. A timer that fires a minute late because the machine slept first causes a ping.
 struct Liveness: Equatable, Sendable {
     enum Verdict: Equatable, Sendable {
         case ping, dead
@@ -14,8 +14,9 @@ struct Liveness: Equatable, Sendable {
 
     mutating func heard(now: Timestamp) { (heardAt, pingedAt) = (now, nil) }
 
-    /// Notes that a ping is sent at once, whatever was heard.
-    /// - Returns: false if the last ping has no answer yet; another would tell no more.
+    /// Records that a ping is sent at once, without waiting for a silence.
+    ///
+    /// - Returns: false if the last ping has no answer yet. Another one would be of no use.
     mutating func ping(now: Timestamp) -> Bool {
         guard pingedAt == nil else { return false }
         pingedAt = now
@@ -27,6 +28,6 @@ struct Liveness: Equatable, Sendable {
         return ping(now: now) ? .ping : .dead
     }
 
-    /// When to check next.
+    /// When to call `check` next.
     var deadline: Timestamp { (pingedAt ?? heardAt) + silence }
 }

@@ -1,14 +1,31 @@
-/// What a client asks about calls (`protocol/README.md` §12).
+/// A client's request about calls (`protocol/people.md` §12). All but `start`, `log` and `forget` name a call and fail with
+/// `not_found` if there is none; `seen` never fails.
 public enum CallVerb: Equatable, Sendable, MessageSet {
+    /// Calls a person. Answered with ``CallNotice/placed(_:)``, or with `not_present`, `not_found`, `call_self`,
+    /// `call_not_allowed`, `elsewhere` or `rate_limited`. Whether the callee is busy or unreachable follows in
+    /// ``CallNotice/ended(_:)``.
     case start(Start)
+    /// Takes a call that rings here. Answered with ``CallNotice/accepted(_:)``, or with `call_state`. Ends another active call
+    /// and a chat in the roulette.
     case accept(CallVideo)
+    /// Declines a call that rings here. Answered with `ok` once the end is stored, or with `call_state`.
     case decline(CallReference)
+    /// Takes back a call that this person placed and that still rings. Answered with `ok` once the end is stored, or with
+    /// `call_state`.
     case cancel(CallReference)
+    /// Ends a call in any state. Answered with `ok` once the end is stored, or with `call_state` if the call is already ending.
     case end(CallReference)
+    /// Turns this person's video on or off in an accepted call. Answered with `ok`, or with `call_state` or `elsewhere`.
     case update(CallVideo)
+    /// Returns to a call after a welcome that did not resume. Answered with ``CallNotice/placed(_:)``,
+    /// ``CallNotice/incoming(_:)`` or ``CallNotice/accepted(_:)``, as the call stands, or with `call_state`, or `elsewhere`
+    /// while another connected device holds the call.
     case rejoin(CallReference)
+    /// Confirms that the end of a call was shown, so that it is not sent again. Answered with `ok`.
     case seen(CallReference)
+    /// Requests a page of the call log. Answered with ``CallNotice/log(_:)``, or with `malformed` for an unknown `before`.
     case log(LogPage)
+    /// Deletes one call from the log, or all. Answered with `ok`.
     case forget(Forget)
 
     func visit(_ visitor: inout some MessageVisitor) throws(WireError) {
@@ -41,8 +58,11 @@ public enum CallVerb: Equatable, Sendable, MessageSet {
 }
 
 extension CallVerb {
+    /// The callee and the kind of call.
     public struct Start: Payload, Hashable {
+        /// The callee.
         public var person = PersonID(high: 0, low: 0)
+        /// Whether the caller wants to send video.
         public var video = true
         public init() {}
         public init(person: PersonID, video: Bool) { (self.person, self.video) = (person, video) }
@@ -52,15 +72,20 @@ extension CallVerb {
         }
     }
 
+    /// The call that a request is about.
     public struct CallReference: Payload, Hashable {
+        /// Its id, from ``CallNotice/placed(_:)`` or ``CallNotice/incoming(_:)``.
         public var call = CallID(high: 0, low: 0)
         public init() {}
         public init(call: CallID) { self.call = call }
         public mutating func fields(_ coder: inout FieldCoder) throws(WireError) { try coder.id("callId", &call) }
     }
 
+    /// A page of the call log.
     public struct LogPage: Payload, Hashable {
+        /// ``CallNotice/Log/next`` of the page before; nil for the newest calls.
         public var before: String?
+        /// Maximum number of calls, 1 to 50; nil for 50.
         public var limit: Int?
         public init() {}
         public init(before: String? = nil, limit: Int? = nil) { (self.before, self.limit) = (before, limit) }
@@ -70,8 +95,9 @@ extension CallVerb {
         }
     }
 
-    /// One call of the log, or all of them.
+    /// The calls to delete from the log.
     public struct Forget: Payload, Hashable {
+        /// The call to delete; nil for all calls.
         public var call: CallID?
         public init() {}
         public init(call: CallID?) { self.call = call }
@@ -79,15 +105,25 @@ extension CallVerb {
     }
 }
 
-/// What a client is told about calls (`protocol/README.md` §12).
+/// A server's message about calls (`protocol/people.md` §12).
 public enum CallNotice: Equatable, Sendable, MessageSet {
+    /// To the caller's device: the call exists. Answers `start` and `rejoin`.
     case placed(Placed)
+    /// To the caller's device: on how many devices the call rings. Sent again when that changes.
     case ringing(Ringing)
+    /// To each present device of the callee: a call rings. Sent again to a device that appears or rejoins while it rings.
     case incoming(Incoming)
+    /// To the device that took the call and to the caller's device: join the session with this token. Answers `accept` and
+    /// `rejoin`.
     case accepted(Accepted)
+    /// The other person turned their video on or off.
     case changed(CallVideo)
+    /// The other person's connection dropped, or is back.
     case partner(Partner)
+    /// The call is over. Sent at least once for each call, and again at each `presence.appear` until `call.seen` if the call
+    /// was missed or no device received it. Show each call once.
     case ended(Ended)
+    /// Answers `call.log`.
     case log(Log)
 
     func visit(_ visitor: inout some MessageVisitor) throws(WireError) {
@@ -116,12 +152,17 @@ public enum CallNotice: Equatable, Sendable, MessageSet {
 }
 
 extension CallNotice {
-    /// To the caller: the call exists, and for how long it may ring.
+    /// A call that this person places.
     public struct Placed: PossibleAnswerPayload, Hashable {
+        /// The `seq` of the request this answers; nil for an event.
         public var re: UInt64?
+        /// The id of the call.
         public var call = CallID(high: 0, low: 0)
+        /// The callee.
         public var person = PersonInfo()
+        /// Whether it was placed as a video call.
         public var video = true
+        /// How long the call may still ring.
         public var expiresIn: Duration = .zero
         public init() {}
         public mutating func fields(_ coder: inout FieldCoder) throws(WireError) {
@@ -133,9 +174,11 @@ extension CallNotice {
         }
     }
 
-    /// To the caller: it rings on so many devices; on none when only a push went out.
+    /// The number of devices that ring.
     public struct Ringing: Payload, Hashable {
+        /// The call that rings.
         public var call = CallID(high: 0, low: 0)
+        /// Number of connected devices that ring; 0 if only a push notification was sent.
         public var devices = 0
         public init() {}
         public init(call: CallID, devices: Int) { (self.call, self.devices) = (call, devices) }
@@ -145,13 +188,19 @@ extension CallNotice {
         }
     }
 
+    /// A call that rings here.
     public struct Incoming: PossibleAnswerPayload, Hashable {
+        /// The `seq` of the request this answers; nil for an event.
         public var re: UInt64?
+        /// The id of the call.
         public var call = CallID(high: 0, low: 0)
+        /// The caller.
         public var person = PersonInfo()
+        /// Whether it was placed as a video call.
         public var video = true
-        /// It rings beside another call of this person; accepting it ends that one.
+        /// Whether this person is in another call. Accepting this one ends the other.
         public var waiting = false
+        /// How long the call may still ring.
         public var expiresIn: Duration = .zero
         public init() {}
         public mutating func fields(_ coder: inout FieldCoder) throws(WireError) {
@@ -164,16 +213,24 @@ extension CallNotice {
         }
     }
 
+    /// A call that was taken, and access to its session.
     public struct Accepted: PossibleAnswerPayload, Hashable {
+        /// The `seq` of the request this answers; nil for an event.
         public var re: UInt64?
+        /// The id of the call.
         public var call = CallID(high: 0, low: 0)
+        /// The other person.
         public var person = PersonInfo()
         /// Whether it was placed as a video call.
         public var video = true
-        /// Whether the other side has a picture now.
+        /// Whether the other person sends video now.
         public var withVideo = true
+        /// When the call was accepted.
         public var since = Timestamp(milliseconds: 0)
+        /// The session of the call and a token that publishes and subscribes there until the call ends. Written as `sessionId`
+        /// and `token`, without an object of its own.
         public var admission = Admission()
+        /// Whether the session's media is relayed or routed.
         public var mediaMode = MediaMode.routed
         public init() {}
         public mutating func fields(_ coder: inout FieldCoder) throws(WireError) {
@@ -188,8 +245,11 @@ extension CallNotice {
         }
     }
 
+    /// The state of the other person's connection.
     public struct Partner: Payload, Hashable {
+        /// The call that both are in.
         public var call = CallID(high: 0, low: 0)
+        /// Whether the other person is connected, or may still come back.
         public var state = PartnerState.connected
         public init() {}
         public init(call: CallID, state: PartnerState) { (self.call, self.state) = (call, state) }
@@ -199,16 +259,23 @@ extension CallNotice {
         }
     }
 
+    /// The end of a call, as seen by the person who receives this.
     public struct Ended: Payload, Hashable {
+        /// The call that ended.
         public var call = CallID(high: 0, low: 0)
+        /// Why it ended.
         public var reason = CallOutcome.ended
+        /// Whether this person placed or received the call.
         public var direction = CallDirection.incoming
+        /// The other person.
         public var person = PersonInfo()
+        /// Whether it was placed as a video call.
         public var video = true
+        /// When it was placed.
         public var at = Timestamp(milliseconds: 0)
-        /// From accepting to the end; absent when nobody accepted.
+        /// Time from accepting to the end; nil if no device accepted.
         public var duration: Duration?
-        /// The call that a merged one went on as.
+        /// The call that continues instead, if `reason` is `merged`; nil otherwise.
         public var into: CallID?
         public init() {}
         public mutating func fields(_ coder: inout FieldCoder) throws(WireError) {
@@ -223,10 +290,13 @@ extension CallNotice {
         }
     }
 
+    /// A page of the call log.
     public struct Log: AnswerPayload, Hashable {
+        /// The `seq` of the request this answers.
         public var re: UInt64 = 0
-        /// Newest first.
+        /// The calls, newest first.
         public var calls: [LoggedCall] = []
+        /// The `before` of the next page; nil on the last page.
         public var next: String?
         public init() {}
         public init(re: UInt64, calls: [LoggedCall], next: String?) {
@@ -240,9 +310,11 @@ extension CallNotice {
     }
 }
 
-/// A call, and whether one's own side of it has a picture.
+/// A call, and whether one side of it sends video.
 public struct CallVideo: Payload, Hashable {
+    /// The id of the call.
     public var call = CallID(high: 0, low: 0)
+    /// Whether that side sends video from now on: the sender's in a request, the other person's in a notice.
     public var video = true
     public init() {}
     public init(call: CallID, video: Bool) { (self.call, self.video) = (call, video) }
@@ -252,16 +324,23 @@ public struct CallVideo: Payload, Hashable {
     }
 }
 
-/// One call of somebody's log.
+/// One call of a person's log.
 public struct LoggedCall: Payload, Hashable {
+    /// The id of the call.
     public var call = CallID(high: 0, low: 0)
+    /// Whether this person placed or received it.
     public var direction = CallDirection.incoming
+    /// How it ended for this person.
     public var outcome = CallOutcome.ended
+    /// The other person, with the name at the time of the call.
     public var person = PersonInfo()
+    /// Whether it was placed as a video call.
     public var video = true
     /// When it was placed.
     public var at = Timestamp(milliseconds: 0)
+    /// Time from accepting to the end; nil if no device accepted.
     public var duration: Duration?
+    /// Whether a device of this person has shown how it ended.
     public var seen = true
     public init() {}
     public mutating func fields(_ coder: inout FieldCoder) throws(WireError) {
@@ -276,19 +355,40 @@ public struct LoggedCall: Payload, Hashable {
     }
 }
 
-/// How a call ended, as the receiver sees it.
+/// The outcome of a call, as seen by the person who receives it.
 public enum CallOutcome: String, Hashable, Sendable, CaseIterable {
-    /// Somebody hung up: the other, or oneself on any device.
-    case hungUp, ended
-    case declined, cancelled
-    /// It rang out: for the callee, for the caller.
-    case missed, unanswered
-    case busy, unreachable, failed, connectionLost
-    case answeredElsewhere, declinedElsewhere
-    /// Two called each other: it went on as the other's call.
+    /// The other person ended an accepted call.
+    case hungUp
+    /// This person ended an accepted call, on any device.
+    case ended
+    /// The callee declined.
+    case declined
+    /// The caller took the call back before it was accepted.
+    case cancelled
+    /// For the callee: no device accepted, or the call could not ring.
+    case missed
+    /// For the caller: the call rang, but no device accepted.
+    case unanswered
+    /// The callee has two calls already, does not want to be disturbed, or was rung too often.
+    case busy
+    /// No device could ring, or the callee has blocked the caller; the two cannot be told apart.
+    case unreachable
+    /// The two did not both join the session within 30 s of accepting.
+    case failed
+    /// A connection dropped and did not return in time.
+    case connectionLost
+    /// Another device of this person accepted.
+    case answeredElsewhere
+    /// Another device of this person declined.
+    case declinedElsewhere
+    /// The two called each other. The call continues as ``CallNotice/Ended/into``.
     case merged
 }
 
+/// The direction of a call, as seen by the person who receives it.
 public enum CallDirection: String, Hashable, Sendable, CaseIterable {
-    case outgoing, incoming
+    /// This person placed the call.
+    case outgoing
+    /// The other person placed the call.
+    case incoming
 }

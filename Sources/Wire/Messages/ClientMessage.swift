@@ -1,17 +1,33 @@
-/// Everything that a client says. `protocol/README.md` has the tables.
+/// Any message from a client to the server. `protocol/README.md` and `protocol/people.md` have the tables.
+///
+/// Every numbered message is a request that gets exactly one answer: `ok`, the notice named at the verb, or an error. Any
+/// request can fail with `malformed` or `rate_limited`.
 public enum ClientMessage: Equatable, Sendable, MessageSet {
+    /// The first message on each socket, within 10 s. Unnumbered; answered with ``ServerMessage/welcome(_:)`` or an error.
     case hello(Hello)
+    /// Acknowledges messages when nothing else is due; the number is in ``Envelope/ack``. Unnumbered.
     case ack
+    /// Checks whether the server is still there. Unnumbered; answered with ``ServerMessage/pong``.
     case ping
+    /// Leaves for good, at once and without a resume. Unnumbered, without an answer.
     case bye
+    /// Requests ICE servers again, since TURN credentials expire. Answered with ``ServerMessage/iceServers(_:)``.
     case iceServers
+    /// A request about a session.
     case session(SessionVerb)
+    /// A request to the roulette.
     case roulette(RouletteVerb)
+    /// A request about the peer connections with the server.
     case media(MediaVerb)
+    /// A request about this person and its devices.
     case presence(PresenceVerb)
+    /// A request about people nearby.
     case nearby(NearbyVerb)
+    /// A request about calls.
     case call(CallVerb)
+    /// A request about contacts.
     case contact(ContactVerb)
+    /// A request about push notifications.
     case push(PushVerb)
 
     func visit(_ visitor: inout some MessageVisitor) throws(WireError) {
@@ -49,10 +65,10 @@ public enum ClientMessage: Equatable, Sendable, MessageSet {
         + ContactVerb.readers.map { $0.within(Self.contact) }
         + PushVerb.readers.map { $0.within(Self.push) }
 
-    /// Every reader by the message's type on the wire.
+    /// All readers, by the name on the wire.
     static let readersByType = byType(readers)
 
-    /// Whether this message is outside the numbering (`protocol/README.md` §1).
+    /// Whether this message has no `seq` (`protocol/README.md` §1).
     public var isUnnumbered: Bool {
         switch self {
         case .hello, .ack, .ping, .bye: true

@@ -1,7 +1,11 @@
-/// What a client asks about its contacts (`protocol/README.md` §13).
+/// A client's request about contacts (`protocol/people.md` §13).
 public enum ContactVerb: Equatable, Sendable, MessageSet {
+    /// Offers to stay in touch, during the chat or up to 60 s after it, or during the call or up to an hour after it. Answered
+    /// with `ok`, or with `not_found` or `not_permitted`. The two become contacts when both have sent it.
     case keep(MeetingReference)
+    /// Requests all contacts. Answered with ``ContactNotice/list(_:)``.
     case list
+    /// Removes a contact for both sides. Answered with `ok`, or with `not_found`.
     case remove(PersonReference)
 
     func visit(_ visitor: inout some MessageVisitor) throws(WireError) {
@@ -19,12 +23,17 @@ public enum ContactVerb: Equatable, Sendable, MessageSet {
     ]
 }
 
-/// What a client is told about its contacts (`protocol/README.md` §13).
+/// A server's message about contacts (`protocol/people.md` §13).
 public enum ContactNotice: Equatable, Sendable, MessageSet {
+    /// The other person of this chat or call wants to stay in touch. Sent again when a device appears.
     case asked(MeetingReference)
+    /// A person became a contact, because both agreed.
     case added(Added)
+    /// Answers `contact.list` with at most 500 contacts.
     case list(PeopleList)
+    /// A contact has another name, or went online or offline.
     case changed(Changed)
+    /// A person is no longer a contact: one of the two removed or blocked the other, or was deleted.
     case removed(PersonReference)
 
     func visit(_ visitor: inout some MessageVisitor) throws(WireError) {
@@ -47,9 +56,13 @@ public enum ContactNotice: Equatable, Sendable, MessageSet {
 }
 
 extension ContactNotice {
+    /// A new contact, and where the two met.
     public struct Added: Payload, Hashable {
+        /// The new contact.
         public var person = PersonInfo()
+        /// The chat in which they met; nil if it was a call.
         public var match: MatchID?
+        /// The call in which they met; nil if it was a chat.
         public var call: CallID?
         public init() {}
         public init(person: PersonInfo, meeting: MeetingReference) {
@@ -62,7 +75,9 @@ extension ContactNotice {
         }
     }
 
+    /// The new state of a contact.
     public struct Changed: Payload, Hashable {
+        /// The contact, with all members.
         public var person = PersonInfo()
         public init() {}
         public init(person: PersonInfo) { self.person = person }
@@ -70,9 +85,11 @@ extension ContactNotice {
     }
 }
 
-/// A chat or a call, by which two people know each other.
+/// A chat or a call in which two people met. Exactly one of the two ids is set; anything else is `malformed`.
 public struct MeetingReference: Payload, Hashable {
+    /// The chat; nil if they met in a call.
     public var match: MatchID?
+    /// The call; nil if they met in a chat.
     public var call: CallID?
     public init() {}
     public init(match: MatchID) { self.match = match }
@@ -81,7 +98,7 @@ public struct MeetingReference: Payload, Hashable {
         try coder.id("matchId", &match)
         try coder.id("callId", &call)
         if coder.isReading, (match == nil) == (call == nil) {
-            throw WireError(.malformed, "Name a match or a call, one of the two.")
+            throw WireError(.malformed, "Send either \"matchId\" or \"callId\", and not both.")
         }
     }
 }

@@ -1,9 +1,10 @@
-/// A message with its place in the numbering.
+/// A message with its numbers (`protocol/README.md` §1).
 public struct Envelope<Message: Equatable & Sendable>: Equatable, Sendable {
-    /// `nil` for unnumbered messages.
+    /// The number of this message, from 1; nil for unnumbered messages.
     public var seq: UInt64?
-    /// The highest `seq` received from the other end.
+    /// The highest `seq` received from the other end; nil if the message does not acknowledge.
     public var ack: UInt64?
+    /// The message without its numbers.
     public var message: Message
 
     public init(seq: UInt64? = nil, ack: UInt64? = nil, message: Message) {
@@ -11,10 +12,14 @@ public struct Envelope<Message: Equatable & Sendable>: Equatable, Sendable {
     }
 }
 
-/// What could be read of a message that is wrong: its number is needed to answer it and to keep counting.
+/// A message that could not be decoded. Its numbers are kept if they could be read: they are needed to answer the message and
+/// to keep counting.
 public struct UnreadableMessage: Error, Equatable, Sendable {
+    /// The number of the message; nil if it has none or the number is unreadable.
     public var seq: UInt64?
+    /// The highest `seq` that the sender received; nil if absent or unreadable.
     public var ack: UInt64?
+    /// What is wrong: `malformed`, `unknown_type` or `session_invalid`.
     public var error: WireError
 
     public init(seq: UInt64? = nil, ack: UInt64? = nil, error: WireError) {
@@ -22,7 +27,7 @@ public struct UnreadableMessage: Error, Equatable, Sendable {
     }
 }
 
-/// Seqs and acks stay below 2^53, which JavaScript can count to.
+/// JavaScript counts exactly up to 2^53.
 private let largestSequenceNumber: UInt64 = 1 << 53
 
 private struct Head {
@@ -37,7 +42,7 @@ private struct Head {
             value = try JSONReader.parse(bytes)
         } catch {
             throw UnreadableMessage(
-                error: WireError(.malformed, "This is not JSON: \(error.message) at byte \(error.offset).")
+                error: WireError(.malformed, "The message is not valid JSON: \(error.message) at byte \(error.offset).")
             )
         }
         guard case .object(let object) = value else {
@@ -56,6 +61,9 @@ private struct Head {
 }
 
 extension Envelope where Message == ClientMessage {
+    /// Decodes a client's message.
+    ///
+    /// - Throws: the error and what could still be read.
     public static func decode(_ bytes: some Collection<UInt8>) throws(UnreadableMessage) -> Self {
         let head = try Head(bytes)
         do throws(WireError) {
@@ -66,12 +74,16 @@ extension Envelope where Message == ClientMessage {
         }
     }
 
+    /// Returns the message as JSON bytes.
     public func encode() -> [UInt8] {
         message.encode(seq: seq, ack: ack)
     }
 }
 
 extension Envelope where Message == ServerMessage {
+    /// Decodes a server's message.
+    ///
+    /// - Throws: the error and what could still be read.
     public static func decode(_ bytes: some Collection<UInt8>) throws(UnreadableMessage) -> Self {
         let head = try Head(bytes)
         do throws(WireError) {
@@ -82,6 +94,7 @@ extension Envelope where Message == ServerMessage {
         }
     }
 
+    /// Returns the message as JSON bytes.
     public func encode() -> [UInt8] {
         message.encode(seq: seq, ack: ack)
     }
@@ -96,10 +109,12 @@ extension MessageSet {
 }
 
 extension ClientMessage {
+    /// Returns the message as JSON bytes, with the numbers that are not nil.
     public func encode(seq: UInt64? = nil, ack: UInt64? = nil) -> [UInt8] { encoded(seq: seq, ack: ack) }
 }
 
 extension ServerMessage {
+    /// Returns the message as JSON bytes, with the numbers that are not nil.
     public func encode(seq: UInt64? = nil, ack: UInt64? = nil) -> [UInt8] { encoded(seq: seq, ack: ack) }
 }
 

@@ -1,8 +1,12 @@
-/// Visits a message's members once for both directions: each payload lists its members in one function, and that function
-/// reads them from JSON or writes them to it. So what is written cannot drift from what is read.
+/// A coder for the members of a message, in both directions. Each payload lists its members in one function, which reads them
+/// from JSON or writes them to it, so that reading and writing cannot diverge.
+///
+/// Reading throws `malformed`, with the member's name, if a required member is missing or a value has the wrong type or is out
+/// of range. An optional member may be absent or `null`; nil is not written. Limits apply to reading only.
 public struct FieldCoder {
     private let object: JSONObject
     var writer: JSONWriter
+    /// True while values are read from JSON, false while they are written to it.
     public let isReading: Bool
 
     init(reading object: JSONObject) {
@@ -17,7 +21,7 @@ public struct FieldCoder {
         isReading = false
     }
 
-    /// What was expected is put into words only when it did not come.
+    /// `expected` is a closure, so that its text is only made for an error.
     private static func malformed(_ name: String, _ expected: @autoclosure () -> String) -> WireError {
         WireError(.malformed, "The member \"\(name)\" must be \(expected()).")
     }
@@ -29,7 +33,7 @@ public struct FieldCoder {
 
     // MARK: Strings
 
-    /// At most `max` UTF-8 bytes.
+    /// Codes a required string of at most `max` UTF-8 bytes.
     public mutating func string(_ name: String, _ value: inout String, max: Int) throws(WireError) {
         guard isReading else {
             writer.name(name)
@@ -42,6 +46,7 @@ public struct FieldCoder {
         value = text
     }
 
+    /// Codes an optional string of at most `max` UTF-8 bytes.
     public mutating func string(_ name: String, _ value: inout String?, max: Int) throws(WireError) {
         if isReading, object[name] == nil { return value = nil }
         if !isReading, value == nil { return }
@@ -50,6 +55,7 @@ public struct FieldCoder {
         value = text
     }
 
+    /// Codes an optional list of at most `Limits.list` strings, each of at most `max` UTF-8 bytes.
     public mutating func strings(_ name: String, _ value: inout [String]?, max: Int) throws(WireError) {
         guard isReading else {
             guard let value else { return }
@@ -73,21 +79,24 @@ public struct FieldCoder {
         value = texts
     }
 
+    /// Codes a required string that is a raw value of `C`.
     public mutating func choice<C: RawRepresentable<String>>(_ name: String, _ value: inout C) throws(WireError) {
         var raw = value.rawValue
         try string(name, &raw, max: Limits.name)
-        guard let choice = C(rawValue: raw) else { throw Self.malformed(name, "one of the values the protocol names") }
+        guard let choice = C(rawValue: raw) else { throw Self.malformed(name, "a value that the protocol defines") }
         value = choice
     }
 
+    /// Codes an optional string that is a raw value of `C`.
     public mutating func choice<C: RawRepresentable<String>>(_ name: String, _ value: inout C?) throws(WireError) {
         var raw = value?.rawValue
         try string(name, &raw, max: Limits.name)
         guard let raw else { return value = nil }
-        guard let choice = C(rawValue: raw) else { throw Self.malformed(name, "one of the values the protocol names") }
+        guard let choice = C(rawValue: raw) else { throw Self.malformed(name, "a value that the protocol defines") }
         value = choice
     }
 
+    /// Codes a required id of 32 lowercase hexadecimal digits.
     public mutating func id<I: Identifier128>(_ name: String, _ value: inout I) throws(WireError) {
         guard isReading else {
             writer.name(name)
@@ -100,6 +109,7 @@ public struct FieldCoder {
         value = id
     }
 
+    /// Codes an optional id of 32 lowercase hexadecimal digits.
     public mutating func id<I: Identifier128>(_ name: String, _ value: inout I?) throws(WireError) {
         if isReading, object[name] == nil { return value = nil }
         if !isReading, value == nil { return }
@@ -108,6 +118,7 @@ public struct FieldCoder {
         value = present
     }
 
+    /// Codes an optional list of at most `Limits.list` ids.
     public mutating func ids<I: Identifier128>(_ name: String, _ value: inout [I]?) throws(WireError) {
         var texts = value?.map(\.description)
         try strings(name, &texts, max: 32)
@@ -122,6 +133,7 @@ public struct FieldCoder {
 
     // MARK: Numbers and booleans
 
+    /// Codes a required integer within `range`.
     public mutating func integer<N: FixedWidthInteger>(
         _ name: String, _ value: inout N, in range: ClosedRange<N>
     ) throws(WireError) {
@@ -136,6 +148,7 @@ public struct FieldCoder {
         value = number
     }
 
+    /// Codes an optional integer within `range`.
     public mutating func integer<N: FixedWidthInteger>(
         _ name: String, _ value: inout N?, in range: ClosedRange<N>
     ) throws(WireError) {
@@ -146,12 +159,14 @@ public struct FieldCoder {
         value = present
     }
 
+    /// Codes a required time in milliseconds since 1970, 0 to 2^53.
     public mutating func timestamp(_ name: String, _ value: inout Timestamp) throws(WireError) {
         var milliseconds = value.milliseconds
         try integer(name, &milliseconds, in: 0...(1 << 53))
         value = Timestamp(milliseconds: milliseconds)
     }
 
+    /// Codes an optional time in milliseconds since 1970, 0 to 2^53.
     public mutating func timestamp(_ name: String, _ value: inout Timestamp?) throws(WireError) {
         if isReading, object[name] == nil { return value = nil }
         if !isReading, value == nil { return }
@@ -160,18 +175,21 @@ public struct FieldCoder {
         value = present
     }
 
+    /// Codes an optional duration in whole milliseconds, 0 to 2^53.
     public mutating func milliseconds(_ name: String, _ value: inout Duration?) throws(WireError) {
         var milliseconds = value?.wholeMilliseconds
         try integer(name, &milliseconds, in: 0...(1 << 53))
         value = milliseconds.map { .milliseconds($0) }
     }
 
+    /// Codes a required duration in whole milliseconds, 0 to 2^53.
     public mutating func milliseconds(_ name: String, _ value: inout Duration) throws(WireError) {
         var milliseconds = value.wholeMilliseconds
         try integer(name, &milliseconds, in: 0...(1 << 53))
         value = .milliseconds(milliseconds)
     }
 
+    /// Codes a required `true` or `false`.
     public mutating func bool(_ name: String, _ value: inout Bool) throws(WireError) {
         guard isReading else {
             writer.name(name)
@@ -183,6 +201,7 @@ public struct FieldCoder {
         value = bool
     }
 
+    /// Codes an optional `true` or `false`.
     public mutating func bool(_ name: String, _ value: inout Bool?) throws(WireError) {
         if isReading, object[name] == nil { return value = nil }
         if !isReading, value == nil { return }
@@ -193,6 +212,7 @@ public struct FieldCoder {
 
     // MARK: Nested payloads
 
+    /// Codes a required object.
     public mutating func nested<P: Payload>(_ name: String, _ value: inout P) throws(WireError) {
         guard isReading else {
             writer.name(name)
@@ -204,6 +224,7 @@ public struct FieldCoder {
         value = try P(members: object)
     }
 
+    /// Codes an optional object.
     public mutating func nested<P: Payload>(_ name: String, _ value: inout P?) throws(WireError) {
         if isReading, object[name] == nil { return value = nil }
         if !isReading, value == nil { return }
@@ -212,6 +233,7 @@ public struct FieldCoder {
         value = present
     }
 
+    /// Codes a required list of objects, of any length.
     public mutating func list<P: Payload>(_ name: String, _ value: inout [P]) throws(WireError) {
         guard isReading else {
             writer.name(name)
@@ -227,7 +249,7 @@ public struct FieldCoder {
         }
     }
 
-    /// Any JSON, passed on as it is. `.null` counts as present: for a candidate it means "no more".
+    /// Codes any JSON value unchanged. `.null` counts as present: for a candidate it means "no more".
     public mutating func json(_ name: String, _ value: inout JSONValue?) throws(WireError) {
         if isReading {
             value = object.members.first { $0.name == name }?.value

@@ -1,9 +1,14 @@
-// How a connection begins: the client's `hello`, the server's `welcome`, and the state that the server has of the client
-// (`protocol/README.md` §2 and §3).
+// How a connection begins: the client's `hello`, the server's `welcome`, and the server's state of the client
+// (`protocol/README.md` §1 and §3).
 
+/// The first message of a client on each socket: who it is, and which connection to resume. With neither `identity` nor `token`
+/// the server makes a new anonymous identity; with both the answer is `malformed`.
 public struct Hello: Payload {
+    /// A claim to an earlier client connection (`protocol/README.md` §3).
     public struct Resume: Payload {
+        /// The secret of the last ``Welcome/resume``.
         public var secret = ""
+        /// The highest server `seq` that the client has received; 0 for none.
         public var received: UInt64 = 0
         public init() {}
         public init(secret: String, received: UInt64) { (self.secret, self.received) = (secret, received) }
@@ -13,18 +18,24 @@ public struct Hello: Payload {
         }
     }
 
+    /// The protocol version: 1. Any other is `version_unsupported`.
     public var version = 1
+    /// The secret of an anonymous identity, from ``Welcome/identity``; nil if there is none yet.
     public var identity: String?
+    /// A user token, or a session token for a guest without a lasting identity; nil to use `identity`.
     public var token: String?
+    /// The name to show where the person has chosen none, at most 256 bytes. A user token's name takes precedence.
     public var name: String?
+    /// The connection to resume; nil to start a new one.
     public var resume: Resume?
+    /// Name and version of the client, for the server's log, at most 256 bytes.
     public var client: String?
 
     public init() {}
 
     public mutating func fields(_ coder: inout FieldCoder) throws(WireError) {
         try coder.integer("version", &version, in: 0...Int(Int32.max))
-        // Only the length is checked here. The verifier checks the rest.
+        // Only the length is checked here; the server verifies the rest.
         try coder.string("identity", &identity, max: Limits.message)
         try coder.string("token", &token, max: Limits.message)
         try coder.string("name", &name, max: Limits.name)
@@ -33,9 +44,13 @@ public struct Hello: Payload {
     }
 }
 
+/// The answer to `hello`, and to a resume.
 public struct Welcome: Payload {
+    /// What a client needs to resume its connection.
     public struct Resume: Payload {
+        /// Proves the right to resume. Share it with no other client. Each welcome replaces it.
         public var secret = ""
+        /// How long the server keeps a dropped connection.
         public var grace: Duration = .zero
         public init() {}
         public init(secret: String, grace: Duration) { (self.secret, self.grace) = (secret, grace) }
@@ -45,12 +60,19 @@ public struct Welcome: Payload {
         }
     }
 
+    /// The server's limits. A larger message is `message_too_large`, a larger signal `signal_too_large`, and more interests are
+    /// `invalid_interests`.
     public struct Bounds: Payload {
+        /// Maximum bytes of a message without a session description.
         public var message = Limits.message
+        /// Maximum bytes of a message with a session description.
         public var description = Limits.description
+        /// Maximum number of interests of one person.
         public var interests = 0
+        /// Maximum bytes of a signal's data.
         public var signal = Limits.signalData
-        /// Without a stream for this long after a match, the page says so.
+        /// How long to wait for a stream after a match before telling the user that there is none; nil if the server sets no
+        /// time.
         public var streamTimeout: Duration?
         public init() {}
         public mutating func fields(_ coder: inout FieldCoder) throws(WireError) {
@@ -62,9 +84,9 @@ public struct Welcome: Payload {
         }
     }
 
-    /// That this server routes media.
+    /// The media mode of matches, for clients of a server that routes media.
     public struct Media: Payload {
-        /// What the sessions of matches will be, so that a page can open its connections during the preview.
+        /// Whether the media of matches is relayed or routed. A page can thus open its connections during the preview.
         public var roulette = MediaMode.relayed
         public init() {}
         public init(roulette: MediaMode) { self.roulette = roulette }
@@ -73,9 +95,9 @@ public struct Welcome: Payload {
         }
     }
 
-    /// That this server can wake browsers (RFC 8292).
+    /// The key for Web Push, for clients of a server that can wake browsers (RFC 8292).
     public struct Push: Payload {
-        /// Its public key, as `PushManager.subscribe` takes it: 65 bytes in base64url.
+        /// The server's public key as `PushManager.subscribe` takes it: 65 bytes in base64url.
         public var vapidKey = ""
         public init() {}
         public init(vapidKey: String) { self.vapidKey = vapidKey }
@@ -84,18 +106,31 @@ public struct Welcome: Payload {
         }
     }
 
+    /// The protocol version: 1.
     public var version = 1
+    /// The version of the server's software.
     public var server = ""
+    /// The id of this client connection, by which others in a session know it.
     public var connection = ConnectionID(high: 0, low: 0)
+    /// The secret of a new anonymous identity: store it and send it in each later `hello`. Nil unless the server just made one.
     public var identity: String?
+    /// Whether the connection in ``Hello/resume`` continues. If false, `seq` starts again at 1 on both sides.
     public var resumed = false
+    /// The highest client `seq` that the server has received. The client sends everything after it again.
     public var received: UInt64 = 0
+    /// What the client needs to resume this connection.
     public var resume = Resume()
+    /// How long a client waits in silence before it sends `ping`, and then before it gives up the socket.
     public var ping: Duration = .seconds(10)
+    /// ICE servers for peer connections.
     public var ice = ICEConfiguration()
+    /// Present if the server routes media.
     public var media: Media?
+    /// Present if the server can wake browsers.
     public var push: Push?
+    /// What the server accepts in one message.
     public var limits = Bounds()
+    /// What the server knows about this client connection.
     public var state = Snapshot()
 
     public init() {}
@@ -117,11 +152,24 @@ public struct Welcome: Payload {
     }
 }
 
-/// What the server believes about a client, whole.
+/// Everything that the server knows about a client connection. After a failed resume there are no sessions, and the roulette is
+/// idle.
 public struct Snapshot: Payload {
-    public enum RouletteState: String, Hashable, Sendable { case idle, waiting, matched }
+    /// A device's state in the roulette.
+    public enum RouletteState: String, Hashable, Sendable {
+        /// Not searching.
+        case idle
+        /// In the queue, or about to enter it.
+        case waiting
+        /// In a chat.
+        case matched
+    }
+
+    /// The roulette state of this device.
     public struct Roulette: Payload {
+        /// Whether it searches or chats.
         public var state = RouletteState.idle
+        /// The current match; nil unless `state` is `matched`.
         public var match: MatchID?
         public init() {}
         public init(state: RouletteState, match: MatchID? = nil) { (self.state, self.match) = (state, match) }
@@ -131,10 +179,19 @@ public struct Snapshot: Payload {
         }
     }
 
-    public enum CallState: String, Hashable, Sendable { case ringing, active }
-    /// The call that this device holds.
+    /// The state of a call on the device that holds it.
+    public enum CallState: String, Hashable, Sendable {
+        /// This device placed the call, and it rings.
+        case ringing
+        /// The call was accepted.
+        case active
+    }
+
+    /// The call that this device placed or accepted.
     public struct Call: Payload {
+        /// The id of the call.
         public var id = CallID(high: 0, low: 0)
+        /// Whether it rings or was accepted.
         public var state = CallState.ringing
         public init() {}
         public init(id: CallID, state: CallState) { (self.id, self.state) = (id, state) }
@@ -144,8 +201,11 @@ public struct Snapshot: Payload {
         }
     }
 
+    /// The ids of the sessions that the connection is in; nil is the same as an empty list.
     public var sessions: [String]? = []
+    /// Its state in the roulette.
     public var roulette = Roulette()
+    /// The call that this device holds; nil if it holds none.
     public var call: Call?
 
     public init() {}

@@ -1,6 +1,9 @@
-/// What a client asks about its two peer connections with the server (`protocol/README.md` §8).
+/// A client's request about its two peer connections with the server (`protocol/README.md` §8).
 public enum MediaVerb: Equatable, Sendable, MessageSet {
+    /// Opens or renegotiates a peer connection. Answered with ``MediaNotice/answer(_:)``, or with `media_unavailable` or
+    /// `description_invalid`.
     case offer(Offer)
+    /// Closes a peer connection. Answered with `ok`, even if there is none.
     case close(Close)
 
     func visit(_ visitor: inout some MessageVisitor) throws(WireError) {
@@ -17,9 +20,12 @@ public enum MediaVerb: Equatable, Sendable, MessageSet {
 }
 
 extension MediaVerb {
-    /// A client's offer for one side; the server's answer carries every candidate, and the client's are never sent.
+    /// A client's offer for one side. The server's answer carries all its candidates, and the client's candidates are never
+    /// sent.
     public struct Offer: Payload {
+        /// Which of the two peer connections.
         public var side = MediaSide.send
+        /// The session description, at most 256 KiB. A new session id in its `o=` line replaces the connection of that side.
         public var sdp = ""
         public init() {}
         public init(side: MediaSide, sdp: String) { (self.side, self.sdp) = (side, sdp) }
@@ -29,7 +35,9 @@ extension MediaVerb {
         }
     }
 
+    /// The peer connection to close.
     public struct Close: Payload {
+        /// Which of the two peer connections.
         public var side = MediaSide.send
         public init() {}
         public init(side: MediaSide) { self.side = side }
@@ -37,9 +45,11 @@ extension MediaVerb {
     }
 }
 
-/// What a client is told about its two peer connections with the server (`protocol/README.md` §8).
+/// A server's message about a client's two peer connections with it (`protocol/README.md` §8).
 public enum MediaNotice: Equatable, Sendable, MessageSet {
+    /// Answers `media.offer`.
     case answer(Answer)
+    /// The server closed a peer connection. The client must make a new `RTCPeerConnection` to continue.
     case closed(Closed)
 
     func visit(_ visitor: inout some MessageVisitor) throws(WireError) {
@@ -56,9 +66,13 @@ public enum MediaNotice: Equatable, Sendable, MessageSet {
 }
 
 extension MediaNotice {
+    /// The server's answer to an offer.
     public struct Answer: AnswerPayload {
+        /// The `seq` of the request this answers.
         public var re: UInt64 = 0
+        /// Which of the two peer connections.
         public var side = MediaSide.send
+        /// The session description, with all candidates of the server.
         public var sdp = ""
         public init() {}
         public init(re: UInt64, side: MediaSide, sdp: String) { (self.re, self.side, self.sdp) = (re, side, sdp) }
@@ -69,10 +83,13 @@ extension MediaNotice {
         }
     }
 
-    /// The server ended one side; only a new `RTCPeerConnection` helps.
+    /// The end of a peer connection, and the reason.
     public struct Closed: Payload {
+        /// Which of the two peer connections.
         public var side = MediaSide.send
+        /// The reason, such as `dtls_failed` or `fingerprint_mismatch`.
         public var code = WireError.Code("")
+        /// The reason in a sentence.
         public var message = ""
         public init() {}
         public init(side: MediaSide, _ error: WireError) {
@@ -86,19 +103,25 @@ extension MediaNotice {
     }
 }
 
-/// Which of a client's two peer connections with the server: the one it publishes over, or the one by which it gets
-/// others' media.
+/// One of a client's two peer connections with the server.
 public enum MediaSide: String, Hashable, Sendable, CaseIterable {
-    case send, receive
+    /// The one over which the client publishes.
+    case send
+    /// The one over which the client receives the streams it subscribes to.
+    case receive
 }
 
-/// Which transceivers carry a stream, by the `mid` of their media sections (RFC 8829 §5.2.1). Without either, none do.
+/// The transceivers that carry a stream, by the `mid` of their media sections (RFC 8829 §5.2.1). Each `mid` has at most 16
+/// bytes. Ignored in relayed sessions.
 public struct MediaMids: Hashable, Sendable {
+    /// The transceiver for audio; nil for none, or for no change in an update.
     public var audio: String?
+    /// The transceiver for video; nil for none, or for no change in an update.
     public var video: String?
 
     public init(audio: String? = nil, video: String? = nil) { (self.audio, self.video) = (audio, video) }
 
+    /// Whether no transceiver is named.
     public var isEmpty: Bool { audio == nil && video == nil }
 }
 
@@ -109,13 +132,15 @@ extension FieldCoder {
     }
 }
 
-/// What a subscriber would like the picture to be, where the publisher makes several (simulcast). Nothing said is the
-/// best.
+/// The video size and frame rate that a subscriber prefers, if the publisher sends several layers (simulcast). Without a
+/// preference it receives the largest layer.
 public struct VideoPreference: Hashable, Sendable {
-    /// In pixels: the smallest picture that fills a box of this size, either way where only one is said.
+    /// Width in pixels of the box to fill, 0 to 16384. The server picks the smallest layer that is as wide or as high as the
+    /// box. Nil to go by the height alone.
     public var width: Int?
+    /// Height in pixels of the box to fill, 0 to 16384; nil to go by the width alone.
     public var height: Int?
-    /// Pictures a second, at most.
+    /// Maximum frames per second, 1 to 240; nil for no maximum.
     public var frameRate: Int?
 
     public init(width: Int? = nil, height: Int? = nil, frameRate: Int? = nil) {
@@ -127,7 +152,7 @@ extension FieldCoder {
     mutating func preference(_ value: inout VideoPreference) throws(WireError) {
         try integer("preferredWidth", &value.width, in: 0...16384)
         try integer("preferredHeight", &value.height, in: 0...16384)
-        // As many as a camera makes, and none is no picture: leave `video` out then.
+        // 240 is as fast as cameras get. To receive no video, set `video` to false instead of sending 0.
         try integer("preferredFrameRate", &value.frameRate, in: 1...240)
     }
 }

@@ -1,19 +1,21 @@
 /// The messages of one area, or of one direction.
 ///
-/// Each message stands in two lists: ``visit(_:)`` has its type and its payload, and the compiler refuses one that is left
-/// out; ``readers`` has how it is read. The examples in `protocol/examples` check the second against the first.
+/// Each message is in two lists. ``visit(_:)`` has its type and payload, and the compiler rejects a missing message.
+/// ``readers`` says how to read it; the examples in `protocol/examples` check this list against the first.
 protocol MessageSet: Equatable, Sendable {
     func visit(_ visitor: inout some MessageVisitor) throws(WireError)
     static var readers: [MessageReader<Self>] { get }
 }
 
-/// What is done with a message, whichever it is.
+/// An operation on a message of any type.
 protocol MessageVisitor {
+    /// Receives the message.
+    ///
     /// - Parameter type: the message's name on the wire, such as `session.join`.
     mutating func message(_ type: String, _ payload: some Payload) throws(WireError)
 }
 
-/// How the message of one type is read.
+/// Reads messages of one type.
 struct MessageReader<Message: Sendable>: Sendable {
     let type: String
     let read: @Sendable (JSONObject) throws(WireError) -> Message
@@ -23,7 +25,7 @@ struct MessageReader<Message: Sendable>: Sendable {
         read = { members throws(WireError) in make(try P(members: members)) }
     }
 
-    /// Of a message without members.
+    /// For a message without members.
     init(_ type: String, _ message: Message) {
         self.type = type
         read = { _ in message }
@@ -33,7 +35,7 @@ struct MessageReader<Message: Sendable>: Sendable {
         (self.type, self.read) = (type, read)
     }
 
-    /// The same reader for the set that the message's area is a part of.
+    /// Returns the same reader for the set that contains this area.
     func within<Whole>(_ wrap: @escaping @Sendable (Message) -> Whole) -> MessageReader<Whole> {
         MessageReader<Whole>(type: type) { [read] members throws(WireError) in wrap(try read(members)) }
     }
@@ -49,24 +51,24 @@ extension MessageSet {
 extension ClientMessage {
     init(type: String, members: JSONObject) throws(WireError) {
         guard let reader = Self.readersByType[type] else {
-            throw WireError(.unknownType, "This server does not know the message \"\(type.prefix(64))\".")
+            throw WireError(.unknownType, "This server does not support the message \"\(type.prefix(64))\".")
         }
         self = try reader.read(members)
     }
 
-    /// The message's name on the wire.
+    /// The name on the wire, such as `session.join`.
     public var type: String { typeName(self) }
 }
 
 extension ServerMessage {
     init(type: String, members: JSONObject) throws(WireError) {
         guard let reader = Self.readersByType[type] else {
-            throw WireError(.unknownType, "This client does not know the message \"\(type.prefix(64))\".")
+            throw WireError(.unknownType, "This client does not support the message \"\(type.prefix(64))\".")
         }
         self = try reader.read(members)
     }
 
-    /// The message's name on the wire.
+    /// The name on the wire, such as `session.joined`.
     public var type: String { typeName(self) }
 
     /// The `seq` of the request that this message answers; nil for events.
@@ -93,7 +95,7 @@ private func typeName(_ message: some MessageSet) -> String {
     return finder.type
 }
 
-/// Visits a message with a visitor that throws nothing. Only reading throws; a message that exists can be visited.
+/// Visits with a visitor that does not throw. Only reading throws, so a message in memory can always be visited.
 func visitWithoutFailing(_ message: some MessageSet, _ visitor: inout some MessageVisitor) {
     do throws(WireError) { try message.visit(&visitor) } catch { assertionFailure("a visit failed: \(error)") }
 }

@@ -1,8 +1,14 @@
-/// What a client asks about who is near (`protocol/README.md` §11).
+/// A client's request about people nearby (`protocol/people.md` §11). `move` and `watch` fail with `not_present` before
+/// `presence.appear`.
 public enum NearbyVerb: Equatable, Sendable, MessageSet {
+    /// Reports the device's location. Answered with `ok`, or with `position_invalid` or `position_too_fast`.
     case move(Move)
+    /// Deletes the location and takes this person off the list. Answered with `ok`.
     case forget
+    /// Requests a page of the list and its changes, instead of the page watched before. Answered with
+    /// ``NearbyNotice/list(_:)``, or with `position_unknown`, `rate_limited`, or `malformed` for an unknown `after`.
     case watch(Watch)
+    /// Stops the changes. Answered with `ok`.
     case unwatch
 
     func visit(_ visitor: inout some MessageVisitor) throws(WireError) {
@@ -23,10 +29,14 @@ public enum NearbyVerb: Equatable, Sendable, MessageSet {
 }
 
 extension NearbyVerb {
-    /// Where a device says it is. The person's machine checks the numbers: they have an error code of their own.
+    /// A device's location. The members are any JSON here: the person's machine checks them, because a bad one has its own
+    /// error code, `position_invalid`.
     public struct Move: Payload, Hashable {
+        /// Degrees north, -90 to 90.
         public var latitude: JSONValue?
+        /// Degrees east, -180 to 180.
         public var longitude: JSONValue?
+        /// Accuracy in meters, at least 0; nil if unknown. It is checked but not used.
         public var accuracy: JSONValue?
         public init() {}
         public init(latitude: Double, longitude: Double) {
@@ -39,11 +49,16 @@ extension NearbyVerb {
         }
     }
 
-    /// Which page of the list somebody looks at.
+    /// The page of the list to watch.
     public struct Watch: Payload, Hashable {
+        /// The unit of `radius` and of the distances in the list.
         public var unit = DistanceUnit.miles
+        /// How far away people may be, in `unit`: 2, 5, 10, 25, 50, 100 or 200 miles, or 3, 8, 16, 40, 80, 160 or 320 km. Any
+        /// other number, at least 1, counts as the next larger one.
         public var radius = 200
+        /// ``NearbyNotice/List/next`` of the page before; nil for the first page.
         public var after: String?
+        /// Maximum number of rows, 1 to 50; nil for 50.
         public var limit: Int?
         public init() {}
         public init(unit: DistanceUnit, radius: Int, after: String? = nil, limit: Int? = nil) {
@@ -58,9 +73,11 @@ extension NearbyVerb {
     }
 }
 
-/// What a client is told about who is near (`protocol/README.md` §11).
+/// A server's message about people nearby (`protocol/people.md` §11).
 public enum NearbyNotice: Equatable, Sendable, MessageSet {
+    /// Answers `nearby.watch`.
     case list(List)
+    /// The watched page has changed. Sent at most once a second.
     case changed(Changed)
 
     func visit(_ visitor: inout some MessageVisitor) throws(WireError) {
@@ -77,12 +94,17 @@ public enum NearbyNotice: Equatable, Sendable, MessageSet {
 }
 
 extension NearbyNotice {
+    /// A page of people nearby.
     public struct List: AnswerPayload, Hashable {
+        /// The `seq` of the request this answers.
         public var re: UInt64 = 0
+        /// The unit of `radius` and of all distances.
         public var unit = DistanceUnit.miles
+        /// The radius that applies: that of the request, rounded up to a bucket.
         public var radius = 200
+        /// The rows, nearest bucket first. There may be fewer than `limit` even if `next` is set.
         public var people: [NearbyRow] = []
-        /// Where the next page begins; absent on the last.
+        /// The `after` of the next page; nil on the last page.
         public var next: String?
         public init() {}
         public mutating func fields(_ coder: inout FieldCoder) throws(WireError) {
@@ -94,12 +116,15 @@ extension NearbyNotice {
         }
     }
 
+    /// The difference between the watched page and its last state.
     public struct Changed: Payload, Hashable {
-        /// New or different, whole.
+        /// Rows that are new or different, with all members.
         public var people: [NearbyRow] = []
+        /// People who are no longer on the page; nil is the same as an empty list.
         public var gone: [PersonID]? = []
-        /// The page as it is now.
+        /// Everyone on the page now, in order; nil is the same as an empty list.
         public var order: [PersonID]? = []
+        /// The `after` of the next page; nil on the last page.
         public var next: String?
         public init() {}
         public mutating func fields(_ coder: inout FieldCoder) throws(WireError) {
@@ -111,17 +136,23 @@ extension NearbyNotice {
     }
 }
 
-/// What distances are told in.
+/// The unit in which a client wants to see how far away people are.
 public enum DistanceUnit: String, Hashable, Sendable, CaseIterable {
+    /// Statute miles of 1609.344 m.
     case miles = "mi"
-    case kilometres = "km"
+    /// Kilometers. The buckets have the same edges in meters as those in miles, so the labels are rounded.
+    case kilometers = "km"
 }
 
-/// One row: the distance is the upper edge of a bucket, in the unit that was asked for.
+/// A person on a page of people nearby.
 public struct NearbyRow: Payload, Hashable {
+    /// The person's public id.
     public var person = PersonID(high: 0, low: 0)
+    /// The name as shown to others.
     public var name = ""
+    /// The upper edge of the bucket that the distance falls into, in the unit of the request.
     public var distance = 0
+    /// Whether the person is in a chat or call, or does not want to be disturbed.
     public var busy = false
     public init() {}
     public init(person: PersonID, name: String, distance: Int, busy: Bool) {

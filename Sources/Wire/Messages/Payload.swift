@@ -1,17 +1,21 @@
-/// The members of one message, or of an object inside one.
+/// The members of a message, or of an object inside one.
 public protocol Payload: Equatable, Sendable {
     init()
-    /// Reads or writes every member.
+    /// Reads or writes every member, depending on ``FieldCoder/isReading``.
+    ///
+    /// - Throws: `malformed` or `session_invalid`, and only when reading.
     mutating func fields(_ coder: inout FieldCoder) throws(WireError)
-    /// The `seq` of the request that this answers; nil where it answers none.
+    /// The `seq` of the request that this answers; nil if it answers none.
     ///
     /// Do not implement it: conform to ``AnswerPayload`` or ``PossibleAnswerPayload``.
     var answeredRequest: UInt64? { get }
 }
 
 extension Payload {
+    /// Nil: most payloads answer no request.
     public var answeredRequest: UInt64? { nil }
 
+    /// Reads the members of a JSON object.
     public init(members: JSONObject) throws(WireError) {
         self.init()
         var coder = FieldCoder(reading: members)
@@ -21,24 +25,28 @@ extension Payload {
 
 /// A payload that always answers a request.
 public protocol AnswerPayload: Payload {
+    /// The `seq` of the request this answers.
     var re: UInt64 { get }
 }
 
 extension AnswerPayload {
+    /// The request in `re`.
     public var answeredRequest: UInt64? { re }
 }
 
-/// A payload that answers a request or comes by itself: a call arrives as an event, and again as the answer of a device
-/// that rejoins it.
+/// A payload that may answer a request or be an event. For example, an incoming call is an event, and also the answer to a
+/// device that rejoins the call.
 public protocol PossibleAnswerPayload: Payload {
+    /// The `seq` of the request this answers; nil for an event.
     var re: UInt64? { get }
 }
 
 extension PossibleAnswerPayload {
+    /// The request in `re`, if any.
     public var answeredRequest: UInt64? { re }
 }
 
-/// A payload without members.
+/// A payload without members. Members that a message has anyway are ignored.
 public struct NoMembers: Payload {
     public init() {}
     public mutating func fields(_ coder: inout FieldCoder) {}

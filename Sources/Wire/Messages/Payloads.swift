@@ -1,28 +1,40 @@
-// The objects inside messages. `protocol/README.md` says what each member means.
+// The objects inside messages (`protocol/README.md`).
 
-/// A token's role, OpenTok's four.
+/// The role that a token gives its holder in a session; the four of OpenTok.
 public enum Role: String, Hashable, Sendable, CaseIterable {
+    /// Subscribes only.
     case subscriber
+    /// Publishes, subscribes and sends signals.
     case publisher
+    /// Publishes only.
     case publisherOnly = "publisheronly"
+    /// Does what a publisher does, and may also disconnect, unpublish and mute others.
     case moderator
 }
 
-/// Whether a session's media goes through the server or from peer to peer.
+/// The way in which media travels in a session.
 public enum MediaMode: String, Hashable, Sendable, CaseIterable {
+    /// From browser to browser, through TURN if necessary.
     case relayed
+    /// Through the server.
     case routed
 }
 
-/// With or without cameras and microphones. People are only paired within one mode.
+/// The kind of chat between strangers. People are only matched with others who chose the same kind.
 public enum ChatMode: String, Hashable, Sendable, CaseIterable {
+    /// With camera and microphone.
     case video
+    /// Text only.
     case text
 }
 
+/// A connection in a session, as others see it.
 public struct ConnectionInfo: Payload, Hashable {
+    /// The id of the connection.
     public var id = ConnectionID(high: 0, low: 0)
+    /// When it joined the session.
     public var createdAt = Timestamp(milliseconds: 0)
+    /// The connection data of its token, at most 1000 characters; empty if there is none.
     public var data = ""
 
     public init() {}
@@ -37,19 +49,35 @@ public struct ConnectionInfo: Payload, Hashable {
     }
 }
 
+/// What a stream's video shows.
 public enum VideoType: String, Hashable, Sendable {
-    case camera, screen, custom
+    /// A camera on the publisher's device.
+    case camera
+    /// A shared screen or window.
+    case screen
+    /// Any other source.
+    case custom
 }
 
+/// A stream in a session.
 public struct StreamInfo: Payload, Hashable {
+    /// The id of the stream.
     public var id = StreamID(high: 0, low: 0)
+    /// The connection that publishes it.
     public var connection = ConnectionID(high: 0, low: 0)
+    /// When it was published.
     public var createdAt = Timestamp(milliseconds: 0)
+    /// The name that the publisher gave it, at most 256 bytes; may be empty.
     public var name = ""
+    /// Whether it has audio now.
     public var hasAudio = false
+    /// Whether it has video now.
     public var hasVideo = false
+    /// What the video shows; nil if the publisher did not set it.
     public var videoType: VideoType?
+    /// Width of the video in pixels, 0 to 16384; nil if the publisher did not set it.
     public var width: Int?
+    /// Height of the video in pixels, 0 to 16384; nil if the publisher did not set it.
     public var height: Int?
 
     public init() {}
@@ -67,13 +95,19 @@ public struct StreamInfo: Payload, Hashable {
     }
 }
 
-/// What a role allows its holder.
+/// What a role allows its holder to do in a session. Anything else is `not_permitted`.
 public struct Capabilities: Payload, Hashable {
+    /// Whether it may publish streams.
     public var publish = false
+    /// Whether it may subscribe to streams.
     public var subscribe = false
+    /// Whether it may send signals.
     public var signal = false
+    /// Whether it may remove connections from the session.
     public var forceDisconnect = false
+    /// Whether it may end streams of others.
     public var forceUnpublish = false
+    /// Whether it may mute streams of others.
     public var forceMute = false
 
     public init() {}
@@ -96,9 +130,11 @@ public struct Capabilities: Payload, Hashable {
     }
 }
 
-/// Where to publish or subscribe, and the token that lets one in.
+/// A session, and a token to join it.
 public struct Admission: Payload, Hashable {
+    /// The session to join.
     public var session = SessionID.unset
+    /// The session token.
     public var token = ""
 
     public init() {}
@@ -110,9 +146,11 @@ public struct Admission: Payload, Hashable {
     }
 }
 
+/// A roulette partner, as the other one sees it.
 public struct PartnerInfo: Payload, Hashable {
+    /// The partner's name; may be empty.
     public var name = ""
-    /// The interests both named.
+    /// The interests that both have in common; nil is the same as an empty list.
     public var interests: [String]? = []
 
     public init() {}
@@ -124,10 +162,13 @@ public struct PartnerInfo: Payload, Hashable {
     }
 }
 
-/// An `RTCIceServer`.
+/// An ICE server, with the members of `RTCIceServer`.
 public struct ICEServer: Payload, Hashable {
+    /// The URLs of the server (`stun:`, `turn:`, `turns:`); nil is the same as an empty list.
     public var urls: [String]? = []
+    /// The user name for TURN; nil for STUN.
     public var username: String?
+    /// The password for TURN; nil for STUN.
     public var credential: String?
 
     public init() {}
@@ -142,10 +183,14 @@ public struct ICEServer: Payload, Hashable {
     }
 }
 
+/// The ICE servers to use, and for how long.
 public struct ICEConfiguration: Payload, Hashable {
+    /// The servers; empty if the server has none configured.
     public var servers: [ICEServer] = []
-    /// Roulette pages use the relay alone, so that strangers do not learn each other's address.
+    /// Whether roulette pages must use the relay only, so that strangers do not learn each other's address.
     public var relayOnly = false
+    /// When the credentials expire, in milliseconds since 1970; nil if they do not. Request `ice.servers` again before an ICE
+    /// restart.
     public var expiresAt: Int64?
 
     public init() {}
@@ -160,10 +205,23 @@ public struct ICEConfiguration: Payload, Hashable {
     }
 }
 
-/// An `RTCSessionDescriptionInit`.
+/// An SDP session description, with the members of `RTCSessionDescriptionInit`.
 public struct SessionDescription: Payload, Hashable {
-    public enum Kind: String, Hashable, Sendable { case offer, answer, pranswer, rollback }
+    /// The kind of a session description, as in `RTCSdpType`.
+    public enum Kind: String, Hashable, Sendable {
+        /// Proposes a connection, or a change to it.
+        case offer
+        /// Accepts an offer.
+        case answer
+        /// Accepts an offer provisionally.
+        case pranswer
+        /// Takes back the last offer.
+        case rollback
+    }
+
+    /// What the description is.
     public var type: Kind = .offer
+    /// The SDP text, at most 256 KiB; may be empty for a rollback.
     public var sdp = ""
 
     public init() {}
@@ -175,15 +233,16 @@ public struct SessionDescription: Payload, Hashable {
     }
 }
 
-/// The textual id of a session (`protocol/README.md` §7). Only `Signaling` can tell whether it verifies.
+/// The textual id of a session (`protocol/README.md` §7). The type checks only its form; the server verifies the id itself.
 public struct SessionID: Hashable, Sendable, CustomStringConvertible {
+    /// The id: 1 to 255 characters of `A-Z a-z 0-9 - _`, or empty for ``unset``.
     public let text: String
-    /// What a payload holds before it is read.
+    /// The value of a payload before it is read.
     public static let unset = SessionID(unchecked: "")
 
     init(unchecked text: String) { self.text = text }
 
-    /// `nil` unless `text` has 1 to 255 characters of base64url: an id is safe in a path, a log line and a JSON string.
+    /// Nil unless `text` has 1 to 255 characters of base64url, which are safe in paths, logs and JSON strings.
     public init?(_ text: String) {
         let isSafe = text.utf8.allSatisfy { byte in
             switch byte {
@@ -206,7 +265,7 @@ extension FieldCoder {
         try string("sessionId", &text, max: 4096)
         guard isReading else { return }
         guard let session = SessionID(text) else {
-            throw WireError(.sessionInvalid, "This is not a session id of this server.")
+            throw WireError(.sessionInvalid, "This is not a session id. Send the one that came with the token.")
         }
         value = session
     }

@@ -1,16 +1,32 @@
-/// What a client asks about its person and its devices (`protocol/README.md` §10).
+/// A client's request about its person and devices (`protocol/people.md` §10).
 public enum PresenceVerb: Equatable, Sendable, MessageSet {
+    /// Makes the person present on this device: listed, and rung for calls. Answered with ``PresenceNotice/own(_:)``, or with
+    /// `invalid_name`.
     case appear(Appearance)
+    /// Changes how the person appears. Answered with ``PresenceNotice/own(_:)``, or with `not_present` or `invalid_name`.
     case set(Appearance)
+    /// Ends presence on this device; a call on it continues. Answered with `ok`.
     case leave
+    /// Looks up a person by id. Answered with ``PresenceNotice/person(_:)``, or with `not_found`.
     case find(PersonReference)
+    /// Requests a code to link another device. Answered with ``PresenceNotice/linkCode(_:)``, or with `rate_limited`,
+    /// `link_invalid` or `not_permitted`.
     case link
+    /// Makes this device one of the person whose device shows the code. Answered with ``PresenceNotice/linked(_:)``, or with
+    /// `link_invalid`, `invalid_name` or `rate_limited`. The server then closes with 4409.
     case useLink(UseLink)
+    /// Requests the person's devices. Answered with ``PresenceNotice/devices(_:)``.
     case devices
+    /// Makes a device its own person again. Answered with `ok`, or with `not_found`, or `not_permitted` for the only device.
     case unlink(Unlink)
+    /// Deletes the person and everything stored about it, on all devices. Answered with `ok`. The server then closes with 4409.
     case delete
+    /// Blocks a person. The two no longer see each other and are never matched again. Answered with `ok`, or with `not_found`
+    /// or `not_permitted`.
     case block(PersonReference)
+    /// Unblocks a person. Answered with `ok`, or with `not_found`.
     case unblock(PersonReference)
+    /// Requests the people that this person has blocked. Answered with ``PresenceNotice/blocked(_:)``.
     case blocked
 
     func visit(_ visitor: inout some MessageVisitor) throws(WireError) {
@@ -47,10 +63,11 @@ public enum PresenceVerb: Equatable, Sendable, MessageSet {
 }
 
 extension PresenceVerb {
-    /// The code that another device shows, to become that device's person.
+    /// The code that another device of the person shows.
     public struct UseLink: Payload, Hashable {
+        /// The code, 8 characters of Crockford's base32. Case, hyphens and spaces do not matter.
         public var code = ""
-        /// What the person calls this device.
+        /// The person's name for this device; nil for "Linked device". The rules for names apply.
         public var label: String?
         public init() {}
         public init(code: String, label: String? = nil) { (self.code, self.label) = (code, label) }
@@ -60,7 +77,9 @@ extension PresenceVerb {
         }
     }
 
+    /// The device to unlink.
     public struct Unlink: Payload, Hashable {
+        /// A device id from ``PresenceNotice/devices(_:)``.
         public var device = PersonID(high: 0, low: 0)
         public init() {}
         public init(device: PersonID) { self.device = device }
@@ -68,15 +87,25 @@ extension PresenceVerb {
     }
 }
 
-/// What a client is told about its person and others (`protocol/README.md` §10).
+/// A server's message about this person and others (`protocol/people.md` §10).
 public enum PresenceNotice: Equatable, Sendable, MessageSet {
+    /// How this person appears. Answers `appear` and `set`; sent as an event to the person's other present devices. On the
+    /// wire: `presence.self`.
     case own(Own)
+    /// Answers `presence.find`.
     case person(Person)
+    /// Answers `presence.link`.
     case linkCode(LinkCode)
+    /// Answers `presence.useLink`: this device now belongs to another person. Send a new `hello` without `resume`.
     case linked(Linked)
+    /// This device was unlinked. Send a new `hello` without `resume`.
     case unlinked
+    /// This person was deleted. Send a new `hello` without an identity.
     case deleted
+    /// Answers `presence.devices`.
     case devices(Devices)
+    /// Answers `presence.blocked` with at most 500 people, the last blocked first. Their ids are only valid here and in
+    /// `presence.unblock`.
     case blocked(PeopleList)
 
     func visit(_ visitor: inout some MessageVisitor) throws(WireError) {
@@ -105,14 +134,21 @@ public enum PresenceNotice: Equatable, Sendable, MessageSet {
 }
 
 extension PresenceNotice {
-    /// How one's own person is there.
+    /// This person's name and settings.
     public struct Own: PossibleAnswerPayload, Hashable {
+        /// The `seq` of the request this answers; nil for an event.
         public var re: UInt64?
+        /// The person's own public id.
         public var person = PersonID(high: 0, low: 0)
+        /// The name as shown to others. If the person chose none, it is made from the id.
         public var name = ""
+        /// Whether the person is in lists, and online for contacts.
         public var visible = true
+        /// Whether calls are answered with `busy`.
         public var doNotDisturb = false
+        /// Who may call.
         public var ringable = Ringable.everyone
+        /// Whether the server has a location of the person, so that it can be listed nearby.
         public var hasPosition = false
         public init() {}
         public mutating func fields(_ coder: inout FieldCoder) throws(WireError) {
@@ -126,8 +162,11 @@ extension PresenceNotice {
         }
     }
 
+    /// A person that was looked up.
     public struct Person: AnswerPayload, Hashable {
+        /// The `seq` of the request this answers.
         public var re: UInt64 = 0
+        /// The person. It is offline also if it has blocked the requester.
         public var person = PersonInfo()
         public init() {}
         public init(re: UInt64, person: PersonInfo) { (self.re, self.person) = (re, person) }
@@ -137,9 +176,13 @@ extension PresenceNotice {
         }
     }
 
+    /// A code to show, which another device enters.
     public struct LinkCode: AnswerPayload, Hashable {
+        /// The `seq` of the request this answers.
         public var re: UInt64 = 0
+        /// 8 characters, shown as `ABCD-EFGH`. It works once, and replaces the code before it.
         public var code = ""
+        /// How long the code is valid.
         public var expiresIn: Duration = .zero
         public init() {}
         public init(re: UInt64, code: String, expiresIn: Duration) {
@@ -152,8 +195,11 @@ extension PresenceNotice {
         }
     }
 
+    /// The person that this device now belongs to.
     public struct Linked: AnswerPayload, Hashable {
+        /// The `seq` of the request this answers.
         public var re: UInt64 = 0
+        /// The person's public id.
         public var person = PersonID(high: 0, low: 0)
         public init() {}
         public init(re: UInt64, person: PersonID) { (self.re, self.person) = (re, person) }
@@ -163,8 +209,11 @@ extension PresenceNotice {
         }
     }
 
+    /// The devices of this person.
     public struct Devices: AnswerPayload, Hashable {
+        /// The `seq` of the request this answers.
         public var re: UInt64 = 0
+        /// The first device, unless it was unlinked, and then the linked ones.
         public var devices: [DeviceInfo] = []
         public init() {}
         public init(re: UInt64, devices: [DeviceInfo]) { (self.re, self.devices) = (re, devices) }
@@ -175,23 +224,34 @@ extension PresenceNotice {
     }
 }
 
-/// Who may ring somebody.
+/// The people who may call a person. Others receive `call_not_allowed`.
 public enum Ringable: String, Hashable, Sendable, CaseIterable {
-    case everyone, contacts, nobody
+    /// Everyone who knows the person's id.
+    case everyone
+    /// The person's contacts.
+    case contacts
+    /// No one.
+    case nobody
 }
 
-/// How somebody wants to be there. What is left out stays as it is.
+/// Changes to a person's name and settings. Members that are nil stay as they are. The server keeps the settings for all
+/// devices until the person is deleted.
 public struct Appearance: Payload, Hashable {
+    /// The name, at most 40 characters and 160 bytes, otherwise `invalid_name`. An empty one is replaced by a name made from
+    /// the id. A name from a user token takes precedence.
     public var name: String?
+    /// Whether the person is in lists, and online for contacts.
     public var visible: Bool?
+    /// Whether calls are answered with `busy`.
     public var doNotDisturb: Bool?
+    /// Who may call.
     public var ringable: Ringable?
     public init() {}
     public init(name: String? = nil, visible: Bool? = nil, doNotDisturb: Bool? = nil, ringable: Ringable? = nil) {
         (self.name, self.visible, self.doNotDisturb, self.ringable) = (name, visible, doNotDisturb, ringable)
     }
     public mutating func fields(_ coder: inout FieldCoder) throws(WireError) {
-        // The person judges the name, with a code of its own.
+        // The person checks the name, because a bad one has its own error code.
         try coder.string("name", &name, max: Limits.message)
         try coder.bool("visible", &visible)
         try coder.bool("doNotDisturb", &doNotDisturb)
@@ -199,17 +259,22 @@ public struct Appearance: Payload, Hashable {
     }
 }
 
+/// The person that a message is about.
 public struct PersonReference: Payload, Hashable {
+    /// The person's public id.
     public var person = PersonID(high: 0, low: 0)
     public init() {}
     public init(person: PersonID) { self.person = person }
     public mutating func fields(_ coder: inout FieldCoder) throws(WireError) { try coder.id("personId", &person) }
 }
 
-/// One person as others may see them.
+/// A person, as others see it.
 public struct PersonInfo: Payload, Hashable {
+    /// The person's public id.
     public var id = PersonID(high: 0, low: 0)
+    /// The name as shown to others.
     public var name = ""
+    /// Whether the person is present on some device and visible.
     public var online = false
     public init() {}
     public init(id: PersonID, name: String, online: Bool) { (self.id, self.name, self.online) = (id, name, online) }
@@ -222,11 +287,15 @@ public struct PersonInfo: Payload, Hashable {
 
 /// One of a person's devices.
 public struct DeviceInfo: Payload, Hashable {
+    /// The id of the device.
     public var id = PersonID(high: 0, low: 0)
+    /// The person's name for the device.
     public var label = ""
-    /// The one that asks.
+    /// Whether this is the device that sent the request.
     public var current = false
+    /// Whether the person is present on this device.
     public var present = false
+    /// When it was linked; nil for the first device.
     public var linkedAt: Timestamp?
     public init() {}
     public init(id: PersonID, label: String, current: Bool, present: Bool, linkedAt: Timestamp?) {
@@ -241,9 +310,11 @@ public struct DeviceInfo: Payload, Hashable {
     }
 }
 
-/// Contacts, or people one blocked.
+/// A person's contacts, or the people that it has blocked.
 public struct PeopleList: AnswerPayload, Hashable {
+    /// The `seq` of the request this answers.
     public var re: UInt64 = 0
+    /// The people, at most 500.
     public var people: [PersonInfo] = []
     public init() {}
     public init(re: UInt64, people: [PersonInfo]) { (self.re, self.people) = (re, people) }

@@ -1,6 +1,9 @@
-/// What a client says about the push service that can wake it (`protocol/README.md` §14).
+/// A client's request about push notifications (`protocol/people.md` §14).
 public enum PushVerb: Equatable, Sendable, MessageSet {
+    /// Registers this device to be woken for calls, and replaces what was registered for the same endpoint. Answered with `ok`,
+    /// or with `push_invalid` or `push_not_allowed`.
     case register(PushRegistration)
+    /// Ends the notifications to an endpoint. Answered with `ok`, even if it is not registered.
     case unregister(Unregister)
 
     func visit(_ visitor: inout some MessageVisitor) throws(WireError) {
@@ -17,7 +20,9 @@ public enum PushVerb: Equatable, Sendable, MessageSet {
 }
 
 extension PushVerb {
+    /// The endpoint to remove.
     public struct Unregister: Payload, Hashable {
+        /// The endpoint as it was registered, at most 2048 bytes.
         public var endpoint = ""
         public init() {}
         public init(endpoint: String) { self.endpoint = endpoint }
@@ -27,21 +32,25 @@ extension PushVerb {
     }
 }
 
+/// A kind of push service.
 public enum PushKind: String, Hashable, Sendable, CaseIterable {
     /// Web Push (RFC 8030).
     case web
-    /// Apple's service, for calls.
+    /// The Apple Push Notification service.
     case apns
 }
 
+/// A push endpoint, and the keys to send to it.
 public struct PushRegistration: Payload, Hashable {
+    /// The kind of push service.
     public var kind = PushKind.web
-    /// The subscription's address, or the device token in hexadecimal digits.
+    /// The subscription's `https` address, at most 2048 bytes; for `apns` the device token, 64 to 200 hexadecimal digits.
     public var endpoint = ""
-    /// The subscription's public key and authentication secret (RFC 8291 §2), in base64url.
+    /// The subscription's public key (RFC 8291 §2), 65 bytes in base64url. Required for `web`, nil for `apns`.
     public var p256dh: String?
+    /// The subscription's authentication secret (RFC 8291 §2), 16 bytes in base64url. Required for `web`, nil for `apns`.
     public var auth: String?
-    /// A development build's token.
+    /// Whether the device token is that of a development build; nil means false. Only for `apns`.
     public var sandbox: Bool?
     public init() {}
     public init(kind: PushKind, endpoint: String, p256dh: String? = nil, auth: String? = nil, sandbox: Bool? = nil) {

@@ -1,10 +1,19 @@
-/// What a client asks of the roulette (`protocol/README.md` §6).
+/// A client's request to the roulette (`protocol/README.md` §5).
 public enum RouletteVerb: Equatable, Sendable, MessageSet {
+    /// Starts the search, or changes it. Answered with ``RouletteNotice/waiting(_:)``, or with `ok` during a chat. Fails with
+    /// `banned`, `elsewhere` or `invalid_interests`.
     case start(Start)
+    /// Ends the chat and searches again. Answered with ``RouletteNotice/waiting(_:)``, or with `ok` and no change if it names a
+    /// match that is already over. Fails with `not_matched` if this device neither searches nor chats.
     case next(MatchReference)
+    /// Ends the search and the chat. Answered with `ok`, after ``RouletteNotice/ended(_:)`` if there was a chat.
     case stop
+    /// Reports a partner to the server's operator, with the last lines of the text chat. Answered with `ok`, or with
+    /// `not_matched` or `rate_limited`.
     case report(Report)
+    /// Blocks a partner. Ends the chat and searches again. Answered with `ok`, or with `not_matched`.
     case block(MatchReference)
+    /// Requests the number of people. Answered with ``RouletteNotice/count(_:)``.
     case count
 
     func visit(_ visitor: inout some MessageVisitor) throws(WireError) {
@@ -29,9 +38,15 @@ public enum RouletteVerb: Equatable, Sendable, MessageSet {
 }
 
 extension RouletteVerb {
+    /// The search to start.
     public struct Start: Payload {
+        /// Video or text chat; nil for video.
         public var mode: ChatMode?
+        /// At most ``Welcome/Bounds/interests`` interests of 50 characters each, compared without case and surrounding white
+        /// space; nil for none.
         public var interests: [String]?
+        /// The name that partners see, at most 256 bytes; nil for the name in ``Hello/name``. A user token's name takes
+        /// precedence.
         public var name: String?
         public init() {}
         public init(mode: ChatMode? = nil, interests: [String]? = nil, name: String? = nil) {
@@ -44,8 +59,11 @@ extension RouletteVerb {
         }
     }
 
+    /// A report about a partner.
     public struct Report: Payload {
+        /// What happened, at most 500 bytes.
         public var reason = ""
+        /// The match to report, up to 60 s after its end; nil for the current or last one.
         public var match: MatchID?
         public init() {}
         public init(reason: String, match: MatchID? = nil) { (self.reason, self.match) = (reason, match) }
@@ -55,8 +73,9 @@ extension RouletteVerb {
         }
     }
 
-    /// A match that a verb is about; the present one unless it says otherwise.
+    /// The match that a request is about.
     public struct MatchReference: Payload {
+        /// Its id; nil for the current match, or for `block` the last one, up to 60 s after its end.
         public var match: MatchID?
         public init() {}
         public init(match: MatchID?) { self.match = match }
@@ -64,12 +83,17 @@ extension RouletteVerb {
     }
 }
 
-/// What a client is told by the roulette (`protocol/README.md` §6).
+/// A server's message about the roulette (`protocol/README.md` §5).
 public enum RouletteNotice: Equatable, Sendable, MessageSet {
+    /// The search goes on. Answers `start` and `next`, and follows a chat that the partner ended.
     case waiting(Waiting)
+    /// A partner was found: join both sessions, publish in one and subscribe in the other.
     case matched(Matched)
+    /// The partner's connection dropped, or is back.
     case partner(Partner)
+    /// The chat is over: leave both sessions.
     case ended(Ended)
+    /// Answers `roulette.count`.
     case count(Count)
 
     func visit(_ visitor: inout some MessageVisitor) throws(WireError) {
@@ -92,8 +116,11 @@ public enum RouletteNotice: Equatable, Sendable, MessageSet {
 }
 
 extension RouletteNotice {
+    /// The state of a client that is searching.
     public struct Waiting: PossibleAnswerPayload {
+        /// The `seq` of the request this answers; nil for an event.
         public var re: UInt64?
+        /// How long the search is delayed after too many quick skips; nil if it has begun.
         public var retryAfter: Duration?
         public init() {}
         public init(re: UInt64? = nil, retryAfter: Duration? = nil) { (self.re, self.retryAfter) = (re, retryAfter) }
@@ -103,12 +130,19 @@ extension RouletteNotice {
         }
     }
 
+    /// A match and access to its sessions.
     public struct Matched: Payload {
+        /// The id of the match.
         public var match = MatchID(high: 0, low: 0)
+        /// Whether this is a video or a text chat.
         public var mode = ChatMode.video
+        /// The session to publish in. The token ends with the match.
         public var publish = Admission()
+        /// The session to subscribe in. The same as `publish`, unless a partner uses RouletteTok's protocol.
         public var subscribe = Admission()
+        /// What the partner is called, and the interests in common.
         public var partner = PartnerInfo()
+        /// Whether the two can exchange text, which needs one session for both.
         public var textChat = true
         public init() {}
         public mutating func fields(_ coder: inout FieldCoder) throws(WireError) {
@@ -121,8 +155,11 @@ extension RouletteNotice {
         }
     }
 
+    /// The state of the partner's connection.
     public struct Partner: Payload {
+        /// The match that both are in.
         public var match = MatchID(high: 0, low: 0)
+        /// Whether the partner is connected, or may still come back.
         public var state = PartnerState.connected
         public init() {}
         public init(match: MatchID, state: PartnerState) { (self.match, self.state) = (match, state) }
@@ -132,8 +169,12 @@ extension RouletteNotice {
         }
     }
 
+    /// The match that is over, and the reason.
     public struct Ended: Payload {
+        /// The match that ended.
         public var match = MatchID(high: 0, low: 0)
+        /// Why it ended. After `next`, `blocked`, `partnerNext` and `partnerLeft` the server continues the search and sends
+        /// `waiting`.
         public var reason = EndReason.partnerLeft
         public init() {}
         public init(match: MatchID, reason: EndReason) { (self.match, self.reason) = (match, reason) }
@@ -143,9 +184,13 @@ extension RouletteNotice {
         }
     }
 
+    /// The number of people on the server.
     public struct Count: AnswerPayload {
+        /// The `seq` of the request this answers.
         public var re: UInt64 = 0
+        /// Number of client connections to the server.
         public var online = 0
+        /// Number of people who wait for a partner.
         public var waiting = 0
         public init() {}
         public init(re: UInt64, online: Int, waiting: Int) {
@@ -159,12 +204,26 @@ extension RouletteNotice {
     }
 }
 
-/// Why a match is over, as the receiver sees it.
+/// The reason why a match is over, as seen by the client that receives it.
 public enum EndReason: String, Hashable, Sendable {
-    case next, stopped, blocked
-    case partnerNext, partnerLeft
+    /// This client sent `roulette.next`.
+    case next
+    /// This client sent `roulette.stop`, or the person took a call or searches in another tab.
+    case stopped
+    /// This person blocked the partner.
+    case blocked
+    /// The partner went on to the next one, or blocked this person.
+    case partnerNext
+    /// The partner stopped, closed the page, did not come back in time, or was banned.
+    case partnerLeft
+    /// This person was banned.
     case banned
 }
 
-/// Whether the connection of the other in a match or a call holds.
-public enum PartnerState: String, Hashable, Sendable { case reconnecting, connected }
+/// The state of the other person's connection in a match or call.
+public enum PartnerState: String, Hashable, Sendable {
+    /// It dropped, and may still come back.
+    case reconnecting
+    /// It is up.
+    case connected
+}

@@ -1,17 +1,31 @@
-/// Everything that the server says.
+/// Any message from the server to a client. `protocol/README.md` and `protocol/people.md` have the tables.
 public enum ServerMessage: Equatable, Sendable, MessageSet {
+    /// Answers `hello`. Unnumbered.
     case welcome(Welcome)
+    /// Answers a request, precedes a close, or reports a change, such as a search that ended (`protocol/README.md` §2).
+    /// Unnumbered if it closes the socket or answers the hello.
     case error(Failure)
+    /// Acknowledges messages when nothing else is due; the number is in ``Envelope/ack``. Unnumbered.
     case ack
+    /// Answers `ping`. Unnumbered.
     case pong
+    /// Answers a request that has no other answer: it was carried out.
     case ok(OK)
+    /// Answers `ice.servers`.
     case iceServers(ICEServers)
+    /// A message about a session.
     case session(SessionNotice)
+    /// A message about the roulette.
     case roulette(RouletteNotice)
+    /// A message about the peer connections with the server.
     case media(MediaNotice)
+    /// A message about this person and others.
     case presence(PresenceNotice)
+    /// A message about people nearby.
     case nearby(NearbyNotice)
+    /// A message about calls.
     case call(CallNotice)
+    /// A message about contacts.
     case contact(ContactNotice)
 
     func visit(_ visitor: inout some MessageVisitor) throws(WireError) {
@@ -49,20 +63,25 @@ public enum ServerMessage: Equatable, Sendable, MessageSet {
         + CallNotice.readers.map { $0.within(Self.call) }
         + ContactNotice.readers.map { $0.within(Self.contact) }
 
-    /// Every reader by the message's type on the wire.
+    /// All readers, by the name on the wire.
     static let readersByType = byType(readers)
 }
 
 extension ServerMessage {
+    /// The answer to a request that was carried out.
     public struct OK: AnswerPayload {
+        /// The `seq` of the request this answers.
         public var re: UInt64 = 0
         public init() {}
         public init(re: UInt64) { self.re = re }
         public mutating func fields(_ coder: inout FieldCoder) throws(WireError) { try coder.re(&re) }
     }
 
+    /// An error, and the request that it answers.
     public struct Failure: PossibleAnswerPayload {
+        /// The `seq` of the request that failed; nil if the error answers none.
         public var re: UInt64?
+        /// What went wrong. Its properties are members of this message.
         public var error = WireError("", "")
         public init() {}
         public init(_ error: WireError, re: UInt64? = nil) { (self.error, self.re) = (error, re) }
@@ -75,8 +94,11 @@ extension ServerMessage {
         }
     }
 
+    /// Fresh ICE servers and credentials.
     public struct ICEServers: AnswerPayload {
+        /// The `seq` of the request this answers.
         public var re: UInt64 = 0
+        /// The servers to use from now on.
         public var ice = ICEConfiguration()
         public init() {}
         public init(re: UInt64, ice: ICEConfiguration) { (self.re, self.ice) = (re, ice) }

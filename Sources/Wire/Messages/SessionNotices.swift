@@ -1,23 +1,43 @@
-/// What a client is told about its sessions (`protocol/README.md` §5 and §8).
+/// A server's message about a session (`protocol/README.md` §4 and §8).
 public enum SessionNotice: Equatable, Sendable, MessageSet {
+    /// Answers `session.join`.
     case joined(Joined)
+    /// The client was removed from the session.
     case left(Left)
+    /// Another client joined.
     case connectionCreated(ConnectionCreated)
+    /// Another client is gone.
     case connectionDestroyed(ConnectionDestroyed)
+    /// Another client's connection dropped. It may come back.
     case connectionReconnecting(ConnectionReference)
+    /// A dropped client is back.
     case connectionReconnected(ConnectionReference)
+    /// Answers `session.publish`.
     case published(Published)
+    /// Another client published a stream.
     case streamCreated(StreamState)
+    /// A stream ended. Its publisher receives this only if a moderator ended it.
     case streamDestroyed(StreamDestroyed)
+    /// A stream has other properties than before. Its publisher receives this as well.
     case streamChanged(StreamState)
+    /// To the publisher: a client subscribed to the stream, or changed what it receives.
     case subscribed(Subscribed)
+    /// To the publisher: a client no longer subscribes to the stream.
     case unsubscribed(Unsubscribed)
+    /// Another client sent a session description or a candidate. Only in relayed sessions.
     case negotiate(Negotiate)
+    /// A client sent a signal. The sender of a signal to all receives it as well.
     case signal(Signal)
+    /// A moderator muted streams, or ended the muting.
     case muted(Muted)
+    /// The relayed session became a routed one. Streams and subscriptions keep their ids, and clients send `update` and
+    /// `subscribe` with mids for them.
     case mediaModeChanged(MediaModeChanged)
+    /// To the subscriber, in a routed session: the server pauses or resumes video.
     case subscriptionChanged(SubscriptionChanged)
+    /// To the publisher, in a routed session: which simulcast layers are needed.
     case layersWanted(LayersWanted)
+    /// Who speaks now, in a routed session.
     case speaking(Speaking)
 
     func visit(_ visitor: inout some MessageVisitor) throws(WireError) {
@@ -68,14 +88,23 @@ public enum SessionNotice: Equatable, Sendable, MessageSet {
 }
 
 extension SessionNotice {
+    /// The session at the time of joining.
     public struct Joined: AnswerPayload {
+        /// The `seq` of the request this answers.
         public var re: UInt64 = 0
+        /// The session that the client joined.
         public var session = SessionID.unset
+        /// The client's own connection. Its id is also the member `connectionId`.
         public var connection = ConnectionInfo()
+        /// Whether the session's media is relayed or routed.
         public var mediaMode = MediaMode.relayed
+        /// What the token's role allows.
         public var capabilities = Capabilities()
+        /// All other connections in the session, in the order of joining.
         public var connections: [ConnectionInfo] = []
+        /// All streams in the session.
         public var streams: [StreamInfo] = []
+        /// Whether a moderator has muted everyone, including streams published later.
         public var muted = false
         public init() {}
         public mutating func fields(_ coder: inout FieldCoder) throws(WireError) {
@@ -92,8 +121,11 @@ extension SessionNotice {
         }
     }
 
+    /// The session from which the client was removed, and the reason.
     public struct Left: Payload {
+        /// The session that the client is no longer in.
         public var session = SessionID.unset
+        /// `forceDisconnected` or `matchEnded`.
         public var reason = GoneReason.forceDisconnected
         public init() {}
         public init(session: SessionID, reason: GoneReason) { (self.session, self.reason) = (session, reason) }
@@ -103,8 +135,11 @@ extension SessionNotice {
         }
     }
 
+    /// A connection that joined.
     public struct ConnectionCreated: Payload {
+        /// The session it joined.
         public var session = SessionID.unset
+        /// The new connection.
         public var connection = ConnectionInfo()
         public init() {}
         public init(session: SessionID, connection: ConnectionInfo) {
@@ -116,9 +151,13 @@ extension SessionNotice {
         }
     }
 
+    /// A connection that is gone.
     public struct ConnectionDestroyed: Payload {
+        /// The session it was in.
         public var session = SessionID.unset
+        /// The connection that is gone.
         public var connection = ConnectionID(high: 0, low: 0)
+        /// `clientDisconnected`, `networkDisconnected` or `forceDisconnected`.
         public var reason = GoneReason.clientDisconnected
         public init() {}
         public init(session: SessionID, connection: ConnectionID, reason: GoneReason) {
@@ -131,8 +170,11 @@ extension SessionNotice {
         }
     }
 
+    /// A connection in a session.
     public struct ConnectionReference: Payload {
+        /// The session that both clients are in.
         public var session = SessionID.unset
+        /// The connection that dropped or is back.
         public var connection = ConnectionID(high: 0, low: 0)
         public init() {}
         public init(session: SessionID, connection: ConnectionID) {
@@ -144,9 +186,13 @@ extension SessionNotice {
         }
     }
 
+    /// The stream that the client publishes.
     public struct Published: AnswerPayload {
+        /// The `seq` of the request this answers.
         public var re: UInt64 = 0
+        /// The session it is in.
         public var session = SessionID.unset
+        /// The stream with its new id. While everyone is muted in a routed session it has no audio.
         public var stream = StreamInfo()
         public init() {}
         public init(re: UInt64, session: SessionID, stream: StreamInfo) {
@@ -159,8 +205,11 @@ extension SessionNotice {
         }
     }
 
+    /// A stream with all its properties.
     public struct StreamState: Payload {
+        /// The session it is in.
         public var session = SessionID.unset
+        /// The stream as it is now.
         public var stream = StreamInfo()
         public init() {}
         public init(session: SessionID, stream: StreamInfo) { (self.session, self.stream) = (session, stream) }
@@ -170,9 +219,13 @@ extension SessionNotice {
         }
     }
 
+    /// A stream that ended.
     public struct StreamDestroyed: Payload {
+        /// The session it was in.
         public var session = SessionID.unset
+        /// The stream that ended.
         public var stream = StreamID(high: 0, low: 0)
+        /// Any reason but `matchEnded`. If the publisher is gone, it is the reason for that.
         public var reason = GoneReason.clientUnpublished
         public init() {}
         public init(session: SessionID, stream: StreamID, reason: GoneReason) {
@@ -185,12 +238,17 @@ extension SessionNotice {
         }
     }
 
-    /// To a publisher: somebody wants this stream, or wants it otherwise than before.
+    /// A subscription to one of the client's streams.
     public struct Subscribed: Payload {
+        /// The session that the stream is in.
         public var session = SessionID.unset
+        /// The client's stream.
         public var stream = StreamID(high: 0, low: 0)
+        /// The subscriber.
         public var connection = ConnectionID(high: 0, low: 0)
+        /// Whether it receives audio.
         public var audio = true
+        /// Whether it receives video.
         public var video = true
         public init() {}
         public init(session: SessionID, stream: StreamID, connection: ConnectionID, audio: Bool, video: Bool) {
@@ -206,9 +264,13 @@ extension SessionNotice {
         }
     }
 
+    /// A subscription that ended.
     public struct Unsubscribed: Payload {
+        /// The session that the stream is in.
         public var session = SessionID.unset
+        /// The client's stream.
         public var stream = StreamID(high: 0, low: 0)
+        /// The former subscriber.
         public var connection = ConnectionID(high: 0, low: 0)
         public init() {}
         public init(session: SessionID, stream: StreamID, connection: ConnectionID) {
@@ -221,11 +283,17 @@ extension SessionNotice {
         }
     }
 
+    /// A message for the peer connection with another client. It has either a description or a candidate.
     public struct Negotiate: Payload {
+        /// The session that both clients are in.
         public var session = SessionID.unset
+        /// The connection that sent it.
         public var from = ConnectionID(high: 0, low: 0)
+        /// The offer or answer; nil if this is a candidate.
         public var description: SessionDescription?
+        /// An `RTCIceCandidateInit`, or `.null` for the end of candidates; nil if this is a description.
         public var candidate: JSONValue?
+        /// An object that maps `MediaStream` ids in the description to stream ids; nil if they are the same.
         public var streams: JSONValue?
         public init() {}
         public init(session: SessionID, from: ConnectionID, _ negotiate: SessionVerb.Negotiate) {
@@ -241,10 +309,15 @@ extension SessionNotice {
         }
     }
 
+    /// A signal that was sent to this client.
     public struct Signal: Payload {
+        /// The session in which it was sent.
         public var session = SessionID.unset
+        /// The connection that sent it; nil if the server did.
         public var from: ConnectionID?
+        /// The signal's type, at most 128 bytes; nil if it has none.
         public var type: String?
+        /// The signal's data, at most 8 KiB; nil if it has none.
         public var data: String?
         public init() {}
         public init(session: SessionID, from: ConnectionID?, type: String?, data: String?) {
@@ -258,9 +331,13 @@ extension SessionNotice {
         }
     }
 
+    /// A change in which streams are muted.
     public struct Muted: Payload {
+        /// The session in which streams are muted.
         public var session = SessionID.unset
+        /// True to mute, false if the muting has ended.
         public var active = true
+        /// The client's own stream to mute; nil if this is about everyone.
         public var stream: StreamID?
         public init() {}
         public init(session: SessionID, active: Bool, stream: StreamID? = nil) {
@@ -272,78 +349,20 @@ extension SessionNotice {
             try coder.id("streamId", &stream)
         }
     }
-
-    public struct MediaModeChanged: Payload {
-        public var session = SessionID.unset
-        public var mediaMode = MediaMode.routed
-        public init() {}
-        public init(session: SessionID, mediaMode: MediaMode) { (self.session, self.mediaMode) = (session, mediaMode) }
-        public mutating func fields(_ coder: inout FieldCoder) throws(WireError) {
-            try coder.session(&session)
-            try coder.choice("mediaMode", &mediaMode)
-        }
-    }
-
-    /// To a subscriber: his video was paused, or goes on.
-    public struct SubscriptionChanged: Payload {
-        public var session = SessionID.unset
-        public var stream = StreamID(high: 0, low: 0)
-        public var videoPaused = true
-        /// Of the pause that began or ended.
-        public var reason = PauseReason.slow
-        public init() {}
-        public init(session: SessionID, stream: StreamID, videoPaused: Bool, reason: PauseReason) {
-            (self.session, self.stream, self.videoPaused, self.reason) = (session, stream, videoPaused, reason)
-        }
-        public mutating func fields(_ coder: inout FieldCoder) throws(WireError) {
-            try coder.session(&session)
-            try coder.id("streamId", &stream)
-            try coder.bool("videoPaused", &videoPaused)
-            try coder.choice("reason", &reason)
-        }
-    }
-
-    /// To a publisher: which of a stream's simulcast layers anybody wants. The others need not be made.
-    public struct LayersWanted: Payload {
-        public var session = SessionID.unset
-        public var stream = StreamID(high: 0, low: 0)
-        /// In the order of his description; none while nobody watches.
-        public var rids: [String]? = []
-        public init() {}
-        public init(session: SessionID, stream: StreamID, rids: [String]) {
-            (self.session, self.stream, self.rids) = (session, stream, rids)
-        }
-        public mutating func fields(_ coder: inout FieldCoder) throws(WireError) {
-            try coder.session(&session)
-            try coder.id("streamId", &stream)
-            try coder.strings("rids", &rids, max: Limits.name)
-        }
-    }
-
-    /// Who speaks now; nobody without a stream.
-    public struct Speaking: Payload {
-        public var session = SessionID.unset
-        public var stream: StreamID?
-        public init() {}
-        public init(session: SessionID, stream: StreamID?) { (self.session, self.stream) = (session, stream) }
-        public mutating func fields(_ coder: inout FieldCoder) throws(WireError) {
-            try coder.session(&session)
-            try coder.id("streamId", &stream)
-        }
-    }
 }
 
-/// Why somebody or something is gone; OpenTok's words, and ours for a match.
+/// The reason why a client or a stream is gone. All but `matchEnded` are OpenTok's words.
 public enum GoneReason: String, Hashable, Sendable {
-    case clientDisconnected, networkDisconnected, forceDisconnected
-    case clientUnpublished, forceUnpublished
+    /// The client left.
+    case clientDisconnected
+    /// The client's connection dropped and did not come back in time.
+    case networkDisconnected
+    /// A moderator or the server removed the client.
+    case forceDisconnected
+    /// The publisher ended the stream.
+    case clientUnpublished
+    /// A moderator ended the stream.
+    case forceUnpublished
+    /// The match or call that the client joined for is over.
     case matchEnded
-}
-
-/// Why a subscriber gets no video of a stream that has some.
-public enum PauseReason: String, Hashable, Sendable, CaseIterable {
-    /// The subscriber's connection cannot keep up.
-    case slow
-    /// The subscriber cannot decode it.
-    case codec
 }

@@ -1,17 +1,36 @@
-/// What a client asks about a session that it joins or has joined (`protocol/README.md` §5 and §8).
+/// A client's request about a session (`protocol/README.md` §4 and §8). All but `join` fail with `not_joined` outside the
+/// session.
 public enum SessionVerb: Equatable, Sendable, MessageSet {
+    /// Joins a session. Answered with ``SessionNotice/joined(_:)``, or with `token_*`, `session_invalid`, `already_joined` or
+    /// `session_full`.
     case join(Join)
+    /// Leaves a session. Answered with `ok`.
     case leave(Leave)
+    /// Publishes a stream. Answered with ``SessionNotice/published(_:)``, or with `not_permitted`, `session_full` or
+    /// `media_unavailable`.
     case publish(Publish)
+    /// Ends one of the client's streams. Answered with `ok`, or with `not_found`.
     case unpublish(StreamReference)
+    /// Changes one of the client's streams. Answered with `ok`, or with `not_found`.
     case update(Update)
+    /// Subscribes to a stream, or changes a subscription. Answered with `ok`, or with `not_permitted`, `not_found` or
+    /// `media_unavailable`.
     case subscribe(Subscribe)
+    /// Ends a subscription. Answered with `ok`, or with `not_found`.
     case unsubscribe(StreamReference)
+    /// Sends a session description or a candidate to another client. Answered with `ok`, or with `not_found`, or
+    /// `not_permitted` in a routed session or without a subscription between the two.
     case negotiate(Negotiate)
+    /// Sends a signal. Answered with `ok`, or with `not_permitted`, `not_found`, `signal_invalid` or `signal_too_large`.
     case signal(Signal)
+    /// Removes a client from the session and revokes its token. Moderators only. Answered with `ok`, or with `not_permitted` or
+    /// `not_found`.
     case forceDisconnect(ForceDisconnect)
+    /// Ends a stream of another client. Moderators only. Answered with `ok`, or with `not_permitted` or `not_found`.
     case forceUnpublish(StreamReference)
+    /// Mutes streams, or ends the muting. Moderators only. Answered with `ok`, or with `not_permitted` or `not_found`.
     case forceMute(ForceMute)
+    /// Reports whether media with another client works. Answered with `ok`, or with `not_found`.
     case connected(Connected)
 
     func visit(_ visitor: inout some MessageVisitor) throws(WireError) {
@@ -50,8 +69,11 @@ public enum SessionVerb: Equatable, Sendable, MessageSet {
 }
 
 extension SessionVerb {
+    /// The session to join, and a token for it.
     public struct Join: Payload {
+        /// The session to join, from the same source as the token.
         public var session = SessionID.unset
+        /// A session token for this session, at most 8 KiB.
         public var token = ""
         public init() {}
         public init(session: SessionID, token: String) { (self.session, self.token) = (session, token) }
@@ -61,15 +83,20 @@ extension SessionVerb {
         }
     }
 
+    /// The session to leave.
     public struct Leave: Payload {
+        /// A session that the client has joined.
         public var session = SessionID.unset
         public init() {}
         public init(session: SessionID) { self.session = session }
         public mutating func fields(_ coder: inout FieldCoder) throws(WireError) { try coder.session(&session) }
     }
 
+    /// A stream in a session.
     public struct StreamReference: Payload {
+        /// The session that the stream is in.
         public var session = SessionID.unset
+        /// The stream's id, from ``SessionNotice/published(_:)``, `joined` or `streamCreated`.
         public var stream = StreamID(high: 0, low: 0)
         public init() {}
         public init(session: SessionID, stream: StreamID) { (self.session, self.stream) = (session, stream) }
@@ -79,14 +106,24 @@ extension SessionVerb {
         }
     }
 
+    /// The stream to publish.
     public struct Publish: Payload {
+        /// The session to publish in, which the client must have joined.
         public var session = SessionID.unset
+        /// The stream's name, at most 256 bytes; nil for an empty one.
         public var name: String?
+        /// Whether the stream has audio now.
         public var hasAudio = true
+        /// Whether the stream has video now.
         public var hasVideo = true
+        /// What the video shows; nil if unknown.
         public var videoType: VideoType?
+        /// Width of the video in pixels, 0 to 16384; nil if unknown.
         public var width: Int?
+        /// Height of the video in pixels, 0 to 16384; nil if unknown.
         public var height: Int?
+        /// The transceivers of the `send` connection that carry the stream. An offer with these mids must have been sent
+        /// before.
         public var mids = MediaMids()
         public init() {}
         public mutating func fields(_ coder: inout FieldCoder) throws(WireError) {
@@ -101,14 +138,21 @@ extension SessionVerb {
         }
     }
 
+    /// Changes to a stream. Members that are nil stay as they are.
     public struct Update: Payload {
+        /// The session that the stream is in.
         public var session = SessionID.unset
+        /// The client's stream.
         public var stream = StreamID(high: 0, low: 0)
+        /// Whether the stream has audio now.
         public var hasAudio: Bool?
+        /// Whether the stream has video now.
         public var hasVideo: Bool?
+        /// Width of the video in pixels, 0 to 16384.
         public var width: Int?
+        /// Height of the video in pixels, 0 to 16384.
         public var height: Int?
-        /// Those left out stay as they are.
+        /// The transceivers of the `send` connection that carry the stream from now on.
         public var mids = MediaMids()
         public init() {}
         public mutating func fields(_ coder: inout FieldCoder) throws(WireError) {
@@ -122,12 +166,20 @@ extension SessionVerb {
         }
     }
 
+    /// A subscription, with all its properties.
     public struct Subscribe: Payload {
+        /// The session that the stream is in.
         public var session = SessionID.unset
+        /// The stream to receive.
         public var stream = StreamID(high: 0, low: 0)
+        /// Whether to receive audio.
         public var audio = true
+        /// Whether to receive video.
         public var video = true
+        /// The transceivers of the `receive` connection that carry the stream. Without any, nothing is received in a routed
+        /// session.
         public var mids = MediaMids()
+        /// The preferred size and frame rate, in a routed session.
         public var preference = VideoPreference()
         public init() {}
         public init(
@@ -147,12 +199,19 @@ extension SessionVerb {
         }
     }
 
+    /// A message for the peer connection with another client. Set either `description` or `candidate`; anything else is
+    /// `malformed`.
     public struct Negotiate: Payload {
+        /// The session that both clients are in.
         public var session = SessionID.unset
+        /// The connection to send it to.
         public var to = ConnectionID(high: 0, low: 0)
+        /// The offer or answer; nil if this is a candidate.
         public var description: SessionDescription?
+        /// An `RTCIceCandidateInit`, or `.null` for the end of candidates; nil if this is a description. The server passes it
+        /// on unchanged.
         public var candidate: JSONValue?
-        /// Which `MediaStream` id in the description is which stream.
+        /// An object that maps `MediaStream` ids in the description to stream ids; nil if they are the same.
         public var streams: JSONValue?
         public init() {}
         public mutating func fields(_ coder: inout FieldCoder) throws(WireError) {
@@ -162,15 +221,20 @@ extension SessionVerb {
             try coder.json("candidate", &candidate)
             try coder.json("streams", &streams)
             if coder.isReading, (description == nil) == (candidate == nil) {
-                throw WireError(.malformed, "Negotiate with a description or with a candidate, one of the two.")
+                throw WireError(.malformed, "Send either \"description\" or \"candidate\", and not both.")
             }
         }
     }
 
+    /// A signal to send.
     public struct Signal: Payload {
+        /// The session to send it in.
         public var session = SessionID.unset
+        /// The signal's type, at most 128 characters of `A-Z a-z 0-9 - _ ~`; nil for none. Text chat uses `chat`.
         public var type: String?
+        /// The signal's data, at most 8 KiB; nil for none.
         public var data: String?
+        /// The only connection to receive it; nil for everyone, including the sender.
         public var to: ConnectionID?
         public init() {}
         public init(session: SessionID, type: String?, data: String?, to: ConnectionID? = nil) {
@@ -178,15 +242,18 @@ extension SessionVerb {
         }
         public mutating func fields(_ coder: inout FieldCoder) throws(WireError) {
             try coder.session(&session)
-            // The session judges type and data, with codes of their own.
+            // The session checks both lengths, because they have their own error codes.
             try coder.string("signalType", &type, max: Limits.message)
             try coder.string("data", &data, max: Limits.message)
             try coder.id("to", &to)
         }
     }
 
+    /// The connection to remove from a session.
     public struct ForceDisconnect: Payload {
+        /// The session that the connection is in.
         public var session = SessionID.unset
+        /// The connection to remove. Its token is revoked.
         public var connection = ConnectionID(high: 0, low: 0)
         public init() {}
         public init(session: SessionID, connection: ConnectionID) {
@@ -198,10 +265,15 @@ extension SessionVerb {
         }
     }
 
+    /// The streams to mute, or the end of muting.
     public struct ForceMute: Payload {
+        /// The session that the streams are in.
         public var session = SessionID.unset
+        /// True to mute, false to end the muting.
         public var active = true
+        /// The only stream to mute; nil for all streams, including those published later.
         public var stream: StreamID?
+        /// Streams to leave unmuted if `stream` is nil, at most 64; nil for none.
         public var excluded: [StreamID]?
         public init() {}
         public mutating func fields(_ coder: inout FieldCoder) throws(WireError) {
@@ -212,10 +284,14 @@ extension SessionVerb {
         }
     }
 
-    /// Of a relayed pair: whether its media arrives.
+    /// A report on whether the relayed media with another client works. If neither of a pair reports true within 8 s, the
+    /// server may route the whole session instead (`protocol/README.md` §8).
     public struct Connected: Payload {
+        /// The session that both clients are in.
         public var session = SessionID.unset
+        /// The other client's connection.
         public var connection = ConnectionID(high: 0, low: 0)
+        /// True once media works. False has no effect.
         public var connected = true
         public init() {}
         public init(session: SessionID, connection: ConnectionID, connected: Bool) {
@@ -230,7 +306,7 @@ extension SessionVerb {
 }
 
 extension SessionVerb {
-    /// The session that the verb is about.
+    /// The session that the request is about.
     public var session: SessionID {
         switch self {
         case .join(let verb): verb.session
@@ -249,7 +325,7 @@ extension SessionVerb {
 }
 
 extension SessionVerb.Negotiate {
-    /// About how many bytes it takes to pass on.
+    /// Approximate number of bytes to pass on.
     public var size: Int {
         (description?.sdp.utf8.count ?? 0) + (candidate?.size ?? 0) + (streams?.size ?? 0)
     }

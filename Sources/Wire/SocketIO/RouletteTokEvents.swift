@@ -1,40 +1,43 @@
-/// What a client of RouletteTok asks for.
+/// A request of a RouletteTok client (`protocol/roulettetok.md` §1).
 public enum RouletteTokRequest: String, Equatable, Sendable, CaseIterable {
-    /// A partner. Its argument names a session, and is ignored: believing it let people watch whom they liked.
+    /// Requests a new partner. The argument names a session and is ignored: trusting it would let clients watch anyone.
     case next
-    /// The end of this conversation, for both.
+    /// Ends the conversation for both partners.
     case disconnectPartners
 
-    /// - Parameter data: of an event packet, `{"name":…,"args":[…]}`.
+    /// Reads the data of an event packet, `{"name":…,"args":[…]}`.
+    ///
     /// - Throws: `malformed` or `unknown_type`.
     public init(event data: [UInt8]) throws(WireError) {
         guard let value = try? JSONReader.parse(data), case .object(let event) = value,
             case .string(let name)? = event["name"]
-        else { throw WireError(.malformed, "An event is a JSON object with a \"name\".") }
+        else { throw WireError(.malformed, "An event must be a JSON object with a \"name\".") }
         switch event["args"] {
         case nil, .array?: break
-        default: throw WireError(.malformed, "An event's \"args\" are an array.")
+        default: throw WireError(.malformed, "An event's \"args\" must be an array.")
         }
         guard let request = RouletteTokRequest(rawValue: name) else {
-            throw WireError(.unknownType, "The events are next and disconnectPartners.")
+            throw WireError(.unknownType, "Unknown event. Send \"next\" or \"disconnectPartners\".")
         }
         self = request
     }
 }
 
-/// What a client of RouletteTok is told.
+/// An event for a RouletteTok client (`protocol/roulettetok.md` §1).
 public enum RouletteTokEvent: Equatable, Sendable {
-    /// The client's own session, to publish in.
+    /// The client's own session, with a publisher token. It publishes there for as long as it is connected.
     case initial(Admission)
-    /// A partner was found: the partner's session.
+    /// A partner was found: the partner's session, with a subscriber token that ends with the match.
     case subscribe(Admission)
-    /// Nobody is there yet.
+    /// No partner is available yet. The client waits.
     case empty
-    /// The conversation is over.
+    /// The conversation is over. The client leaves the partner's session and then sends `next`.
     case disconnectPartner
 
-    /// The iOS client of 2012 splits at `:::`, so there is neither id nor endpoint, and no string may hold three colons; it
-    /// takes `args[0]` without looking, so an event without arguments has no `args` at all.
+    /// The event as packet bytes.
+    ///
+    /// The iOS client of 2012 splits packets at `:::`, so there is no id and no endpoint, and no string contains three colons.
+    /// It reads `args[0]` without a check, so an event without arguments has no `args`.
     public var packet: [UInt8] {
         var writer = JSONWriter()
         writer.beginObject()

@@ -1,19 +1,38 @@
 /// One packet of Socket.IO 0.9 ("protocol 1"): `type:[id[+]]:[endpoint][:data]`.
 ///
-/// Reading is as lenient as the clients of 2012 need: a bare `2` is a heartbeat, and an empty fourth part is no data.
+/// Reading is as lenient as the clients of 2012 need: a bare `2` is a heartbeat, and an empty fourth part means no data.
 public struct SocketIOPacket: Equatable, Sendable {
+    /// The type of a packet. Its raw value is the digit on the wire.
     public enum Kind: UInt8, Sendable, CaseIterable {
-        case disconnect, connect, heartbeat, message, json, event, acknowledgement, error, noop
+        /// 0: ends the connection.
+        case disconnect
+        /// 1: opens the connection or a namespace.
+        case connect
+        /// 2: shows that the sender is alive.
+        case heartbeat
+        /// 3: plain text, which the protocol here does not use.
+        case message
+        /// 4: a JSON message, which the protocol here does not use.
+        case json
+        /// 5: a named event with optional arguments.
+        case event
+        /// 6: confirms a packet that had an id.
+        case acknowledgement
+        /// 7: an error, with a reason and optional advice.
+        case error
+        /// 8: ends a poll when there is nothing to deliver.
+        case noop
     }
 
+    /// The digit before the first colon.
     public var kind: Kind
-    /// Asks for an acknowledgement.
+    /// The id under which the sender requests an acknowledgement, at most 2^53; nil if it requests none.
     public var id: UInt64?
-    /// The acknowledgement is to carry data (`+`), so it is the handler's to give.
+    /// Whether the acknowledgement must carry data (`+` after the id), which only the handler of the packet can provide.
     public var wantsData = false
-    /// The namespace: empty for the only one there is here.
+    /// The namespace. Empty for the default one, the only one supported here.
     public var endpoint = ""
-    /// Everything after the third colon, which may hold colons itself.
+    /// Everything after the third colon. It may contain colons.
     public var data: [UInt8]
 
     public init(
@@ -26,17 +45,19 @@ public struct SocketIOPacket: Equatable, Sendable {
         self.data = Array(data)
     }
 
-    /// JavaScript counts to 2^53.
+    /// JavaScript counts exactly up to 2^53.
     private static let largestID: UInt64 = 1 << 53
 
-    /// - Throws: `malformed`, with a sentence.
+    /// Parses one packet.
+    ///
+    /// - Throws: `malformed`, with a sentence that says what is wrong.
     public init(parsing bytes: some Sequence<UInt8>) throws(WireError) {
         let parts = Array(bytes).split(separator: UInt8(ascii: ":"), maxSplits: 3, omittingEmptySubsequences: false)
         guard let digits = parts.first, digits.count == 1, let digit = digits.first,
             let kind = Kind(rawValue: digit &- UInt8(ascii: "0"))
-        else { throw Self.malformed("A packet begins with its type, 0 to 8.") }
+        else { throw Self.malformed("A packet must begin with its type, 0 to 8.") }
         guard parts.count >= 3 || (parts.count == 1 && kind == .heartbeat) else {
-            throw Self.malformed("A packet is type:id:endpoint:data.")
+            throw Self.malformed("A packet must have the form type:id:endpoint:data.")
         }
         self.init(kind)
         if parts.count >= 3 {
@@ -54,18 +75,19 @@ public struct SocketIOPacket: Equatable, Sendable {
         if digits.isEmpty, !wantsData { return (nil, false) }
         guard digits.count <= 16, digits.allSatisfy({ 0x30...0x39 ~= $0 }),
             let id = UInt64(String(decoding: digits, as: UTF8.self)), id <= largestID
-        else { throw malformed("A packet's id is a number.") }
+        else { throw malformed("A packet's id must be a number up to 2^53.") }
         return (id, wantsData)
     }
 
-    /// Printable ASCII: it is answered to, and answers must not need counting in anybody's characters.
+    /// Printable ASCII only. Errors repeat the endpoint, and the length of an ASCII answer is the same in every unit.
     private static func readEndpoint(_ text: ArraySlice<UInt8>) throws(WireError) -> String {
         guard text.count <= Limits.name, text.allSatisfy({ 0x21...0x7E ~= $0 }) else {
-            throw malformed("An endpoint is at most \(Limits.name) printable characters of ASCII.")
+            throw malformed("An endpoint must have at most \(Limits.name) printable ASCII characters.")
         }
         return String(decoding: text, as: UTF8.self)
     }
 
+    /// Returns the packet as it is sent.
     public func encode() -> [UInt8] {
         var bytes = [kind.rawValue + UInt8(ascii: "0"), UInt8(ascii: ":")]
         if let id { bytes += String(id).utf8 }
@@ -81,22 +103,25 @@ public struct SocketIOPacket: Equatable, Sendable {
 }
 
 extension SocketIOPacket {
-    /// Why a packet was refused. The reasons that 0.9 numbers have their number; for others the text is our code, which
-    /// its clients show as an unknown reason.
+    /// Returns an error packet. Socket.IO 0.9 numbers some reasons. For all others the text is our error code, which its
+    /// clients show as an unknown reason.
     public static func error(_ code: WireError.Code, endpoint: String = "") -> SocketIOPacket {
         SocketIOPacket(.error, endpoint: endpoint, data: code.rawValue.utf8)
     }
 
-    /// Reason 1, client not handshaken; advice 0, reconnect.
+    /// The error packet for an unknown connection id: reason 1, client not handshaken; advice 0, reconnect.
     public static let notHandshaken = SocketIOPacket(.error, data: "1+0".utf8)
 
-    /// There is one namespace. Reason 2, unauthorized, which clients report as `connect_failed`.
+    /// Returns the error packet for a namespace other than the default one, without its query: reason 2, unauthorized. Clients
+    /// report it as `connect_failed`.
     public static func noSuchNamespace(_ endpoint: String) -> SocketIOPacket {
         let name = endpoint.prefix { $0 != "?" }
         return SocketIOPacket(.error, endpoint: String(name), data: "2".utf8)
     }
 
-    /// - Parameter isBare: says only that the packet arrived; otherwise the handler's (empty) list of results goes along.
+    /// Returns the acknowledgement of the packet with this id.
+    ///
+    /// - Parameter isBare: true to confirm only the arrival, false to add the handler's list of results, which is empty.
     public static func acknowledgement(of id: UInt64, isBare: Bool) -> SocketIOPacket {
         SocketIOPacket(.acknowledgement, data: (isBare ? "\(id)" : "\(id)+[]").utf8)
     }

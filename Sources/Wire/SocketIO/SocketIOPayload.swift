@@ -1,14 +1,15 @@
-/// Several packets in one body of a polling transport: each as U+FFFD, its length, U+FFFD, and the packet. One alone goes
-/// as it is.
+/// The body of a polling request or answer. With several packets, each is U+FFFD, its length, U+FFFD, and the packet. A single
+/// packet stands alone.
 ///
-/// JavaScript's clients count lengths in UTF-16 units and Python's in code points. What we send is ASCII, where all
-/// agree; what we read may be either.
+/// JavaScript clients count lengths in UTF-16 units and Python clients in code points. Answers are ASCII, where both agree;
+/// requests may use either.
 public enum SocketIOPayload {
     private static let boundary: Unicode.Scalar = "\u{FFFD}"
     private static let boundaryBytes: [UInt8] = [0xEF, 0xBF, 0xBD]
-    /// More packets than any client gathers between two requests.
-    public static let mostPackets = 256
+    /// Maximum packets in one body. No client collects more between two requests.
+    public static let maxPackets = 256
 
+    /// Returns the body that carries these packets.
     public static func encode(_ packets: [[UInt8]]) -> [UInt8] {
         if packets.count == 1 { return packets[0] }
         return packets.reduce(into: []) { bytes, packet in
@@ -17,18 +18,20 @@ public enum SocketIOPayload {
         }
     }
 
-    /// - Throws: `malformed`, with a sentence.
+    /// Returns the packets of a body.
+    ///
+    /// - Throws: `malformed`, with a sentence that says what is wrong.
     public static func decode(_ bytes: [UInt8]) throws(WireError) -> [[UInt8]] {
-        guard let text = String(validating: bytes, as: UTF8.self) else { throw malformed("The body is not UTF-8.") }
-        guard !bytes.isEmpty else { throw malformed("The body has no packet.") }
+        guard let text = String(validating: bytes, as: UTF8.self) else { throw malformed("The body must be UTF-8.") }
+        guard !bytes.isEmpty else { throw malformed("The body must contain a packet.") }
         guard bytes.starts(with: boundaryBytes) else { return [bytes] }
         var rest = text.unicodeScalars[...]
         var packets: [[UInt8]] = []
         while !rest.isEmpty {
-            guard packets.count < mostPackets else { throw malformed("A body has at most \(mostPackets) packets.") }
+            guard packets.count < maxPackets else { throw malformed("A body may have at most \(maxPackets) packets.") }
             let length = try readLength(&rest)
             guard let packet = take(length, from: &rest, utf16: true) ?? take(length, from: &rest, utf16: false) else {
-                throw malformed("A packet does not have the length it declares.")
+                throw malformed("A packet is longer or shorter than its declared length.")
             }
             packets.append(Array(String(packet).utf8))
         }
@@ -38,16 +41,16 @@ public enum SocketIOPayload {
     private static func malformed(_ message: String) -> WireError { WireError(.malformed, message) }
 
     private static func readLength(_ rest: inout Substring.UnicodeScalarView) throws(WireError) -> Int {
-        guard rest.popFirst() == boundary else { throw malformed("A packet in a payload begins with U+FFFD.") }
+        guard rest.popFirst() == boundary else { throw malformed("Each packet of several must begin with U+FFFD.") }
         let digits = rest.prefix { "0"..."9" ~= $0 }
         rest = rest.dropFirst(digits.count)
         guard digits.count <= 7, let length = Int(String(digits)), rest.popFirst() == boundary else {
-            throw malformed("A packet's length is a number between two U+FFFD.")
+            throw malformed("A packet's length must be a number between two U+FFFD.")
         }
         return length
     }
 
-    /// So many units, if another packet or the end follows them.
+    /// Removes and returns `length` units, or returns nil unless another packet or the end follows them.
     private static func take(
         _ length: Int, from rest: inout Substring.UnicodeScalarView, utf16: Bool
     ) -> Substring.UnicodeScalarView? {
@@ -63,16 +66,16 @@ public enum SocketIOPayload {
     }
 }
 
-/// The script form of answers, for pages that can only load scripts.
+/// JSONP: answers in the form of a script, for pages that can only load scripts.
 public enum SocketIOScript {
-    /// `io.j[index]("text");`. U+FFFD stays as it is: Python's client does not understand an escape of it.
+    /// Returns `io.j[index]("text");`. U+FFFD is not escaped, because Python's client does not understand the escape.
     public static func call(_ index: Int, _ text: [UInt8]) -> [UInt8] {
         var writer = JSONWriter(capacity: text.count + 32)
         writer.string(String(decoding: text, as: UTF8.self))
         return Array("io.j[\(index)](".utf8) + lineSeparatorsEscaped(writer.bytes) + Array(");".utf8)
     }
 
-    /// U+2028 and U+2029 may stand in a JSON string but ended a line of the JavaScript of that time.
+    /// Escapes U+2028 and U+2029. A JSON string may contain them, but they ended a line in the JavaScript of 2012.
     private static func lineSeparatorsEscaped(_ bytes: [UInt8]) -> [UInt8] {
         let text = String(decoding: bytes, as: UTF8.self)
         guard text.unicodeScalars.contains(where: { $0 == "\u{2028}" || $0 == "\u{2029}" }) else { return bytes }
@@ -87,19 +90,21 @@ public enum SocketIOScript {
         return Array(escaped.utf8)
     }
 
-    /// The payload in a posted form: its field `d` holds it as a JSON string.
+    /// Returns the payload of a posted form: the JSON string in its field `d`.
+    ///
+    /// - Throws: `malformed` without such a field.
     public static func payload(form: [UInt8]) throws(WireError) -> [UInt8] {
         let fields = form.split(separator: UInt8(ascii: "&"))
         guard let field = fields.first(where: { $0.starts(with: "d=".utf8) }) else {
-            throw WireError(.malformed, "The form needs a field \"d\".")
+            throw WireError(.malformed, "The form must have a field \"d\".")
         }
         guard let json = percentDecoded(field.dropFirst(2)), let value = try? JSONReader.parse(json),
             case .string(let text) = value
-        else { throw WireError(.malformed, "The form's field \"d\" is a JSON string.") }
+        else { throw WireError(.malformed, "The form's field \"d\" must be a JSON string.") }
         return Array(text.utf8)
     }
 
-    /// `application/x-www-form-urlencoded`; `nil` for a broken escape.
+    /// Decodes `application/x-www-form-urlencoded`; nil for a broken escape.
     private static func percentDecoded(_ text: ArraySlice<UInt8>) -> [UInt8]? {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(text.count)

@@ -1,24 +1,31 @@
-/// What stands before a frame's payload (RFC 6455 §5.2).
+/// The header of a WebSocket frame (RFC 6455 §5.2).
 public struct FrameHeader: Equatable, Sendable {
+    /// The result of parsing a header.
     public enum Outcome: Equatable, Sendable {
+        /// The header is not complete yet.
         case incomplete
+        /// The header is complete; its payload may still be missing.
         case header(FrameHeader)
-        /// The other end broke the rules: close with this code.
+        /// The client violated the protocol: close with this code and reason.
         case violation(UInt16, String)
     }
 
+    /// What kind of frame this is.
     public var opcode: FrameReader.Opcode
+    /// Whether this is the last fragment of its message (FIN).
     public var isFinal: Bool
+    /// The four bytes of the masking key; nil if the frame is not masked.
     public var mask: [UInt8]?
-    /// Of the payload, in bytes.
+    /// Length of the payload in bytes.
     public var length: Int
-    /// Of the header itself.
+    /// Length of the header in bytes.
     public var size: Int
 
-    /// Reads a header from the beginning of the bytes; judges only what must not be waited for.
+    /// Parses a header at the start of `bytes`. Reports only the violations that must not wait for the payload; ``FrameReader``
+    /// checks the rest.
     ///
-    /// - Parameter most: the longest payload that is taken.
-    public static func parse(_ bytes: some RandomAccessCollection<UInt8>, most: Int) -> Outcome {
+    /// - Parameter maxLength: the longest payload accepted, in bytes. A longer one is a violation with 1009.
+    public static func parse(_ bytes: some RandomAccessCollection<UInt8>, maxLength: Int) -> Outcome {
         guard bytes.count >= 2 else { return .incomplete }
         let byte = { (offset: Int) in bytes[bytes.index(bytes.startIndex, offsetBy: offset)] }
         let (first, second) = (byte(0), byte(1))
@@ -27,17 +34,19 @@ public struct FrameHeader: Equatable, Sendable {
         let lengthSize = short == 126 ? 2 : short == 127 ? 8 : 0
         let size = 2 + lengthSize + (isMasked ? 4 : 0)
         let opcode = FrameReader.Opcode(bits: first & 0x0F)
-        if first & 0x70 != 0 { return .violation(1002, "no extension was agreed that uses reserved bits") }
-        // A control frame cannot be long, whatever follows.
-        if opcode.isControl, lengthSize > 0 { return .violation(1002, "control frames are short and whole") }
+        if first & 0x70 != 0 { return .violation(1002, "reserved bits must be 0 without an extension") }
+        // Control frames have no extended length, so the rest of the header need not be awaited.
+        if opcode.isControl, lengthSize > 0 {
+            return .violation(1002, "control frames must be whole and at most 125 bytes")
+        }
         guard bytes.count >= 2 + lengthSize else { return .incomplete }
         var length = UInt64(short)
         if lengthSize > 0 { length = (0..<lengthSize).reduce(0) { $0 << 8 | UInt64(byte(2 + $1)) } }
-        guard length >> 63 == 0 else { return .violation(1002, "a length has 63 bits") }
-        // "The minimal number of bytes MUST be used": two spellings of one frame are two readings of one stream.
-        if lengthSize == 2, length < 126 { return .violation(1002, "a length is written as short as it goes") }
-        if lengthSize == 8, length <= 0xFFFF { return .violation(1002, "a length is written as short as it goes") }
-        guard length <= UInt64(most) else { return .violation(1009, "the message is too large") }
+        guard length >> 63 == 0 else { return .violation(1002, "payload length must be below 2^63") }
+        // RFC 6455 §5.2: "the minimal number of bytes MUST be used". With several forms, two readers could disagree.
+        if lengthSize == 2, length < 126 { return .violation(1002, "payload length must use the shortest form") }
+        if lengthSize == 8, length <= 0xFFFF { return .violation(1002, "payload length must use the shortest form") }
+        guard length <= UInt64(maxLength) else { return .violation(1009, "the message is too large") }
         guard bytes.count >= size else { return .incomplete }
         let mask = isMasked ? (0..<4).map { byte(2 + lengthSize + $0) } : nil
         return .header(
@@ -47,7 +56,7 @@ public struct FrameHeader: Equatable, Sendable {
         )
     }
 
-    /// The header of a server's frame: whole and unmasked.
+    /// Returns the header of a server's frame: final and unmasked, for a payload of `length` bytes.
     public static func bytes(of opcode: FrameReader.Opcode, length: Int) -> [UInt8] {
         let first = 0x80 | opcode.bits
         switch length {
@@ -81,7 +90,7 @@ extension FrameReader.Opcode {
         case .close: 8
         case .ping: 9
         case .pong: 10
-        // We write none.
+        // Never written.
         case .reserved: 15
         }
     }

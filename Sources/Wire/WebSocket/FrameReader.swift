@@ -1,16 +1,35 @@
-/// Judges a client's WebSocket frames and puts fragments together (RFC 6455 §5 and §7), as a value. What stands before a
-/// payload was read and judged by `FrameHeader`.
+/// Checks a client's WebSocket frames and assembles fragments into messages (RFC 6455 §5 and §7), as a value without I/O.
+/// ``FrameHeader`` parses and checks what precedes the payload.
 public struct FrameReader: Sendable {
+    /// The kind of a frame (RFC 6455 §5.2).
     public enum Opcode: Equatable, Sendable {
-        case continuation, text, binary, close, ping, pong, reserved
+        /// Another fragment of the current message.
+        case continuation
+        /// A text message, or its first fragment.
+        case text
+        /// A binary message, which the protocol does not use.
+        case binary
+        /// The close handshake, with an optional code and reason.
+        case close
+        /// A request for a pong with the same payload.
+        case ping
+        /// The answer to a ping.
+        case pong
+        /// Any opcode that RFC 6455 does not define.
+        case reserved
     }
 
+    /// One frame as received from a client.
     public struct Frame: Equatable, Sendable {
+        /// What kind of frame this is.
         public var opcode: Opcode
+        /// Whether this is the last fragment of its message (FIN).
         public var isFinal: Bool
+        /// Whether RSV1, RSV2 or RSV3 is set: a violation, because no extension is negotiated.
         public var hasReservedBits: Bool
+        /// Whether the frame was masked, as every client frame must be.
         public var isMasked: Bool
-        /// Unmasked.
+        /// The payload, already unmasked.
         public var payload: [UInt8]
 
         public init(opcode: Opcode, isFinal: Bool, hasReservedBits: Bool, isMasked: Bool, payload: [UInt8]) {
@@ -22,40 +41,46 @@ public struct FrameReader: Sendable {
         }
     }
 
+    /// The meaning of a frame for the connection.
     public enum Output: Equatable, Sendable {
+        /// The frame is a fragment; the message is not complete yet.
         case nothing
+        /// A complete message. The reader does not check that it is UTF-8.
         case text([UInt8])
+        /// A ping: answer with a pong that has this payload.
         case ping([UInt8])
+        /// A pong, with any payload.
         case pong
-        /// The other end closes, with this code (1005 when it gave none).
+        /// The client closes, with this code (1005 if it gave none).
         case close(UInt16)
-        /// The other end broke the rules: close with this code.
+        /// The client violated the protocol: close with this code and reason.
         case violation(UInt16, String)
     }
 
-    /// The largest message put together, in bytes.
+    /// Maximum bytes of a message, all fragments together. More is a violation with 1009.
     public let limit: Int
     private var message: [UInt8] = []
     private var isFragmented = false
 
     public init(limit: Int) { self.limit = limit }
 
+    /// Processes the next frame and returns what it means.
     public mutating func read(_ frame: Frame) -> Output {
-        guard frame.isMasked else { return .violation(1002, "client frames are masked") }
-        guard !frame.hasReservedBits else { return .violation(1002, "no extension was agreed that uses reserved bits") }
+        guard frame.isMasked else { return .violation(1002, "client frames must be masked") }
+        guard !frame.hasReservedBits else { return .violation(1002, "reserved bits must be 0 without an extension") }
         switch frame.opcode {
         case .reserved: return .violation(1002, "reserved opcode")
         case .ping, .pong, .close:
             guard frame.isFinal, frame.payload.count <= 125 else {
-                return .violation(1002, "control frames are short and whole")
+                return .violation(1002, "control frames must be whole and at most 125 bytes")
             }
             return control(frame)
-        case .binary: return .violation(1003, "messages are text")
+        case .binary: return .violation(1003, "only text messages are supported")
         case .text:
-            guard !isFragmented else { return .violation(1002, "a message began inside another") }
+            guard !isFragmented else { return .violation(1002, "a new message began before the last one ended") }
             return append(frame)
         case .continuation:
-            guard isFragmented else { return .violation(1002, "nothing to continue") }
+            guard isFragmented else { return .violation(1002, "continuation frame without a message") }
             return append(frame)
         }
     }
@@ -67,16 +92,17 @@ public struct FrameReader: Sendable {
         default: break
         }
         if frame.payload.isEmpty { return .close(1005) }
-        guard frame.payload.count >= 2 else { return .violation(1002, "a close code has two bytes") }
+        guard frame.payload.count >= 2 else { return .violation(1002, "a close code must have two bytes") }
         let code = UInt16(frame.payload[0]) << 8 | UInt16(frame.payload[1])
-        guard Self.mayBeSent(code) else { return .violation(1002, "not a close code") }
+        guard Self.mayBeSent(code) else { return .violation(1002, "invalid close code") }
         guard String(validating: frame.payload.dropFirst(2), as: UTF8.self) != nil else {
-            return .violation(1007, "the close reason is not UTF-8")
+            return .violation(1007, "the close reason must be UTF-8")
         }
         return .close(code)
     }
 
-    /// RFC 6455 §7.4: some codes are only ever reported, never sent; the unassigned are reserved.
+    /// Whether an endpoint may send this close code (RFC 6455 §7.4). Some codes are only reported locally; unassigned ones are
+    /// reserved.
     public static func mayBeSent(_ code: UInt16) -> Bool {
         switch code {
         case 1000...1003, 1007...1014, 3000...4999: true

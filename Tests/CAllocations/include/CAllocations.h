@@ -1,18 +1,18 @@
-// Counts what a thread allocates, by standing in for the C library's allocator. Linux with glibc, and without a sanitizer, which
-// stands there itself.
+// Counts the allocations of a thread by replacing the C library's allocator. Works on Linux with glibc, and not with a
+// sanitizer, which replaces the allocator itself.
 #ifndef CONFAB_CALLOCATIONS_H
 #define CONFAB_CALLOCATIONS_H
 
 #include <stdint.h>
 
-/// Whether anything is counted in this build.
+/// Returns whether this build counts allocations.
 int confab_counts_allocations(void);
-/// Begins to count what this thread allocates, from none.
+/// Resets the count of this thread and starts counting.
 void confab_allocations_begin(void);
-/// Stops counting for a while; says whether there was counting, for `resume`.
+/// Pauses counting. Returns whether it was active, to be passed to `resume`.
 int confab_allocations_pause(void);
 void confab_allocations_resume(int counted);
-/// How often this thread allocated since the beginning.
+/// Stops counting and returns how often this thread has allocated since the beginning.
 uint64_t confab_allocations_end(void);
 
 #endif

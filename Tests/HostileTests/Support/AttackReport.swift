@@ -1,8 +1,8 @@
 import Foundation
 
-/// One line for each attack, so that a run of the tests shows a table.
+/// One row per attack, so that a test run prints a table.
 struct AttackReport {
-    /// - Parameter others: how those fared who were not to be disturbed.
+    /// - Parameter others: the report on the clients who must not be disturbed.
     static func print(
         case number: Int, name: String, sent: String, cameBack: String, peakMemory: Int, grewBy: Int, others: String
     ) {

@@ -1,15 +1,15 @@
 import Foundation
 import Synchronization
 
-/// Counts on many threads.
+/// A counter for several threads.
 final class Counter: Sendable {
     private let value = Mutex(0)
     var count: Int { value.withLock { $0 } }
     func add(_ more: Int = 1) { value.withLock { $0 += more } }
 }
 
-/// Runs tasks on threads of their own: they may block on sockets there, which in Swift's own pool would keep other tests
-/// from running at all.
+/// Runs tasks on separate threads, where they may block on sockets. In Swift's own pool that would keep other tests
+/// from running.
 final class BlockingExecutor: TaskExecutor {
     static let shared = BlockingExecutor()
 
@@ -21,12 +21,12 @@ final class BlockingExecutor: TaskExecutor {
     }
 }
 
-/// Runs the body, and all tasks it makes, where blocking is allowed.
+/// Runs the body and its tasks where blocking is allowed.
 func blocking<R>(_ body: () async throws -> R) async throws -> R {
     try await withTaskExecutorPreference(BlockingExecutor.shared, operation: body)
 }
 
-/// Work on a thread of its own, whose result is asked for later. An attack of many threads is not held up by a pool's size.
+/// Work on its own thread, so that attacks with many threads are not limited by a pool.
 final class Background<R: Sendable>: Sendable {
     private let result = Mutex<Result<R, any Error>?>(nil)
 
@@ -39,7 +39,7 @@ final class Background<R: Sendable>: Sendable {
 
     var isFinished: Bool { result.withLock { $0 != nil } }
 
-    /// Waits for the end of the body and returns or throws what it did.
+    /// Waits for the body and returns its result or throws its error.
     func join(within limit: Duration = .seconds(60)) throws -> R {
         try eventually("a thread is still at work", within: limit) { isFinished }
         guard let outcome = result.withLock({ $0 }) else { throw TimedOut("a thread is still at work") }
@@ -47,14 +47,14 @@ final class Background<R: Sendable>: Sendable {
     }
 }
 
-/// Runs the body on a thread of its own and waits for it without blocking the caller's.
+/// Runs the body on its own thread and waits without blocking the caller's thread.
 func onThread<R: Sendable>(_ body: @escaping @Sendable () throws -> R) async throws -> R {
     try await withCheckedThrowingContinuation { continuation in
         Thread.detachNewThread { continuation.resume(with: Result { try body() }) }
     }
 }
 
-/// Tells threads to stop, those too that wait for something else to do. Its value is guarded by the condition.
+/// Tells threads to stop, including those that wait for it. Its value is guarded by the condition.
 final class Flag: @unchecked Sendable {
     private let condition = NSCondition()
     private var value = false
@@ -68,7 +68,7 @@ final class Flag: @unchecked Sendable {
         }
     }
 
-    /// Whether it is set by the end of that time.
+    /// Waits up to the limit and returns whether it is set.
     func isSet(within limit: Duration) -> Bool {
         let deadline = Date(timeIntervalSinceNow: limit.inSeconds)
         return condition.withLock {

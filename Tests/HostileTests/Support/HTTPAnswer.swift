@@ -1,14 +1,14 @@
 import Foundation
 
-/// One answer of HTTP/1.1.
+/// An HTTP/1.1 response.
 struct HTTPAnswer: Sendable, CustomStringConvertible {
     var status: Int
     var version: String
-    /// In the order they came; names as they came.
+    /// In order, with names as received.
     var headers: [(name: String, value: String)]
     var body: [UInt8]
 
-    /// The values of the header with that name, however it is written, joined as RFC 9110 §5.3 allows.
+    /// The values of a header, case-insensitive, joined as RFC 9110 §5.3 allows.
     subscript(_ name: String) -> String? {
         let values = headers.filter { $0.name.lowercased() == name.lowercased() }.map(\.value)
         return values.isEmpty ? nil : values.joined(separator: ", ")
@@ -36,9 +36,9 @@ struct HTTPAnswer: Sendable, CustomStringConvertible {
 extension RawSocket {
     private static let lineEnd: [UInt8] = [13, 10]
 
-    /// Reads one answer: its body has a length, is in chunks, or goes on to the end of the connection (RFC 9112 §6.3).
+    /// Reads one response. Its body has a length, is chunked, or ends with the connection (RFC 9112 §6.3).
     ///
-    /// - Parameter hasBody: false for the answer to HEAD.
+    /// - Parameter hasBody: false for the response to HEAD.
     func readAnswer(within limit: Duration = .seconds(10), hasBody: Bool = true) throws -> HTTPAnswer {
         let head = try receive(until: Self.lineEnd + Self.lineEnd, within: limit)
         var answer = try HTTPAnswer(head: head)
@@ -69,7 +69,7 @@ extension RawSocket {
         }
     }
 
-    /// Sends a request and reads its answer.
+    /// Sends a request and reads its response.
     func ask(
         _ path: String, method: String = "GET", headers: [(String, String)] = [], body: [UInt8] = [],
         within limit: Duration = .seconds(10)

@@ -9,12 +9,12 @@ import Musl
 import Darwin
 #endif
 
-/// Attacks on a server of its own process, one after another: two at a time on one server would be measured as one.
-/// `scripts/test` runs two halves of them at once, each with servers of its own.
+/// Attacks on separate server processes, one after another, because two at the same time would affect each other's
+/// measurements. `scripts/test` runs two halves of them in parallel, each with its own servers.
 @Suite("Hostile clients", .serialized, .timeLimit(.minutes(5)))
 struct Hostile {}
 
-/// What did not come in time.
+/// A timeout.
 struct TimedOut: Error, CustomStringConvertible {
     let description: String
     init(_ description: String) { self.description = description }
@@ -22,14 +22,14 @@ struct TimedOut: Error, CustomStringConvertible {
 
 /// Waits until the condition holds.
 ///
-/// - Parameter whyNotYet: what the failure says, such as "the server still holds 300 sockets".
+/// - Parameter whyNotYet: the message of the failure, such as "the server still holds 300 sockets".
 func eventually(
     _ whyNotYet: @autoclosure () -> String, within limit: Duration = .seconds(20), condition: () throws -> Bool
 ) throws {
     let deadline = ContinuousClock.now + limit
     while try !condition() {
         guard ContinuousClock.now < deadline else { throw TimedOut("after \(limit): \(whyNotYet())") }
-        // What happens in another process tells nobody: it is looked at again and again, a few milliseconds apart.
+        // Polled every few milliseconds, because another process sends no notifications.
         _ = poll(nil, 0, 5)
     }
 }
@@ -40,9 +40,9 @@ extension Duration {
         return Double(seconds) + Double(attoseconds) / 1e18
     }
 
-    /// For people, in milliseconds.
+    /// In milliseconds, for display.
     var text: String { String(format: "%.1f ms", inSeconds * 1000) }
 }
 
-/// For people, in mebibytes.
+/// In mebibytes, for display.
 func mebibytes(_ bytes: Int) -> String { String(format: "%.1f MiB", Double(bytes) / 1_048_576) }

@@ -3,30 +3,31 @@ import RTC
 import Testing
 import Wire
 
-/// One attack on the media of a server of its own, beside two people in a call: they must not be disturbed, somebody
-/// new must be served afterwards, and the server's memory must not grow past a bound.
+/// An attack on the media of its own server, next to two people in a call. They must not be disturbed, a new client
+/// must be served afterwards, and the server's memory must stay below a bound.
 struct MediaAttack: Sendable {
-    /// Media is announced at loopback, where the robots are; and they may say as much as the tests need.
+    /// The server announces loopback as its media address, where the robots are, and its budgets are large enough for
+    /// the tests.
     static let settings = [
         "CONFAB_MEDIA_ADDRESS": "127.0.0.1", "CONFAB_LIMITS_HELLO_BURST": "100000",
         "CONFAB_LIMITS_SOCKETS_PER_ADDRESS": "1000",
     ]
-    /// Where the attackers are: another address than the call's, where the machine has more than one.
+    /// The attackers' address, different from the call's if the machine has several.
     static let elsewhere = FloodedSession.elsewhere
-    /// A stall that a person would hang up over. What was seen is printed; a busy machine's pauses are part of it.
+    /// A stall for which a person would hang up. The measured one is printed; it includes the pauses of a busy machine.
     static let longestGap = MediaInterval.seconds(2)
-    /// Of all packets of the call: sound that a full socket lost is not repeated.
-    static let mostMissing = 0.02
+    /// Fraction of all packets of the call. Lost audio is not retransmitted.
+    static let maxMissing = 0.02
 
     var number: Int
     var name: String
     var settings: [String: String] = [:]
     /// In bytes.
-    var mostGrowth = Attack.mostGrowth
-    /// Whether one of the two is behind a firewall that lets only TCP through.
+    var maxGrowth = Attack.maxGrowth
+    /// Whether one of the two is behind a firewall that allows only TCP.
     var tcp = false
 
-    /// Runs the attack and prints its line.
+    /// Runs the attack and prints its row.
     func run(_ body: (MediaPlace, UndisturbedCall) async throws -> AttackOutcome) async throws {
         try await ServerProcess.run(Self.settings.merging(settings) { $1 }) { server in
             let place = try await MediaPlace(server)
@@ -44,11 +45,11 @@ struct MediaAttack: Sendable {
                 case: number, name: name, sent: outcome.sent, cameBack: outcome.cameBack,
                 peakMemory: server.peakMemory, grewBy: growth, others: report.text)
             judge(report)
-            #expect(growth < mostGrowth, "\(name): the server grew by \(mebibytes(growth))")
+            #expect(growth < maxGrowth, "\(name): the server grew by \(mebibytes(growth))")
         }
     }
 
-    /// Somebody new joins, publishes, and is heard by himself.
+    /// A new client joins, publishes, and receives its own stream.
     private func serveAnother(_ place: MediaPlace) throws {
         do {
             let robot = try MediaRobot(place)
@@ -67,7 +68,7 @@ struct MediaAttack: Sendable {
     }
 
     private func judge(_ report: CallReport) {
-        #expect(report.share < Self.mostMissing, "\(name): \(report.text)")
+        #expect(report.share < Self.maxMissing, "\(name): \(report.text)")
         #expect(report.videoMissing <= report.sent / 100, "\(name): video that was not repeated: \(report.text)")
         for phase in [report.before, report.during, report.after] {
             #expect(phase.longestGap < Self.longestGap, "\(name): \(report.text)")

@@ -3,29 +3,29 @@ import RTC
 import Synchronization
 import Wire
 
-/// How a while of a call was, at the end that fared worse.
+/// The quality of one phase of a call, for the member with the worse quality.
 struct CallPhase: Sendable {
-    /// Packets that arrived, at both ends together.
+    /// Packets received by both members.
     var packets = 0
-    /// Without any packet of a stream that flows.
+    /// The longest time without a packet of a stream.
     var longestGap = MediaInterval.zero
 }
 
-/// How two people fared who saw each other beside an attack.
+/// The quality of a call between two people during an attack.
 struct CallReport: Sendable {
     var before = CallPhase()
     var during = CallPhase()
     var after = CallPhase()
-    /// What never arrived, of how much that was sent.
+    /// Packets that never arrived, and the number sent.
     var audioMissing = 0
     var videoMissing = 0
     var sent = 0
-    /// Packets that had to be asked for again, of the publishers and of the server.
+    /// Packets requested again from the publishers and from the server.
     var repeats = 0
     var keyframesAsked = 0
-    /// Of somebody else where only the partner can be seen.
+    /// Packets of another publisher in the partner's stream.
     var foreign = 0
-    /// Packets that could not be decrypted, or came twice.
+    /// Packets that could not be decrypted, and duplicates.
     var forged = 0
     var latencies: [MediaInterval] = []
 
@@ -41,10 +41,10 @@ struct CallReport: Sendable {
     }
 }
 
-/// For people.
+/// In milliseconds, for display.
 func milliseconds(_ interval: MediaInterval) -> String { String(format: "%.1f", Double(interval.nanoseconds) / 1e6) }
 
-/// Two people who see and hear each other through the server while somebody attacks it, each on a thread of its own.
+/// Two people in a call through the server during an attack, each on its own thread.
 final class UndisturbedCall: Sendable {
     enum Phase: Int, Sendable { case before, during, after, ending }
 
@@ -61,13 +61,13 @@ final class UndisturbedCall: Sendable {
     private struct Shared: Sendable {
         var phase = Phase.before
         var quiet = 0
-        /// Seen by the two so far.
+        /// Packets received by each of the two so far.
         var packets = [0, 0]
         var keyframesAsked = [0, 0]
     }
 
-    /// How long what is missing may still come when nothing more is sent.
-    private static let patience: Duration = .milliseconds(400)
+    /// How long to wait for missing packets after sending has stopped.
+    private static let settlingTime: Duration = .milliseconds(400)
 
     private let shared: SharedState
     private let sides: [Background<Side>]
@@ -85,8 +85,8 @@ final class UndisturbedCall: Sendable {
         }
     }
 
-    /// Lets two people join, and call each other.
-    /// - Parameter tcp: whether the first has a network that lets no UDP through.
+    /// Lets two people join and connect.
+    /// - Parameter tcp: whether the network of the first allows no UDP.
     static func start(_ place: MediaPlace, tcp: Bool = false) throws -> UndisturbedCall {
         let robots = [try MediaRobot(place, tcp: tcp), try MediaRobot(place)]
         for robot in robots {
@@ -98,7 +98,7 @@ final class UndisturbedCall: Sendable {
             try one.watch(stream, from: other.source?.mark)
         }
         for (robot, other) in [(robots[0], robots[1]), (robots[1], robots[0])] {
-            // Whatever a third one publishes is watched too: it may do its worst.
+            // Streams of a third member are watched too.
             robot.onMessage = { [unowned robot, known = other.connection] message in
                 guard case .session(.streamCreated(let created)) = message, created.stream.connection != known else {
                     return
@@ -111,25 +111,25 @@ final class UndisturbedCall: Sendable {
         return UndisturbedCall(robots)
     }
 
-    /// Whether both have seen half a second's worth since then, or one of them is gone.
+    /// Whether both have received half a second of media since then, or one of them has ended.
     private func isFlowing(since counts: [Int]) -> Bool {
         !isLively || zip(counts, shared.with { $0.packets }).allSatisfy { $1 >= $0 + 70 }
     }
 
     var isLively: Bool { !sides.contains(where: \.isFinished) }
-    /// Keyframes that both were asked for so far.
+    /// Keyframes requested from both so far.
     var keyframesAsked: Int { shared.with { $0.keyframesAsked.reduce(0, +) } }
 
-    /// What comes now is of another phase.
+    /// Starts another phase of the measurement.
     func enter(_ phase: Phase) { shared.with { $0.phase = phase } }
 
-    /// Waits until both have seen more of each other.
+    /// Waits until both have received more media.
     func goesOn() throws {
         let counts = shared.with { $0.packets }
         try eventually("the call stands still: \(counts), \(shared.with { $0.packets })") { isFlowing(since: counts) }
     }
 
-    /// Lets both finish.
+    /// Ends the call and returns the report.
     func finish() throws -> CallReport {
         enter(.ending)
         let ends = try sides.map { try $0.join() }
@@ -153,7 +153,7 @@ final class UndisturbedCall: Sendable {
         return report
     }
 
-    // MARK: One of the two
+    // MARK: One of the two members
 
     private static func live(_ robot: MediaRobot, _ index: Int, _ shared: SharedState) throws -> Side {
         var side = Side()
@@ -183,11 +183,11 @@ final class UndisturbedCall: Sendable {
         robot.hush()
         shared.with { $0.quiet += 1 }
         while shared.with({ $0.quiet < 2 }) { try robot.run(for: .milliseconds(5)) }
-        try robot.run(for: patience)
+        try robot.run(for: settlingTime)
         try judge(robot)
         (side.audioSent, side.videoSent) = (robot.source?.audioCount ?? 0, robot.source?.videoCount ?? 0)
         side.receptions = robot.receptions
-        side.repeats = robot.source?.repeatsAsked ?? 0
+        side.repeats = robot.source?.retransmissionsRequested ?? 0
         side.keyframesAsked = robot.source?.keyframesAsked ?? 0
         let counters = robot.lines[.receive]?.transport.counters
         side.forged = Int((counters?.forged ?? 0) + (counters?.replayed ?? 0)) + robot.strayPackets
@@ -198,7 +198,7 @@ final class UndisturbedCall: Sendable {
         robot.receptions.filter { $0.key.hasSuffix("0") }.values.reduce(0) { $0 + $1.packets }
     }
 
-    /// What has lasted since the last packet.
+    /// The time since the last packet.
     private static func silence(_ reception: MediaReception?) -> MediaInterval {
         reception?.lastAt.map { MediaWaiting.now - $0 } ?? .zero
     }

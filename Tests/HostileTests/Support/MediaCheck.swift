@@ -2,8 +2,7 @@ import Crypto
 import Foundation
 import RTC
 
-/// A STUN message as a hostile client may send it (RFC 8489 §5): every field is free. Written without the server's
-/// code.
+/// A STUN message in which a hostile client can set every field (RFC 8489 §5). It does not use the server's code.
 struct MediaCheck {
     static let cookie: [UInt8] = [0x21, 0x12, 0xa4, 0x42]
     /// RFC 8489 §18.3, RFC 8445 §20.1.
@@ -18,7 +17,7 @@ struct MediaCheck {
     struct Attribute {
         var type: UInt16
         var value: [UInt8]
-        /// What its length says, when it lies.
+        /// A false value for the length field.
         var claimedLength: UInt16?
 
         var bytes: [UInt8] {
@@ -33,15 +32,15 @@ struct MediaCheck {
     var start = Self.cookie
     var transaction = (0..<12).map { _ in UInt8.random(in: .min ... .max) }
     var attributes: [Attribute] = []
-    /// What MESSAGE-INTEGRITY is made with; none without.
+    /// The key of MESSAGE-INTEGRITY; without a key there is none.
     var key: String?
     var hasFingerprint = true
-    /// What the header says, when it lies.
+    /// A false value for the length field.
     var claimedLength: UInt16?
 
     init() {}
 
-    /// What a browser would send to the server whose answer this is.
+    /// The check that a browser would send to the server with this answer.
     init(to answer: MediaOffering.Answer, from ufrag: String, nominates: Bool = false) {
         attributes = [
             Attribute(type: Self.username, value: Array("\(answer.credentials.ufrag):\(ufrag)".utf8)),
@@ -74,7 +73,7 @@ struct MediaCheck {
         return head(Int(claimedLength ?? UInt16(truncatingIfNeeded: body.count))) + body
     }
 
-    /// ITU V.42's, bit by bit.
+    /// ITU V.42's CRC, computed bit by bit.
     static func crc32(_ bytes: [UInt8]) -> UInt32 {
         var register: UInt32 = .max
         for byte in bytes {
@@ -84,11 +83,11 @@ struct MediaCheck {
         return ~register
     }
 
-    /// The code of an answer: 0 for success, nil for what is no answer.
+    /// The error code of a response: 0 for success, nil for anything else.
     static func code(of answer: [UInt8]) -> Int? {
         guard answer.count >= 20, answer[4..<8].elementsEqual(cookie) else { return nil }
         if answer[0] == 0x01, answer[1] == 0x01 { return 0 }
-        // ERROR-CODE comes first.
+        // ERROR-CODE is the first attribute.
         guard answer[0] == 0x01, answer[1] == 0x11, answer.count >= 28 else { return nil }
         return Int(answer[26]) * 100 + Int(answer[27])
     }

@@ -15,18 +15,18 @@ private let datagramSocket = Int32(SOCK_DGRAM.rawValue)
 private let datagramSocket = SOCK_DGRAM
 #endif
 
-/// A UDP socket on loopback that sends whatever it is told and never waits without end. Used by one thread at a time,
-/// which is why it has no lock.
+/// A UDP socket on loopback that sends arbitrary bytes and has a limit for every wait. It has no lock, because only one
+/// thread at a time uses it.
 final class MediaDatagrams: @unchecked Sendable {
     let descriptor: Int32
     /// Datagrams sent and received so far, and their bytes.
     private(set) var sent = (count: 0, bytes: 0)
     private(set) var received = (count: 0, bytes: 0)
     private let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: 65_536, alignment: 16)
-    /// Room for a busy machine's pauses: a megabyte and more.
+    /// Room for the pauses of a busy machine, more than a megabyte.
     private static let buffer: Int32 = 4 << 20
 
-    /// - Parameter source: the address to come from; Linux has all of 127.0.0.0/8, so that one machine can be many.
+    /// - Parameter source: the local address. On Linux all of 127.0.0.0/8 is this machine.
     init(from source: String? = nil) throws {
         descriptor = socket(AF_INET, datagramSocket, 0)
         guard descriptor >= 0 else { throw SocketError("no datagram socket", errno) }
@@ -46,7 +46,7 @@ final class MediaDatagrams: @unchecked Sendable {
         closeSocket(descriptor)
     }
 
-    /// What the system chose.
+    /// The port that the system chose.
     var port: Int { Self.port(of: descriptor) }
 
     fileprivate static func port(of descriptor: Int32) -> Int {
@@ -78,7 +78,7 @@ final class MediaDatagrams: @unchecked Sendable {
 
     // MARK: Datagrams
 
-    /// Sends one datagram, if the system has room for it.
+    /// Sends one datagram unless the system's buffer is full.
     @discardableResult
     func send(_ bytes: UnsafeRawBufferPointer, to remote: TransportAddress) -> Bool {
         var address = sockaddr_in()
@@ -94,7 +94,7 @@ final class MediaDatagrams: @unchecked Sendable {
     @discardableResult
     func send(_ bytes: [UInt8], to remote: TransportAddress) -> Bool { bytes.withUnsafeBytes { send($0, to: remote) } }
 
-    /// Hands over one datagram, in memory that is good for the call; false when there is none now.
+    /// Passes one datagram to the body, valid during the call. Returns false if there is none now.
     func receive(_ body: (UnsafeMutableRawBufferPointer) -> Void) -> Bool {
         let count = recv(descriptor, memory.baseAddress, memory.count, 0)
         guard count >= 0 else { return false }
@@ -103,7 +103,7 @@ final class MediaDatagrams: @unchecked Sendable {
         return true
     }
 
-    /// What has come by the end of that time.
+    /// Returns all datagrams received within the limit.
     func receiveAll(within limit: Duration) -> [[UInt8]] {
         let deadline = ContinuousClock.now + limit
         var datagrams: [[UInt8]] = []
@@ -113,7 +113,7 @@ final class MediaDatagrams: @unchecked Sendable {
         return datagrams
     }
 
-    /// The next datagram, nil when none comes in that time.
+    /// Returns the next datagram; nil after the limit.
     func next(within limit: Duration = .seconds(5)) -> [UInt8]? {
         var datagram: [UInt8]?
         guard isReadable(until: .now + limit) else { return nil }
@@ -126,7 +126,7 @@ final class MediaDatagrams: @unchecked Sendable {
     }
 }
 
-/// Listens on loopback, and counts who comes.
+/// Listens on loopback and counts connections.
 final class MediaListener {
     private let descriptor: Int32
     private(set) var port: Int
@@ -145,7 +145,7 @@ final class MediaListener {
 
     deinit { closeSocket(descriptor) }
 
-    /// How many have come since the last time.
+    /// The number of connections since the last read.
     var accepted: Int {
         var count = 0
         while true {

@@ -1,7 +1,7 @@
 import RTC
 
-/// An RTP packet whose every field is free (RFC 3550 §5.1). What is behind the header is encrypted as it should be, so
-/// that the server meets what is wrong only after it has believed the packet.
+/// An RTP packet with arbitrary fields (RFC 3550 §5.1). Its payload is encrypted correctly, so the server finds the
+/// faults only after it has authenticated the packet.
 struct MediaForgery {
     var type = MediaSource.videoType
     var marker = false
@@ -10,14 +10,14 @@ struct MediaForgery {
     var timestamp: UInt32 = 0
     var ssrc: UInt32 = 0
     var contributors: [UInt32] = []
-    /// The extension's profile and words; their length is padded.
+    /// The extension's profile and words, padded to full words.
     var profile: UInt16 = 0xbede
     var elements: [UInt8]?
     var payload: [UInt8] = []
 
     init(ssrc: UInt32, type: UInt8 = MediaSource.videoType) { (self.ssrc, self.type) = (ssrc, type) }
 
-    /// Adds an element of the one-byte form (RFC 8285 §4.2).
+    /// Adds an element with a one-byte header (RFC 8285 §4.2).
     mutating func add(_ name: HeaderExtension, _ value: [UInt8]) {
         let head = OfferedMedia.id(name) << 4 | UInt8(truncatingIfNeeded: max(1, min(16, value.count)) - 1)
         elements = (elements ?? []) + [head] + value.prefix(16)
@@ -38,7 +38,7 @@ struct MediaForgery {
         return bytes
     }
 
-    /// - Returns: false when our own transport will not, for the number was used.
+    /// - Returns: false if our own transport refuses, because the number was used.
     @discardableResult
     func send(over line: MediaLine) -> Bool {
         let header = header
@@ -49,7 +49,7 @@ struct MediaForgery {
             }, payload: payload)
     }
 
-    /// The payloads that VP8's and others' readers stumble over: descriptors cut off everywhere.
+    /// Truncated payload descriptors of VP8 and other codecs.
     static let cutDescriptors: [[UInt8]] = [
         [], [0x90], [0x90, 0x80], [0x90, 0x80, 0x80], [0x90, 0x80, 0x80, 0x01], [0x80, 0x40], [0x80, 0x20],
         [0x80, 0xf0],
@@ -58,9 +58,9 @@ struct MediaForgery {
     ]
 }
 
-/// RTCP packets as bytes, with whatever lengths and counts (RFC 3550 §6, RFC 4585 §6.1).
+/// RTCP packets as bytes, with arbitrary lengths and counts (RFC 3550 §6, RFC 4585 §6.1).
 enum MediaControlForgery {
-    /// - Parameter words: what the length field says; the right number if nil.
+    /// - Parameter words: the value of the length field; nil for the right one.
     static func packet(_ type: UInt8, _ count: UInt8, _ body: [UInt8], words: UInt16? = nil) -> [UInt8] {
         [0x80 | count & 31, type] + bigEndian(words ?? UInt16(body.count / 4)) + body
     }
@@ -69,7 +69,7 @@ enum MediaControlForgery {
         packet(type, format, bigEndian(UInt32(7)) + bigEndian(media) + rest)
     }
 
-    /// Asks for 17 packets with each of the numbers.
+    /// Requests 17 packets for each of the numbers.
     static func nack(media: UInt32, _ numbers: some Sequence<UInt16>) -> [UInt8] {
         feedback(205, 1, media: media, numbers.flatMap { bigEndian($0) + [0xff, 0xff] })
     }
@@ -84,32 +84,32 @@ enum MediaControlForgery {
         packet(203, UInt8(sources.count), sources.flatMap { bigEndian($0) })
     }
 
-    /// What no browser would say of these sources.
+    /// RTCP that no browser would send for these sources.
     static func nonsense(_ ssrc: UInt32) -> [[UInt8]] {
         let words = bigEndian(ssrc)
         return [
-            // REMB: more sources than there are, no rate, the greatest rate; something else instead of it.
+            // REMB: more sources than present, no rate, the maximum rate, and a different identifier.
             feedback(206, 15, media: 0, Array("REMB".utf8) + [255, 0xff, 0xff, 0xff] + words),
             feedback(206, 15, media: 0, Array("REMB".utf8) + [1, 0, 0, 0] + words),
             feedback(206, 15, media: 0, Array("REMB".utf8) + [1, 0xff, 0xff, 0xff] + words),
             feedback(206, 15, media: 0, Array("BMER".utf8)), feedback(206, 15, media: 0),
-            // Transport feedback: 65535 packets in one chunk, none, all with two bytes, without them.
+            // Transport feedback: 65535 packets in one chunk, none, all with two bytes of delta, and without deltas.
             feedback(205, 15, media: ssrc, [0, 0, 0xff, 0xff, 0, 0, 0, 0, 0x1f, 0xff, 0, 0]),
             feedback(205, 15, media: ssrc, [0, 0, 0, 0, 0, 0, 0, 0]),
             feedback(205, 15, media: ssrc, [0, 0, 0x1f, 0xff, 0, 0, 0, 0, 0x5f, 0xff, 0, 0]),
             feedback(205, 15, media: ssrc, [0xff, 0xff, 0, 14, 0x80, 0, 0, 0xff, 0xea, 0xaa, 0x80, 0]),
-            // Reports with more blocks than bytes, of nobody, of the future.
+            // Reports with more blocks than bytes, from unknown sources, and from the future.
             packet(200, 31, words + [UInt8](repeating: 0xff, count: 20)), packet(201, 31, words), packet(201, 0, words),
             packet(200, 0, words + [UInt8](repeating: 0xff, count: 20)),
             packet(201, 1, words + words + [UInt8](repeating: 0xff, count: 20)),
-            // Descriptions without an end, applications, extended reports, and types that there are not.
+            // Source descriptions without an end, application packets, extended reports, and unknown types.
             packet(202, 31, words + [1, 255, 65, 65]), packet(202, 1, words + [1, 2, 65, 65]),
             packet(204, 0, words + Array("NAME".utf8)), packet(207, 0, words + [4, 0, 0, 255]), packet(223, 31, words),
-            // Lengths that lie, both ways, and a packet that is only its head.
+            // Wrong lengths in both directions, and a packet that is only a header.
             packet(201, 0, words, words: 0xffff), packet(201, 0, words + words, words: 0),
             packet(203, 31, [], words: 0) + [0x80], packet(205, 1, words + words, words: 2),
             packet(206, 4, words + words + words, words: 3), packet(206, 1, words, words: 1),
-            // Padding of everything, of nothing, and before the end.
+            // Padding of the whole packet, of zero bytes, and before the last packet.
             [0xa0, 201, 0, 1] + [0, 0, 0, 255], [0xa0, 201, 0, 1] + [0, 0, 0, 0],
             [0xa0, 201, 0, 1] + words + packet(201, 0, words),
             (0..<200).flatMap { _ in packet(201, 0, words) },

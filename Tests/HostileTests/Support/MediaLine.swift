@@ -1,7 +1,7 @@
 import Foundation
 import RTC
 
-/// The client's end of one of the two peer connections with the server: a transport over a real socket.
+/// The client's side of one of the two peer connections with the server: a transport over a real socket.
 final class MediaLine: DatagramSink {
     enum Carrier {
         case udp(MediaDatagrams)
@@ -15,9 +15,9 @@ final class MediaLine: DatagramSink {
     private let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: 4096, alignment: 16)
     private var unread: [UInt8] = []
     private(set) var isClosed = false
-    /// The next protected packets are kept here as well as sent, when somebody wants to send them again.
+    /// If set, protected packets are also stored here, to be replayed.
     var captured: [[UInt8]]?
-    /// What was heard so far, in bytes.
+    /// Bytes received so far.
     private(set) var heard = 0
 
     init(_ transport: PeerTransport, _ carrier: Carrier, server: TransportAddress) {
@@ -47,7 +47,7 @@ final class MediaLine: DatagramSink {
         send(UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(memory)[..<count]))
     }
 
-    /// Sends whatever this is, from the address that ICE has validated.
+    /// Sends arbitrary bytes from the address that ICE has validated.
     func send(_ bytes: UnsafeRawBufferPointer) {
         guard !isClosed else { return }
         captured?.append(Array(bytes))
@@ -65,7 +65,7 @@ final class MediaLine: DatagramSink {
 
     // MARK: Receiving
 
-    /// Takes what has come; what is media is decrypted and handed over.
+    /// Reads from the socket, decrypts media and passes it to the body.
     func receive(now: MediaTime, _ body: (_ isControl: Bool, _ packet: UnsafeRawBufferPointer) -> Void) {
         func take(_ datagram: UnsafeMutableRawBufferPointer) {
             heard += datagram.count
@@ -105,7 +105,7 @@ final class MediaLine: DatagramSink {
         transport.handleTimeout(now: now, sink: self)
     }
 
-    /// Cuts it off without a word.
+    /// Closes the socket without a message.
     func cut() {
         isClosed = true
         if case .tcp(let socket) = carrier { socket.close() }
@@ -115,7 +115,7 @@ final class MediaLine: DatagramSink {
 
     var isConnected: Bool { transport.state == .connected && !isClosed }
 
-    /// Sends an RTP packet; false when the transport will not.
+    /// Sends an RTP packet; returns false if the transport refuses.
     @discardableResult
     func send(header: (UnsafeMutableRawBufferPointer) -> Int, prefix: [UInt8] = [], payload: [UInt8]) -> Bool {
         let packet = prepare(2048)
@@ -130,7 +130,7 @@ final class MediaLine: DatagramSink {
         return true
     }
 
-    /// Sends a compound of RTCP packets.
+    /// Sends a compound RTCP packet.
     @discardableResult
     func sendControl(_ write: (inout ByteWriter) -> Void) -> Bool {
         let packet = prepare(2048)
@@ -143,7 +143,7 @@ final class MediaLine: DatagramSink {
         return true
     }
 
-    /// The same with the compound's bytes.
+    /// Sends a compound RTCP packet from bytes.
     @discardableResult
     func send(control bytes: [UInt8]) -> Bool { sendControl { $0.append(bytes) } }
 }

@@ -1,6 +1,6 @@
 import RTC
 
-/// What a robot says of itself in an offer, and what the server's answer says.
+/// A robot's offer, and the server's answer to it.
 struct MediaOffering {
     var sections: [OfferedMedia]
     var credentials: ICECredentials
@@ -25,7 +25,7 @@ struct MediaOffering {
         cname = "robot"
     }
 
-    /// Transceivers to receive so many streams in: `a0`, `v0`, `a1` and so on.
+    /// Transceivers to receive this many streams: `a0`, `v0`, `a1` and so on.
     static func slots(_ count: Int) -> [OfferedMedia] {
         (0..<count).flatMap { [OfferedMedia.audio(mid: "a\($0)", .recvonly), .video(mid: "v\($0)", .recvonly)] }
     }
@@ -40,11 +40,11 @@ struct MediaOffering {
 
     var text: String { edit(description.text) }
 
-    /// Reads the server's answer.
+    /// Parses the server's answer.
     func accept(_ text: String) throws -> Answer {
         let (remote, media) = try RTC.accept(try RTC.SessionDescription(parsing: text), to: description)
         guard let theirs = ICECredentials(ufrag: remote.ufrag, password: remote.pwd) else {
-            throw TimedOut("the server's ICE credentials are none")
+            throw TimedOut("the server's ICE credentials are invalid")
         }
         return Answer(
             credentials: theirs, fingerprint: remote.fingerprint, candidates: remote.candidates, media: media)

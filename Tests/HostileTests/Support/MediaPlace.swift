@@ -27,10 +27,10 @@ struct MediaPlace: Sendable {
         return session
     }
 
-    /// Another session of the same server.
+    /// Returns another session of the same server.
     func another() async throws -> MediaPlace { MediaPlace(self, try await Self.makeSession(server)) }
 
-    /// Another one each time: whoever is put out loses his.
+    /// Returns a new token each time, because removed members lose theirs.
     func token(_ role: String) -> String {
         let nonce = UInt32.random(in: .min ... .max)
         return forging.token(forging.sessionClaims(session.text, ["role": "\"\(role)\"", "nonce": "\(nonce)"]))

@@ -1,29 +1,29 @@
 import RTC
 
-/// What comes into one transceiver of a robot that receives, and what of it is missing.
+/// What one transceiver of a robot receives, and which packets are missing.
 struct MediaReception {
     let kind: MediaKind
     let ssrc: UInt32
     let repairSSRC: UInt32?
-    /// Whose packets these must be; those of others are counted.
+    /// The publisher's mark that these packets must have. Others are counted as foreign.
     var expected: UInt64?
     private(set) var packets = 0
     private(set) var bytes = 0
     private(set) var repeats = 0
     private(set) var repeatBytes = 0
-    /// Packets that came twice, though nobody asked for them again.
+    /// Duplicate packets that were not requested.
     private(set) var duplicates = 0
-    /// Packets that are marked as somebody else's.
+    /// Packets with another publisher's mark.
     private(set) var foreign = 0
-    /// Packets without a mark that can be read.
+    /// Packets without a readable mark.
     private(set) var unmarked = 0
     private(set) var first: UInt32?
     private(set) var last: UInt32 = 0
     private var numbers: Set<UInt32> = []
     private(set) var lastAt: MediaTime?
-    /// Between two packets, since this was set back.
+    /// The longest time between two packets since the last reset.
     var longestGap = MediaInterval.zero
-    /// From being sent to being received, of packets that came at once.
+    /// Delay from sending to receiving, without retransmissions.
     private(set) var latencies: [MediaInterval] = []
 
     private var unwrapper = SequenceUnwrapper()
@@ -33,7 +33,7 @@ struct MediaReception {
         (self.kind, ssrc, repairSSRC) = (kind, source.ssrc, source.rtxSSRC)
     }
 
-    /// Numbers of the publisher that did not come between the first that did and `end`, which was not sent any more.
+    /// The publisher's packets that did not arrive, from the first received one to `end`, which was not sent.
     func missing(before end: UInt32) -> Int {
         guard let first, end > first else { return 0 }
         return Int(end - first) - numbers.count
@@ -42,9 +42,9 @@ struct MediaReception {
     var count: Int { numbers.count }
 
     mutating func take(_ packet: RTPPacket, _ bytes: UnsafeRawBufferPointer, now: MediaTime) {
-        let isRepeat = packet.ssrc == repairSSRC
+        let isRetransmission = packet.ssrc == repairSSRC
         var payload = UnsafeRawBufferPointer(rebasing: bytes[packet.payloadRange])
-        if isRepeat {
+        if isRetransmission {
             repeats += 1
             repeatBytes += bytes.count
             guard let original = packet.originalSequenceNumber(in: bytes) else { return }
@@ -58,10 +58,10 @@ struct MediaReception {
             if let lastAt { longestGap = max(longestGap, now - lastAt) }
             lastAt = now
         }
-        read(payload, isRepeat: isRepeat, now: now)
+        read(payload, isRetransmission: isRetransmission, now: now)
     }
 
-    private mutating func read(_ payload: UnsafeRawBufferPointer, isRepeat: Bool, now: MediaTime) {
+    private mutating func read(_ payload: UnsafeRawBufferPointer, isRetransmission: Bool, now: MediaTime) {
         var reader = ByteReader(payload)
         let skipped = kind == .video ? (VP8Descriptor(payload)?.length ?? 0) + 1 : 1
         guard reader.skip(skipped), let mark = reader.u64(), let count = reader.u32(), let sent = reader.u64() else {
@@ -74,17 +74,17 @@ struct MediaReception {
             return
         }
         guard numbers.insert(count).inserted else {
-            if !isRepeat { duplicates += 1 }
+            if !isRetransmission { duplicates += 1 }
             return
         }
         if first == nil { first = count }
-        // What is repeated from before the beginning is not part of it.
+        // Retransmissions from before the first packet do not count.
         if count < first ?? 0 { numbers.remove(count) }
         last = max(last, count)
-        if !isRepeat { latencies.append(MediaInterval(nanoseconds: now.nanoseconds - Int64(bitPattern: sent))) }
+        if !isRetransmission { latencies.append(MediaInterval(nanoseconds: now.nanoseconds - Int64(bitPattern: sent))) }
     }
 
-    /// Asks for what is missing.
+    /// Requests missing packets.
     mutating func complain(over line: MediaLine, now: MediaTime) {
         guard kind == .video, nacks.outstanding > 0 else { return }
         var lost: [UInt16] = []

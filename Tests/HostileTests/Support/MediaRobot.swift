@@ -3,13 +3,13 @@ import RTC
 import Testing
 import Wire
 
-/// A client of routed media: joins a session, offers its two connections, publishes and watches. Whoever owns it lets
-/// it live by `run`. Used by one thread at a time, which is why it has no lock.
+/// A client with routed media: it joins a session, negotiates two connections, publishes and subscribes. Its owner
+/// calls `run` to let it work. It has no lock, because only one thread at a time uses it.
 final class MediaRobot: @unchecked Sendable {
     let person: Person
     let session: SessionID
     let connection: ConnectionID
-    /// Everybody's streams that were there when it joined.
+    /// All streams that existed when it joined.
     let streams: [StreamInfo]
     private(set) var lines: [MediaSide: MediaLine] = [:]
     private(set) var source: MediaSource?
@@ -17,19 +17,19 @@ final class MediaRobot: @unchecked Sendable {
     /// By mid.
     private(set) var receptions: [String: MediaReception] = [:]
     private var midsBySSRC: [UInt32: String] = [:]
-    /// Packets of streams that it was not told of.
+    /// Packets of streams that were not announced.
     private(set) var strayPackets = 0
-    /// Connections that the server ended: "send dtls_failed".
+    /// Connections that the server ended, such as "send dtls_failed".
     private(set) var endings: [String] = []
-    /// Sees every message of the server that comes while it lives.
+    /// Called with every message from the server while it runs.
     var onMessage: (ServerMessage) throws -> Void = { _ in }
     private let origin: String?
     private let usesTCP: Bool
     private var random: Random
 
     /// - Parameters:
-    ///   - tcp: media goes over TCP rather than UDP.
-    ///   - origin: the address to come from.
+    ///   - tcp: whether media uses TCP instead of UDP.
+    ///   - origin: the local address.
     init(_ place: MediaPlace, role: String = "moderator", tcp: Bool = false, from origin: String? = nil) throws {
         person = try Person.arrive(port: place.port, from: origin)
         let joined = try person.join(Admission(session: place.session, token: place.token(role)))
@@ -41,10 +41,10 @@ final class MediaRobot: @unchecked Sendable {
 
     // MARK: Connections
 
-    /// One for all robots of this process, as the server has one.
+    /// Shared by all robots of this process; the server also uses one certificate.
     static let certificate = DTLSCertificate.make()
 
-    /// Offers one side and prepares its line; it connects while the robot lives.
+    /// Negotiates one side. It connects while the robot runs.
     @discardableResult
     func open(_ side: MediaSide, _ sections: [OfferedMedia], _ change: (inout MediaOffering) -> Void = { _ in }) throws
         -> MediaLine
@@ -64,7 +64,7 @@ final class MediaRobot: @unchecked Sendable {
         return line
     }
 
-    /// Offers one side, and leaves to others what to do with the answer.
+    /// Sends an offer for one side and returns the answer.
     func offer(
         _ side: MediaSide, _ sections: [OfferedMedia], _ change: (inout MediaOffering) -> Void = { _ in }
     ) throws -> (MediaOffering, MediaOffering.Answer) {
@@ -90,7 +90,7 @@ final class MediaRobot: @unchecked Sendable {
         if let repair = source.rtxSSRC { midsBySSRC[repair] = media.mid }
     }
 
-    /// Lives until both lines that were opened are connected.
+    /// Runs until both negotiated connections are connected.
     func connect(within limit: Duration = .seconds(20)) throws {
         let deadline = ContinuousClock.now + limit
         while !lines.values.allSatisfy(\.isConnected) {
@@ -101,7 +101,7 @@ final class MediaRobot: @unchecked Sendable {
         }
     }
 
-    /// Offers to send, and to receive so many streams, and connects both.
+    /// Negotiates sending, and receiving this many streams, and connects both.
     func openBoth(slots: Int = 1) throws {
         let source = MediaSource(using: &random, now: MediaWaiting.now)
         self.source = source
@@ -112,7 +112,7 @@ final class MediaRobot: @unchecked Sendable {
 
     // MARK: Streams
 
-    /// Says something and waits for its answer while media flows on.
+    /// Sends a request and waits for its answer while media continues.
     @discardableResult
     func ask<T>(_ message: ClientMessage, _ pick: @escaping (UInt64, ServerMessage) throws -> T?) throws -> T {
         var answer: T?
@@ -152,16 +152,16 @@ final class MediaRobot: @unchecked Sendable {
         try ask(.session(.unpublish(.init(session: session, stream: stream))))
     }
 
-    /// Subscribes into the slot with this number.
+    /// Subscribes to a stream in the slot with this number.
     func watch(_ stream: StreamID, slot: Int = 0, from mark: UInt64? = nil) throws {
         let mids = MediaMids(audio: "a\(slot)", video: "v\(slot)")
         for mid in [mids.audio, mids.video] { receptions[mid ?? ""]?.expected = mark }
         try ask(.session(.subscribe(.init(session: session, stream: stream, mids: mids))))
     }
 
-    // MARK: Living
+    // MARK: Running
 
-    /// Sends what is due and takes what comes, for so long.
+    /// Sends what is due and receives, for this long.
     func run(for duration: Duration) throws {
         let deadline = ContinuousClock.now + duration
         repeat {
@@ -213,9 +213,9 @@ final class MediaRobot: @unchecked Sendable {
         }
     }
 
-    /// Sets back what is measured of a while.
+    /// Resets the measurements of a phase.
     func beginMeasure() { for mid in receptions.keys { receptions[mid]?.longestGap = .zero } }
 
-    /// Stops sending; what was sent may still be asked for again.
+    /// Stops sending. Sent packets may still be requested again.
     func hush() { published = nil }
 }

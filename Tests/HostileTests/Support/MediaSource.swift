@@ -1,7 +1,7 @@
 import RTC
 
-/// What a robot publishes: 50 audio and 100 video packets a second. Each says whose it is, which, and when it was sent,
-/// so that whoever gets it can tell what is missing, late, or somebody else's.
+/// A robot's media: 50 audio and 100 video packets per second. Each packet has its publisher, its number and its
+/// sending time, so that receivers can find missing, late and foreign packets.
 final class MediaSource {
     static let audioType: UInt8 = 111
     static let videoType: UInt8 = 96
@@ -10,20 +10,20 @@ final class MediaSource {
     private static let audioInterval = MediaInterval.milliseconds(20)
     private static let frameInterval = MediaInterval.milliseconds(40)
     private static let reportInterval = MediaInterval.seconds(1)
-    private static let mostKept = 1024
+    private static let maxKept = 1024
 
     let mark: UInt64
     let audioSSRC: UInt32
     let videoSSRC: UInt32
     let repairSSRC: UInt32
-    /// Packets made so far; the next has this number.
+    /// Number of packets so far, which is the number of the next one.
     private(set) var audioCount: UInt32 = 0
     private(set) var videoCount: UInt32 = 0
-    /// Keyframes that the server asked for, and packets that it asked for again.
+    /// Keyframes and retransmissions that the server requested.
     private(set) var keyframesAsked = 0
-    private(set) var repeatsAsked = 0
+    private(set) var retransmissionsRequested = 0
     private var wantsKeyframe = true
-    /// Used last, by SSRC: what is sent beside has to count on from there.
+    /// The last sequence number of each SSRC. Forged packets continue from there.
     var sequences: [UInt32: UInt16] {
         [audioSSRC: audioSequence, videoSSRC: videoSequence, repairSSRC: repairSequence]
     }
@@ -61,7 +61,7 @@ final class MediaSource {
 
     func sendDue(over line: MediaLine, now: MediaTime) {
         guard line.isConnected else { return }
-        // After a pause of the machine it goes on from now, as a microphone does.
+        // After a pause of the machine it continues from now, like a microphone.
         let longestPause = MediaInterval.milliseconds(200)
         if now - audioDue > longestPause { audioDue = now }
         if now - frameDue > longestPause { frameDue = now }
@@ -97,18 +97,18 @@ final class MediaSource {
         picture = (picture &+ 1) & 0x7fff
         let timestamp = UInt32(truncatingIfNeeded: now.nanoseconds / 1000 * 90 / 1000)
         for part in 0..<Self.packetsPerFrame {
-            // RFC 7741 §4.2: an extended descriptor with a long picture id; S where the frame begins.
+            // RFC 7741 §4.2: an extended descriptor with a 15-bit picture ID; S at the start of the frame.
             let descriptor: [UInt8] = [
                 part == 0 ? 0x90 : 0x80, 0x80, 0x80 | UInt8(picture >> 8), UInt8(truncatingIfNeeded: picture),
             ]
-            // RFC 6386 §9.1: the lowest bit is 0 in a keyframe.
+            // RFC 6386 §9.1: the lowest bit is 0 for keyframes.
             let payload =
                 descriptor + [isKeyframe ? 0x10 : 0x11] + label(videoCount, now) + [UInt8](repeating: 0xaa, count: 640)
             videoCount &+= 1
             videoSequence &+= 1
             let marker = part == Self.packetsPerFrame - 1
             kept[videoSequence] = (timestamp, marker, payload)
-            kept[videoSequence &- UInt16(Self.mostKept)] = nil
+            kept[videoSequence &- UInt16(Self.maxKept)] = nil
             line.send(
                 header: { memory in
                     header(memory, Self.videoType, marker: marker, videoSequence, timestamp, videoSSRC)
@@ -128,7 +128,7 @@ final class MediaSource {
         return writer.finish()
     }
 
-    /// Whose, which and when, in 20 bytes.
+    /// Publisher, number and time in 20 bytes.
     private func label(_ count: UInt32, _ now: MediaTime) -> [UInt8] {
         withUnsafeBytes(of: (mark.bigEndian)) { Array($0) } + withUnsafeBytes(of: count.bigEndian) { Array($0) }
             + withUnsafeBytes(of: now.nanoseconds.bigEndian) { Array($0) }
@@ -147,7 +147,7 @@ final class MediaSource {
         }
     }
 
-    // MARK: What the server asks for
+    // MARK: Server requests
 
     func take(control bytes: UnsafeRawBufferPointer, over line: MediaLine) {
         for packet in RTCPCompound(bytes).map({ Array($0) }) ?? [] {
@@ -164,7 +164,7 @@ final class MediaSource {
 
     /// RFC 4588 §4.
     private func sendAgain(_ sequence: UInt16, over line: MediaLine) {
-        repeatsAsked += 1
+        retransmissionsRequested += 1
         guard let packet = kept[sequence] else { return }
         repairSequence &+= 1
         line.send(
@@ -175,6 +175,6 @@ final class MediaSource {
 }
 
 extension OfferedMedia {
-    /// The id that robots' offers give to an extension.
+    /// The ID of a header extension in the robots' offers.
     static func id(_ name: HeaderExtension) -> UInt8 { extensions[name] ?? 0 }
 }

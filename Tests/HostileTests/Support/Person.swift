@@ -1,32 +1,32 @@
 import Foundation
 import Wire
 
-/// A client of our own protocol: says what it is told, remembers what it hears, and waits for a message with a reason why
-/// it has not come yet. Used by one thread at a time, which is why it has no lock.
+/// A `confab.v1` client that sends what a test tells it, keeps what it receives, and explains what it waits for when a
+/// message does not arrive. It has no lock, because only one thread at a time uses it.
 final class Person: @unchecked Sendable {
     let line: RawWebSocket
     private(set) var welcome = Welcome()
-    /// The highest number received; everything below it came too.
+    /// The highest number received. All lower ones were received too.
     private(set) var received: UInt64 = 0
     private(set) var heard: [ServerMessage] = []
     private var seq: UInt64 = 0
 
     private init(_ line: RawWebSocket) { self.line = line }
 
-    /// Opens a socket and says nothing yet.
+    /// Opens a socket without sending anything.
     static func connect(
         port: Int, headers: [(String, String)] = [], from source: String? = nil
     ) throws -> Person {
         Person(try RawWebSocket.open(port: port, headers: headers, from: source))
     }
 
-    /// The same over a connection that is there already.
+    /// Connects over an existing connection.
     static func connect(on socket: RawSocket) throws -> Person {
         try socket.send(RawWebSocket.request())
         return Person(try RawWebSocket.accept(on: socket))
     }
 
-    /// Opens a socket, says hello and waits for the welcome.
+    /// Opens a socket, sends `hello` and waits for the welcome.
     static func arrive(
         port: Int, identity: String? = nil, token: String? = nil, headers: [(String, String)] = [],
         name: String? = nil, resume: Hello.Resume? = nil, from source: String? = nil
@@ -45,14 +45,14 @@ final class Person: @unchecked Sendable {
         return welcome
     }
 
-    /// The code the server closed with, or 1006 when the line just ended; nil while it is open.
+    /// The server's close code, or 1006 if there was none; nil while it is open.
     var closeCode: UInt16? { line.closeCode }
-    /// Errors heard so far.
+    /// Errors received so far.
     var errors: [WireError] { heard.compactMap { if case .error(let message) = $0 { message.error } else { nil } } }
 
-    // MARK: Saying
+    // MARK: Sending
 
-    /// Says a message with the next number, or unnumbered; returns the number.
+    /// Sends a message with the next number, or unnumbered. Returns the number.
     @discardableResult
     func say(_ message: ClientMessage) throws -> UInt64 {
         guard !message.isUnnumbered else {
@@ -65,7 +65,7 @@ final class Person: @unchecked Sendable {
         return seq
     }
 
-    /// The same with members as they are, whatever they are worth: JSON, and no more is known of it.
+    /// Sends a message with arbitrary JSON members.
     @discardableResult
     func say(_ type: String, members: String) throws -> UInt64 {
         seq += 1
@@ -74,9 +74,9 @@ final class Person: @unchecked Sendable {
         return seq
     }
 
-    // MARK: Hearing
+    // MARK: Receiving
 
-    /// The next message for which `pick` returns something; the others are kept in `heard`.
+    /// Waits for the next message for which `pick` returns a value. Other messages are kept in `heard`.
     @discardableResult
     func hear<T>(
         _ what: String, within limit: Duration = .seconds(20), _ pick: (ServerMessage) throws -> T?
@@ -92,7 +92,7 @@ final class Person: @unchecked Sendable {
         throw TimedOut("no \(what): closed with \(closeCode ?? 1006) after \(heard.suffix(20)) ")
     }
 
-    /// The next message, answering pings; nil when the server closes instead.
+    /// Returns the next message and answers pings; nil when the server closes.
     func next(until deadline: ContinuousClock.Instant) throws -> ServerMessage? {
         guard let text = try line.readText(within: max(.zero, deadline - ContinuousClock.now)) else { return nil }
         let envelope: Envelope<ServerMessage>
@@ -109,8 +109,8 @@ final class Person: @unchecked Sendable {
         return envelope.message
     }
 
-    /// The message whose first bytes have come; nil for a ping, which is answered, or at the end. For whoever has more to
-    /// do than to wait behind a ping for what may never be said.
+    /// Reads the message whose first bytes have arrived. Returns nil for a ping, which it answers, and at the end. For
+    /// callers that must not block after a ping.
     func nextUnlessPing(within limit: Duration = .seconds(5)) throws -> ServerMessage? {
         guard let frame = try line.read(within: limit) else { return nil }
         if frame.opcode == 9 { line.socket.sendWhatGoes(RawFrame.pong(frame.payload).bytes) }
@@ -119,10 +119,10 @@ final class Person: @unchecked Sendable {
         return try next(until: .now + limit)
     }
 
-    /// Forgets what was heard; for those who listen long.
+    /// Forgets the received messages, for clients that receive many.
     func forget() { heard.removeAll(keepingCapacity: true) }
 
-    /// Waits until the server has closed, and says with which code; 1006 when the line just ended.
+    /// Waits until the server has closed and returns the code; 1006 if there was none.
     @discardableResult
     func hearClose(within limit: Duration = .seconds(20)) throws -> UInt16 {
         let deadline = ContinuousClock.now + limit
@@ -130,7 +130,7 @@ final class Person: @unchecked Sendable {
         return closeCode ?? 1006
     }
 
-    /// Waits for the answer to that request: nil for `ok`, else the error.
+    /// Waits for the answer to that request and returns its error; nil for `ok`.
     func hearAnswer(to seq: UInt64, within limit: Duration = .seconds(20)) throws -> WireError? {
         try hear("answer to \(seq)", within: limit) { message -> WireError?? in
             switch message {
@@ -141,7 +141,7 @@ final class Person: @unchecked Sendable {
         }
     }
 
-    // MARK: Meeting
+    // MARK: Matches
 
     /// Presses Start and waits for a match.
     func meet(_ start: RouletteVerb.Start = RouletteVerb.Start(), within limit: Duration = .seconds(20)) throws
@@ -153,17 +153,17 @@ final class Person: @unchecked Sendable {
         }
     }
 
-    /// Joins the session that a match named.
+    /// Joins the session of a match.
     func join(_ admission: Admission) throws -> SessionNotice.Joined {
         try say(.session(.join(.init(session: admission.session, token: admission.token))))
         return try hear("session.joined") { if case .session(.joined(let joined)) = $0 { joined } else { nil } }
     }
 
-    // MARK: Going
+    // MARK: Disconnecting
 
-    /// Closes with a close frame: leaving.
+    /// Leaves with a close frame.
     func close(_ code: UInt16 = 1000) throws { try line.close(code) }
 
-    /// Cuts the line: a drop.
+    /// Drops the connection without a close frame.
     func drop() { line.socket.close() }
 }

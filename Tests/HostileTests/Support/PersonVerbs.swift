@@ -2,23 +2,23 @@ import Foundation
 import Wire
 
 extension ServerMessage {
-    /// As a table counts it: the message's name, or the error's code.
+    /// The message type or the error code, for tables.
     var verdict: String { if case .error(let message) = self { message.error.code.rawValue } else { type } }
 }
 
-/// What people nearby say, and how it was answered.
+/// Requests of people nearby and their answers.
 extension Person {
-    /// Says it and waits for the answer, of whichever kind.
+    /// Sends a request and waits for its answer or error.
     func ask(_ message: ClientMessage) throws -> ServerMessage { try hearReply(to: say(message)) }
 
     func hearReply(to seq: UInt64) throws -> ServerMessage {
         try hear("answer to \(seq)") { $0.re == seq ? $0 : nil }
     }
 
-    /// The name of the answer, or the error's code.
+    /// Sends a request and returns the answer's type or the error code.
     func verdict(_ message: ClientMessage) throws -> String { try ask(message).verdict }
 
-    /// Somebody new who is present, or an identity or a user again.
+    /// A new person who is online, or an existing identity or user.
     static func present(
         _ name: String, port: Int, visible: Bool = true, identity: String? = nil, token: String? = nil,
         from source: String? = nil
@@ -35,7 +35,7 @@ extension Person {
         return own
     }
 
-    /// Members as they are, whatever they are worth, with the next number.
+    /// Sends arbitrary JSON members with the next number.
     func verdict(_ type: String, members: String) throws -> String {
         try hearReply(to: say(type, members: members)).verdict
     }
@@ -46,7 +46,7 @@ extension Person {
         .nearby(.move(.init(latitude: place.latitude, longitude: place.longitude)))
     }
 
-    /// Goes there; the error, if it is refused.
+    /// Moves to a location and returns the error if it is refused.
     func move(_ place: GlobePlace) throws -> WireError? { try hearAnswer(to: say(Self.move(place))) }
 
     func watch(_ watch: NearbyVerb.Watch = NearbyVerb.Watch(unit: .miles, radius: 200)) throws -> NearbyNotice.List {
@@ -63,10 +63,10 @@ extension Person {
         try hear("nearby.changed") { if case .nearby(.changed(let changed)) = $0 { changed } else { nil } }
     }
 
-    /// Whether the list has changed since, as far as it was told.
+    /// Whether a change of the list was received.
     var wasTold: Bool { heard.contains { if case .nearby(.changed) = $0 { true } else { false } } }
 
-    // MARK: Others
+    // MARK: Other people
 
     func isOnline(_ id: PersonID) throws -> Bool {
         guard case .presence(.person(let found)) = try ask(.presence(.find(.init(person: id)))) else {
@@ -75,7 +75,7 @@ extension Person {
         return found.person.online
     }
 
-    /// What is heard of somebody who is looked for and called, without what differs from call to call.
+    /// What is received when looking a person up and calling them, without the values that differ each time.
     func learn(of id: PersonID) throws -> [String] {
         forget()
         _ = try ask(.presence(.find(.init(person: id))))
@@ -93,17 +93,17 @@ extension Person {
 
     // MARK: Calls
 
-    /// Whatever was heard of calls so far.
+    /// All call notices received so far.
     var callNews: [CallNotice] { heard.compactMap { if case .call(let news) = $0 { news } else { nil } } }
 
-    /// The calls that rang here so far, each once.
+    /// The calls that have rung here, each once.
     var rung: [CallID] {
         callNews.reduce(into: []) { calls, news in
             if case .incoming(let incoming) = news, !calls.contains(incoming.call) { calls.append(incoming.call) }
         }
     }
 
-    /// The calls that this device was let into so far.
+    /// The calls that this device has been admitted to.
     var entered: [CallNotice.Accepted] {
         callNews.compactMap { if case .accepted(let accepted) = $0 { accepted } else { nil } }
     }
@@ -114,13 +114,13 @@ extension Person {
         return placed.call
     }
 
-    /// Waits until that call rings here, unless it did already.
+    /// Waits until that call rings here, unless it already has.
     func hearRing(_ call: CallID) throws {
         if rung.contains(call) { return }
         try hear("ring") { if case .call(.incoming(let incoming)) = $0, incoming.call == call { () } else { nil } }
     }
 
-    /// How that call ended for this device, if it was told.
+    /// The end of that call, if this device was notified.
     func end(of call: CallID) -> CallNotice.Ended? {
         for case .ended(let ended) in callNews where ended.call == call { return ended }
         return nil

@@ -10,7 +10,7 @@ import Musl
 import Darwin
 #endif
 
-/// A port of this machine that something may be made to connect to. Nothing it does is answered.
+/// A port that counts connections and answers nothing.
 final class Trap: Sendable {
     let port: Int
     private let descriptor: Int32
@@ -37,7 +37,7 @@ final class Trap: Sendable {
 
     deinit { close(descriptor) }
 
-    /// Connections that came since this was asked last.
+    /// The number of connections since the last call.
     func caught() -> Int {
         var count = 0
         while true {
@@ -48,12 +48,12 @@ final class Trap: Sendable {
         }
     }
 
-    /// A port that nobody listens at now.
+    /// Returns a port without a listener.
     static func freePort() throws -> Int { try Trap().port }
 }
 
 extension PushRegistration {
-    /// A browser's, with a key of its own.
+    /// A browser's registration with a new key.
     static func browser(_ endpoint: String) -> PushRegistration {
         let key = P256.KeyAgreement.PrivateKey().publicKey.x963Representation
         let secret = Data((0..<16).map { _ in UInt8.random(in: 0...255) })
@@ -62,14 +62,14 @@ extension PushRegistration {
     }
 }
 
-/// One who answers over TLS as it was told, whatever is asked.
+/// A TLS server that sends a fixed response.
 final class TLSAnswerer: Sendable {
     private let process: Process
     private let line: RawSocket
 
     init(_ process: Process, _ line: RawSocket) { (self.process, self.line) = (process, line) }
 
-    /// Waits for the head of a request, and sends this.
+    /// Waits for a request's head and sends the response.
     func answer(_ text: String) throws -> String {
         let head = try line.receive(until: Array("\r\n\r\n".utf8), within: .seconds(30))
         try line.send(text)

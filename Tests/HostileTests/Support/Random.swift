@@ -3,7 +3,7 @@ struct Random: RandomNumberGenerator {
     private var state: UInt64
     init(seed: UInt64) { state = seed }
 
-    /// Of a case of attacks: with a seed that is printed, so that a run can be had again.
+    /// Seeds it for a case of attacks and prints the seed, so that a run can be reproduced.
     init(ofCase number: Int) {
         let seed = UInt64.random(in: 0 ... .max)
         print("hostile \(number): seed \(seed)")

@@ -19,31 +19,31 @@ struct SocketError: Error, CustomStringConvertible {
     init(_ what: String, _ number: Int32) { description = "\(what): \(String(cString: strerror(number)))" }
 }
 
-/// A TCP connection that sends whatever it is told, byte for byte, and never waits without end. Used by one thread at a
-/// time, which is why it has no lock.
+/// A TCP connection that sends arbitrary bytes and has a limit for every wait. It has no lock, because only one thread
+/// at a time uses it.
 final class RawSocket: @unchecked Sendable {
     let descriptor: Int32
-    /// What was received and not yet asked for.
+    /// Bytes received and not yet consumed.
     private(set) var pending: [UInt8] = []
-    /// The peer ended the connection by a reset rather than in order.
+    /// True if the peer reset the connection instead of closing it.
     private(set) var wasReset = false
     private(set) var isAtEnd = false
     private var isClosed = false
 
     /// - Parameters:
-    ///   - source: the address to come from; Linux has all of 127.0.0.0/8, so that one machine can be many.
-    ///   - receiveBuffer: what the kernel may keep for a reader that does not read, in bytes.
+    ///   - source: the local address. On Linux all of 127.0.0.0/8 is this machine.
+    ///   - receiveBuffer: size of the kernel's receive buffer in bytes.
     init(port: Int, host: String = "127.0.0.1", from source: String? = nil, receiveBuffer: Int? = nil) throws {
         descriptor = socket(AF_INET, streamSocket, 0)
         guard descriptor >= 0 else { throw SocketError("no socket", errno) }
-        // From here on a failure runs `deinit`, which closes.
+        // From here on, `deinit` closes the descriptor after an error.
         prepare(receiveBuffer)
         if let source { try Self.with(source, 0, "bind") { bind(descriptor, $0, $1) } }
         try Self.with(host, port, "connect") { connect(descriptor, $0, $1) }
         _ = fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) | O_NONBLOCK)
     }
 
-    /// One end of something already connected, such as a tunnel's.
+    /// Uses a connected descriptor, such as a tunnel's.
     init(descriptor: Int32) {
         self.descriptor = descriptor
         prepare(nil)
@@ -58,7 +58,7 @@ final class RawSocket: @unchecked Sendable {
         #if canImport(Darwin)
         set(SOL_SOCKET, SO_NOSIGPIPE, 1)
         #endif
-        // A server started meanwhile must not inherit it.
+        // A server process started meanwhile must not inherit it.
         _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
     }
 
@@ -81,7 +81,7 @@ final class RawSocket: @unchecked Sendable {
         guard result == 0 else { throw SocketError("\(what) \(host):\(port)", errno) }
     }
 
-    /// Waits until the descriptor can be read or written; false at the deadline.
+    /// Waits until the descriptor is readable or writable; returns false at the deadline.
     private func wait(for events: Int32, until deadline: ContinuousClock.Instant) -> Bool {
         while true {
             let left = max(.zero, deadline - ContinuousClock.now)
@@ -103,7 +103,8 @@ final class RawSocket: @unchecked Sendable {
         throw SocketError("send", EPIPE)
     }
 
-    /// Sends until everything is sent, the peer has closed, or it has taken nothing for so long; returns how much went.
+    /// Sends until all is sent, the peer has closed, or it has accepted nothing for this long. Returns the number of
+    /// bytes sent.
     @discardableResult
     func sendWhatGoes(_ bytes: [UInt8], within limit: Duration = .seconds(10)) -> Int {
         #if canImport(Darwin)
@@ -127,7 +128,7 @@ final class RawSocket: @unchecked Sendable {
 
     // MARK: Receiving
 
-    /// Takes what has come, waiting for the first byte; empty at the end of the connection.
+    /// Reads what is available and waits for the first byte. Returns an empty array at the end of the connection.
     func receive(atMost count: Int = 65536, within limit: Duration = .seconds(10)) throws -> [UInt8] {
         let deadline = ContinuousClock.now + limit
         if pending.isEmpty, !isAtEnd {
@@ -136,7 +137,7 @@ final class RawSocket: @unchecked Sendable {
         return take(min(count, pending.count))
     }
 
-    /// Takes everything up to and with the mark.
+    /// Reads everything up to and including the mark.
     func receive(until mark: [UInt8], within limit: Duration = .seconds(10)) throws -> [UInt8] {
         let deadline = ContinuousClock.now + limit
         var searched = 0
@@ -150,7 +151,7 @@ final class RawSocket: @unchecked Sendable {
         }
     }
 
-    /// Takes exactly so many bytes, or nil when the connection ends before.
+    /// Reads exactly this many bytes; returns nil if the connection ends before.
     func receive(exactly count: Int, within limit: Duration = .seconds(10)) throws -> [UInt8]? {
         let deadline = ContinuousClock.now + limit
         while pending.count < count {
@@ -162,7 +163,7 @@ final class RawSocket: @unchecked Sendable {
         return take(count)
     }
 
-    /// Everything up to the end of the connection.
+    /// Reads everything up to the end of the connection.
     func receiveAll(within limit: Duration = .seconds(10)) throws -> [UInt8] {
         let deadline = ContinuousClock.now + limit
         while !isAtEnd {
@@ -173,7 +174,7 @@ final class RawSocket: @unchecked Sendable {
         return take(pending.count)
     }
 
-    /// Whether the peer ends the connection in that time. What it sends until then stays to be received.
+    /// Whether the peer closes the connection within the limit. Data received until then stays readable.
     func isClosedByPeer(within limit: Duration) -> Bool {
         let deadline = ContinuousClock.now + limit
         while !isAtEnd {
@@ -182,12 +183,12 @@ final class RawSocket: @unchecked Sendable {
         return isAtEnd
     }
 
-    /// Whether something is there to be read, or the end.
+    /// Whether data or the end of the connection can be read.
     func isReadable(until deadline: ContinuousClock.Instant) -> Bool {
         !pending.isEmpty || isAtEnd || wait(for: Int32(POLLIN), until: deadline)
     }
 
-    /// Puts bytes back, to be received again.
+    /// Puts bytes back to be read again.
     func putBack(_ bytes: [UInt8]) { pending = bytes + pending }
 
     private func take(_ count: Int) -> [UInt8] {
@@ -195,7 +196,7 @@ final class RawSocket: @unchecked Sendable {
         return Array(pending.prefix(count))
     }
 
-    /// Reads once; false at the deadline.
+    /// Reads once; returns false at the deadline.
     private func fill(until deadline: ContinuousClock.Instant) throws -> Bool {
         guard !isClosed else { throw SocketError("receive", EBADF) }
         while wait(for: Int32(POLLIN), until: deadline) {
@@ -223,9 +224,9 @@ final class RawSocket: @unchecked Sendable {
 
     private static func excerpt(_ bytes: [UInt8]) -> String { String(decoding: bytes.prefix(200), as: UTF8.self) }
 
-    // MARK: Ending
+    // MARK: Closing
 
-    /// Says that nothing more will be sent.
+    /// Closes the sending direction.
     func shutdownWrite() { _ = shutdown(descriptor, Int32(SHUT_WR)) }
 
     func close() {
@@ -234,7 +235,7 @@ final class RawSocket: @unchecked Sendable {
         closeDescriptor()
     }
 
-    /// Ends by a reset: the peer learns it as an error, and what it still sends is refused.
+    /// Closes with a reset, so that the peer gets an error.
     func reset() {
         var linger = linger(l_onoff: 1, l_linger: 0)
         setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &linger, socklen_t(MemoryLayout.size(ofValue: linger)))
@@ -244,14 +245,14 @@ final class RawSocket: @unchecked Sendable {
     private func closeDescriptor() { platformClose(descriptor) }
 }
 
-/// Inside the class, `send` and `close` are its own.
+/// Inside the class, `send` and `close` mean its own methods.
 private func platformSend(_ descriptor: Int32, _ bytes: UnsafeRawPointer?, _ count: Int, _ flags: Int32) -> Int {
     send(descriptor, bytes, count, flags)
 }
 
 private func platformClose(_ descriptor: Int32) { _ = close(descriptor) }
 
-/// Lets this process and the servers it starts hold thousands of sockets; returns how many descriptors it may have.
+/// Raises the limit of open descriptors of this process and the servers it starts. Returns the new limit.
 @discardableResult
 func raiseDescriptorLimit(to wanted: Int = 20_000) -> Int {
     var limit = rlimit()

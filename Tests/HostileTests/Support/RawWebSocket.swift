@@ -1,9 +1,9 @@
 import Crypto
 import Foundation
 
-/// A frame as a hostile client may send it: every bit of RFC 6455 §5.2 is free.
+/// A frame in which a hostile client can set every bit (RFC 6455 §5.2).
 struct RawFrame: Sendable {
-    /// How the length is written; the standard wants the shortest.
+    /// How the length is encoded. The standard requires the shortest form.
     enum LengthEncoding: Sendable { case shortest, sixteenBits, sixtyFourBits }
 
     var opcode: UInt8
@@ -12,7 +12,7 @@ struct RawFrame: Sendable {
     /// The three reserved bits: 4 is RSV1, 2 is RSV2, 1 is RSV3.
     var rsv: UInt8 = 0
     var masked = true
-    /// What the length field says, when it lies.
+    /// A false value for the length field.
     var claimedLength: UInt64?
     var lengthEncoding = LengthEncoding.shortest
     var mask: [UInt8] = [0x37, 0xFA, 0x21, 0x3D]
@@ -65,7 +65,7 @@ struct RawFrame: Sendable {
     }
 }
 
-/// A frame as the server sent it.
+/// A frame from the server.
 struct ServerFrame: Equatable, Sendable {
     var opcode: UInt8
     var fin: Bool
@@ -73,18 +73,18 @@ struct ServerFrame: Equatable, Sendable {
     var payload: [UInt8]
 
     var text: String { String(decoding: payload, as: UTF8.self) }
-    /// 1005 when the server gave none; nil when this is no close frame.
+    /// 1005 if the frame has no code; nil if it is not a close frame.
     var closeCode: UInt16? {
         guard opcode == 8 else { return nil }
         return payload.count < 2 ? 1005 : UInt16(payload[0]) << 8 | UInt16(payload[1])
     }
 }
 
-/// A WebSocket whose client breaks whichever rule it likes, and holds the server to all of them.
+/// A WebSocket client that can break every rule, and checks that the server breaks none.
 final class RawWebSocket: @unchecked Sendable {
     let socket: RawSocket
     let answer: HTTPAnswer
-    /// The code of the server's close frame, or 1006 when the line ended without one.
+    /// The code of the server's close frame, or 1006 if there was none.
     private(set) var closeCode: UInt16?
 
     private init(_ socket: RawSocket, _ answer: HTTPAnswer) { (self.socket, self.answer) = (socket, answer) }
@@ -93,7 +93,7 @@ final class RawWebSocket: @unchecked Sendable {
 
     static let sampleKey = "dGhlIHNhbXBsZSBub25jZQ=="
 
-    /// The upgrade request of RFC 6455 §4.1.
+    /// An upgrade request (RFC 6455 §4.1).
     static func request(
         path: String = "/v1/socket", subprotocol: String? = "confab.v1", headers: [(String, String)] = []
     ) -> String {
@@ -113,7 +113,7 @@ final class RawWebSocket: @unchecked Sendable {
         return try accept(on: socket)
     }
 
-    /// A line on which hello was said and the welcome heard.
+    /// Opens a connection, sends `hello` and waits for the welcome.
     static func openWelcomed(port: Int, from source: String? = nil) throws -> RawWebSocket {
         let line = try open(port: port, from: source)
         try line.send(text: #"{"type":"hello","version":1}"#)
@@ -121,7 +121,7 @@ final class RawWebSocket: @unchecked Sendable {
         return line
     }
 
-    /// Reads the server's half of the handshake and judges it (RFC 6455 §4.2.2).
+    /// Reads and checks the server's handshake (RFC 6455 §4.2.2).
     static func accept(on socket: RawSocket) throws -> RawWebSocket {
         let answer = try socket.readAnswer()
         let digest = Insecure.SHA1.hash(data: Data((sampleKey + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11").utf8))
@@ -131,16 +131,16 @@ final class RawWebSocket: @unchecked Sendable {
         return RawWebSocket(socket, answer)
     }
 
-    // MARK: Saying
+    // MARK: Sending
 
     func send(frame: RawFrame) throws { try socket.send(frame.bytes) }
     func send(text: String) throws { try send(frame: .text(text)) }
     func send(text: [UInt8]) throws { try send(frame: .text(text)) }
     func close(_ code: UInt16 = 1000) throws { try send(frame: .close(code)) }
 
-    // MARK: Hearing
+    // MARK: Receiving
 
-    /// The next frame; nil at the end of the connection. A frame that no server may send is an error.
+    /// Returns the next frame; nil at the end of the connection. Throws for a frame that a server must not send.
     func read(within limit: Duration = .seconds(10)) throws -> ServerFrame? {
         let deadline = ContinuousClock.now + limit
         func more(_ count: Int) throws -> [UInt8]? {
@@ -162,14 +162,14 @@ final class RawWebSocket: @unchecked Sendable {
         return frame
     }
 
-    /// The next text, answering pings; nil when the server closes instead.
+    /// Returns the next text and answers pings; nil when the server closes.
     func readText(within limit: Duration = .seconds(10)) throws -> String? {
         let deadline = ContinuousClock.now + limit
         while let frame = try read(within: max(.zero, deadline - ContinuousClock.now)) {
             switch frame.opcode {
             case 1: return frame.text
             case 8: return nil
-            // The server may be gone already; the next read says so.
+            // The server may already be gone; the next read detects it.
             case 9: socket.sendWhatGoes(RawFrame.pong(frame.payload).bytes)
             default: break
             }
@@ -177,7 +177,7 @@ final class RawWebSocket: @unchecked Sendable {
         return nil
     }
 
-    /// The code the server closes with, 1006 when the line ends without one; reads past everything else.
+    /// Reads until the server closes and returns the code; 1006 if there was none.
     @discardableResult
     func readClose(within limit: Duration = .seconds(10)) throws -> UInt16 {
         let deadline = ContinuousClock.now + limit

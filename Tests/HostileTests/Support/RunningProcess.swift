@@ -1,8 +1,8 @@
 import Foundation
 
-/// A child process whose output goes to files, so that no pipe can fill up and stop it.
+/// A child process with its output in files, because a full pipe would block it.
 final class RunningProcess: @unchecked Sendable {
-    // Foundation's Process guards its own state; nothing else here changes.
+    // Foundation's Process is thread-safe, and nothing else changes.
     private let process = Process()
 
     init(
@@ -29,10 +29,10 @@ final class RunningProcess: @unchecked Sendable {
 
     var id: Int32 { process.processIdentifier }
     var isRunning: Bool { process.isRunning }
-    /// Once it has ended.
+    /// The exit status, once it has ended.
     var status: Int32 { process.isRunning ? 0 : process.terminationStatus }
 
-    /// How it ended, when not by itself and well: "status 1", "signal 5".
+    /// How it failed, such as "status 1" or "signal 5"; nil if it exited normally.
     var misfortune: String? {
         guard !process.isRunning else { return nil }
         if process.terminationReason == .uncaughtSignal { return "signal \(process.terminationStatus)" }
@@ -41,14 +41,14 @@ final class RunningProcess: @unchecked Sendable {
 
     func send(_ signal: Int32) { if process.isRunning { kill(id, signal) } }
 
-    /// Whether it ends in that time.
+    /// Waits up to the limit and returns whether it has ended.
     func waits(within limit: Duration) -> Bool {
         (try? eventually("the process runs", within: limit) { !process.isRunning }) != nil
     }
 }
 
 enum Executable {
-    /// The server to attack: what CONFAB_BINARY names, else the one built beside the tests.
+    /// The server under attack: CONFAB_BINARY, or the one built next to the tests.
     static func confab() throws -> String {
         let environment = ProcessInfo.processInfo.environment
         if let named = environment["CONFAB_BINARY"], !named.isEmpty {
@@ -79,24 +79,24 @@ enum Executable {
         if let path = try? FileManager.default.destinationOfSymbolicLink(atPath: own) {
             return URL(fileURLWithPath: path)
         }
-        // Elsewhere the test runner is the toolchain's, and names the bundle as an argument.
+        // Elsewhere the test runner belongs to the toolchain and gets the bundle as an argument.
         let bundle = CommandLine.arguments.first { $0.contains(".xctest") } ?? CommandLine.arguments[0]
         return URL(fileURLWithPath: bundle)
     }
 }
 
-/// What the system knows of a process.
+/// Process statistics of the operating system.
 enum ProcessFigures {
     static func memory(_ id: Int32) -> Int { status(id, "VmRSS") ?? residentByCommand(id) }
 
-    /// Where the system keeps no highest value, the present one.
+    /// Where the system has no maximum, this is the current value.
     static func peakMemory(_ id: Int32) -> Int { status(id, "VmHWM") ?? residentByCommand(id) }
 
     static func descriptors(_ id: Int32) -> Int {
         (try? FileManager.default.contentsOfDirectory(atPath: "/proc/\(id)/fd").count) ?? 0
     }
 
-    /// What its descriptors are, sockets without their numbers: "socket 12, /data/confab.sqlite 2".
+    /// Open descriptors by name, without the numbers of sockets: "socket 12, /data/confab.sqlite 2".
     static func openFiles(_ id: Int32) -> [String: Int] {
         let folder = "/proc/\(id)/fd"
         let names = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
@@ -105,7 +105,7 @@ enum ProcessFigures {
     }
 
     private static func status(_ id: Int32, _ field: String) -> Int? {
-        // Files in /proc say they are empty; only reading to the end tells.
+        // Files in /proc have size 0, so read to the end.
         guard let handle = FileHandle(forReadingAtPath: "/proc/\(id)/status") else { return nil }
         defer { try? handle.close() }
         let text = String(decoding: (try? handle.readToEnd()) ?? Data(), as: UTF8.self)

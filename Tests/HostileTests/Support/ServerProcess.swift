@@ -3,14 +3,14 @@ import Signaling
 import Synchronization
 import Testing
 
-/// What a command of the executable did.
+/// The result of a command of the executable.
 struct CommandResult: Sendable {
     var status: Int32
     var output: String
     var errors: String
 }
 
-/// `confab serve` in a process of its own: its memory can be measured, and a trap in it is seen rather than shared.
+/// `confab serve` as a separate process, so that its memory can be measured and a crash does not end the tests.
 final class ServerProcess: Sendable {
     private struct State: Sendable {
         var process: RunningProcess?
@@ -18,13 +18,13 @@ final class ServerProcess: Sendable {
         var wasKilled = false
     }
 
-    /// What the server is given besides what the test asks for.
+    /// The server's settings in addition to the test's.
     private static let defaults = ["CONFAB_MEDIA_PORT": "0", "CONFAB_METRICS_ENABLED": "false"]
-    private static let patience: Duration = .seconds(30)
-    private static let stoppingPatience: Duration = .seconds(10)
+    private static let startTimeout: Duration = .seconds(30)
+    private static let stopTimeout: Duration = .seconds(10)
 
     let dataDirectory: String
-    /// The test's own variables, without the defaults.
+    /// The test's settings, without the defaults.
     let settings: [String: String]
     private let flags: [String]
     private let directory: String
@@ -38,11 +38,11 @@ final class ServerProcess: Sendable {
         try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
     }
 
-    /// Runs `body` beside a server that is ready, where blocking is allowed, and stops the server.
+    /// Starts a server, runs `body` where blocking is allowed, and stops the server.
     ///
     /// - Parameters:
     ///   - settings: variables such as `CONFAB_LIMITS_HANDSHAKE_TIMEOUT`.
-    ///   - flags: further arguments of `confab serve`.
+    ///   - flags: additional arguments of `confab serve`.
     static func run<R>(
         _ settings: [String: String] = [:], flags: [String] = [], _ body: (ServerProcess) async throws -> R
     ) async throws -> R {
@@ -73,7 +73,7 @@ final class ServerProcess: Sendable {
         )
         state.withLock { ($0.process, $0.wasKilled) = (process, false) }
         let linesBefore = log.components(separatedBy: Self.readyMark).count
-        try eventually("the server is not ready: \(log)", within: Self.patience) {
+        try eventually("the server is not ready: \(log)", within: Self.startTimeout) {
             log.components(separatedBy: Self.readyMark).count > linesBefore || !process.isRunning
         }
         guard let port = Self.port(in: log) else { throw TimedOut("the server did not start: \(log)") }
@@ -94,71 +94,71 @@ final class ServerProcess: Sendable {
             .merging(settings) { $1 }
     }
 
-    /// Ends it as an operator does, and judges how it lived.
+    /// Stops the server as an operator would, and checks how it ended.
     private func stop() {
         let (process, wasKilled) = state.withLock { ($0.process, $0.wasKilled) }
         guard let process, !wasKilled else { return judge() }
         let hasDied = !process.isRunning
         process.send(SIGTERM)
-        if !process.waits(within: Self.stoppingPatience) {
-            Issue.record("The server did not stop within \(Self.stoppingPatience) of SIGTERM.")
+        if !process.waits(within: Self.stopTimeout) {
+            Issue.record("The server did not stop within \(Self.stopTimeout) of SIGTERM.")
             process.send(SIGKILL)
-            _ = process.waits(within: Self.stoppingPatience)
+            _ = process.waits(within: Self.stopTimeout)
         } else if hasDied || process.misfortune != nil {
-            // A trap may be busy writing its report when it is asked to stop.
+            // A crashed server may still be writing its report when it is told to stop.
             Issue.record("The server died, with \(process.misfortune ?? "status 0"): \(log.suffix(20000))")
         }
         judge()
     }
 
     private func judge() {
-        // What Swift's runtime says, and what its backtracer does even where a signal alone was the end.
+        // Messages of Swift's runtime, and of its backtracer even if the server ended only by a signal.
         let log = log
         if log.contains("Fatal error") || log.contains("*** Signal ") {
             Issue.record("The server trapped: \(log.suffix(20000))")
         }
     }
 
-    /// SIGKILL: what a crash or a power cut is to the data.
+    /// Sends SIGKILL, which affects the data like a crash or a power failure.
     func kill() {
         let process = state.withLock {
             $0.wasKilled = true
             return $0.process
         }
         process?.send(SIGKILL)
-        _ = process?.waits(within: Self.stoppingPatience)
+        _ = process?.waits(within: Self.stopTimeout)
     }
 
-    /// Starts it again on the same port and the same data; stops it first if it still runs.
+    /// Restarts it on the same port with the same data. Stops it first if necessary.
     func restart() throws {
         if isRunning {
             state.withLock { $0.process }?.send(SIGTERM)
-            if state.withLock({ $0.process })?.waits(within: Self.stoppingPatience) != true { kill() }
+            if state.withLock({ $0.process })?.waits(within: Self.stopTimeout) != true { kill() }
         }
         try start(port: port)
     }
 
-    // MARK: Looking at it
+    // MARK: Inspection
 
     var port: Int { state.withLock { $0.port } }
     var processID: Int32 { state.withLock { $0.process?.id ?? 0 } }
     var isRunning: Bool { state.withLock { $0.process?.isRunning ?? false } }
 
-    /// All it has written so far, on both outputs.
+    /// Everything written so far to standard output and standard error.
     var log: String {
         String(decoding: FileManager.default.contents(atPath: directory + "/log") ?? Data(), as: UTF8.self)
     }
 
-    /// Physical memory in bytes, now and at the highest.
+    /// Physical memory in bytes, current and maximum.
     var memory: Int { ProcessFigures.memory(processID) }
     var peakMemory: Int { ProcessFigures.peakMemory(processID) }
-    /// Open descriptors: sockets, files and what the loop needs.
+    /// Open descriptors: sockets, files and those of the event loop.
     var descriptors: Int { ProcessFigures.descriptors(processID) }
-    /// The same by what they are.
+    /// Open descriptors by kind.
     var openFiles: [String: Int] { ProcessFigures.openFiles(processID) }
     var sockets: Int { openFiles["socket", default: 0] }
 
-    /// Runs another command of the executable on the same data.
+    /// Runs another command of the executable with the same data.
     func command(_ arguments: [String]) async throws -> CommandResult {
         let log = directory + "/command-\(UUID().uuidString)"
         let (environment, dataDirectory) = (environment, dataDirectory)
@@ -167,9 +167,9 @@ final class ServerProcess: Sendable {
                 try Executable.confab(), arguments + ["--data-dir", dataDirectory], environment: environment,
                 logFile: log, errorFile: log + ".errors"
             )
-            guard process.waits(within: Self.patience) else {
+            guard process.waits(within: Self.startTimeout) else {
                 process.send(SIGKILL)
-                throw TimedOut("confab \(arguments) still runs after \(Self.patience)")
+                throw TimedOut("confab \(arguments) still runs after \(Self.startTimeout)")
             }
             func text(_ path: String) -> String {
                 String(decoding: FileManager.default.contents(atPath: path) ?? Data(), as: UTF8.self)
@@ -178,7 +178,7 @@ final class ServerProcess: Sendable {
         }
     }
 
-    /// The project that the server's sessions and tokens are signed by.
+    /// The project that signs the server's sessions and tokens.
     func project() throws -> Project {
         struct File: Decodable { var apiKey: String, apiSecret: String }
         let path = dataDirectory + "/project.json"

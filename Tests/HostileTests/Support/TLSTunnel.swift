@@ -8,12 +8,12 @@ import Musl
 import Darwin
 #endif
 
-/// OpenSSL's command: makes a server's certificate, and is the client that these tests have no library for.
+/// The `openssl` command, which creates a certificate and serves as a TLS client and server.
 struct TLSTunnel: Sendable {
     private let openssl: String
     private let directory: String
 
-    /// Makes a key and a certificate in a new folder; nil where there is no `openssl`.
+    /// Creates a key and a certificate in a new folder; nil if there is no `openssl`.
     init?() throws {
         let folders = (ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin").split(separator: ":")
         let candidates = folders.map { "\($0)/openssl" }
@@ -44,7 +44,7 @@ struct TLSTunnel: Sendable {
 
     var certificate: String { directory + "/certificate.pem" }
 
-    /// One who speaks TLS at that port of this machine.
+    /// A TLS server on that port of this machine.
     func answerer(port: Int) throws -> TLSAnswerer {
         let (process, line) = try run([
             "s_server", "-quiet", "-accept", "127.0.0.1:\(port)", "-cert", certificate, "-key", directory + "/key.pem",
@@ -52,16 +52,16 @@ struct TLSTunnel: Sendable {
         return TLSAnswerer(process, line)
     }
 
-    /// A connection to a port that speaks TLS: what goes in here comes out there. The process ends with the connection.
+    /// Connects to a TLS port. Bytes are passed through in both directions, and the process ends with the connection.
     func connect(port: Int) throws -> RawSocket {
         try run(["s_client", "-quiet", "-connect", "127.0.0.1:\(port)"]).line
     }
 
-    /// Runs the command with one end of a line for its input and output; the other is returned.
+    /// Runs the command with one end of a socket pair as its input and output, and returns the other end.
     private func run(_ arguments: [String]) throws -> (process: Process, line: RawSocket) {
         var ends: [Int32] = [0, 0]
         guard socketpair(AF_UNIX, streamSocket, 0, &ends) == 0 else { throw SocketError("socketpair", errno) }
-        // Inherited by a process started meanwhile, our own end would never be seen to close.
+        // If another process inherited it, closing our end would have no effect.
         _ = fcntl(ends[0], F_SETFD, FD_CLOEXEC)
         let inner = FileHandle(fileDescriptor: ends[1], closeOnDealloc: true)
         let process = Process()

@@ -7,24 +7,24 @@ struct GlobePlace: Hashable, Sendable {
     var latitude: Double
     var longitude: Double
 
-    /// Metres along the ground (haversine formula).
+    /// Distance along the ground in meters (haversine formula).
     func distance(to other: GlobePlace) -> Double {
         let (south, north) = (latitude * .pi / 180, other.latitude * .pi / 180)
         let (half, across) = (sin((north - south) / 2), sin((other.longitude - longitude) * .pi / 360))
         return 2 * Self.radius * asin(min(1, (half * half + cos(south) * cos(north) * across * across).squareRoot()))
     }
 
-    /// So many metres away, in a direction given in radians from north.
-    func going(_ metres: Double, towards bearing: Double) -> GlobePlace {
-        let (angle, from) = (metres / Self.radius, latitude * .pi / 180)
+    /// The point at this distance in meters, in a direction in radians from north.
+    func going(_ meters: Double, towards bearing: Double) -> GlobePlace {
+        let (angle, from) = (meters / Self.radius, latitude * .pi / 180)
         let to = asin(sin(from) * cos(angle) + cos(from) * sin(angle) * cos(bearing))
         let turn = atan2(sin(bearing) * sin(angle) * cos(from), cos(angle) - sin(from) * sin(to))
         return GlobePlace(latitude: to * 180 / .pi, longitude: longitude + turn * 180 / .pi)
     }
 }
 
-/// The cell of about 2 km that protocol §11 speaks of, as its documents describe it and not as the server computes it: an
-/// attacker knows it too.
+/// The cell of about 2 km in protocol §11, computed as documented and not with the server's code, because an attacker
+/// knows it too.
 struct GlobeCell: Hashable, Sendable {
     private static let rows = 10_000.0
 
@@ -39,33 +39,33 @@ struct GlobeCell: Hashable, Sendable {
         column = ((place.longitude + 180) / 360 * columns).rounded(.down).truncatingRemainder(dividingBy: columns)
     }
 
-    /// A place in it: shares of its height and width, from its south-western corner.
+    /// A point in the cell, as fractions of its height and width from the south-western corner.
     func place(_ north: Double, _ east: Double) -> GlobePlace {
         GlobePlace(
             latitude: (row + north) / Self.rows * 180 - 90, longitude: (column + east) / columns * 360 - 180)
     }
 
-    var centre: GlobePlace { place(0.5, 0.5) }
-    /// In square metres.
+    var center: GlobePlace { place(0.5, 0.5) }
+    /// Area in square meters.
     var area: Double {
         place(0, 0.5).distance(to: place(1, 0.5)) * place(0.5, 0).distance(to: place(0.5, 1))
     }
 }
 
-/// What one false position was told of somebody: which bucket, or nothing.
+/// The bucket that one fake location received for a person, or none.
 struct Sighting: Sendable {
     private static let miles = [0, 2, 5, 10, 25, 50, 100, 200]
-    /// What two ways of computing a distance may differ by, in metres.
+    /// Maximum difference between two ways of computing a distance, in meters.
     private static let slack = 1.0
     static let edges = miles.map { Double($0) * 1609.344 }
 
     var from: GlobeCell
-    /// The label that was told; nil for who is not listed within 200 miles.
+    /// The received bucket; nil if the person is not listed within 200 miles.
     var label: Int?
 
-    /// Whether somebody in that cell is told as this.
+    /// Whether a person in that cell would get this bucket.
     func allows(_ cell: GlobeCell) -> Bool {
-        let distance = from.centre.distance(to: cell.centre)
+        let distance = from.center.distance(to: cell.center)
         guard let label else { return distance > (Self.edges.last ?? 0) - Self.slack }
         guard let index = Self.miles.firstIndex(of: label), index > 0 else { return false }
         return distance > (index == 1 ? -1 : Self.edges[index - 1] - Self.slack)
@@ -73,19 +73,19 @@ struct Sighting: Sendable {
     }
 }
 
-/// Where somebody may be, by all that was told to a crowd of false positions.
+/// Where a person may be, according to what a crowd of fake locations received.
 struct Region: Sendable {
-    /// Around the place where the one who is sought is known to be roughly.
+    /// Radius of the search around the known approximate location, in meters.
     private static let reach = 6000.0
     private static let step = 100.0
 
     private(set) var places: [GlobePlace] = []
 
-    init(_ sightings: [Sighting], around centre: GlobePlace) {
+    init(_ sightings: [Sighting], around center: GlobePlace) {
         var verdicts: [GlobeCell: Bool] = [:]
         for north in stride(from: -Self.reach, through: Self.reach, by: Self.step) {
             for east in stride(from: -Self.reach, through: Self.reach, by: Self.step) {
-                let place = centre.going(north, towards: 0).going(east, towards: .pi / 2)
+                let place = center.going(north, towards: 0).going(east, towards: .pi / 2)
                 let cell = GlobeCell(place)
                 let isPossible = verdicts[cell] ?? sightings.allSatisfy { $0.allows(cell) }
                 verdicts[cell] = isPossible
@@ -94,6 +94,6 @@ struct Region: Sendable {
         }
     }
 
-    /// In square metres.
+    /// Area in square meters.
     var area: Double { Double(places.count) * Self.step * Self.step }
 }

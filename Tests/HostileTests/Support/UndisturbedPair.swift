@@ -1,11 +1,11 @@
 import Foundation
 import Wire
 
-/// How two people fared beside an attack.
+/// How a chat between two people went during an attack.
 struct PairReport: Sendable {
-    /// How many messages arrived, both ways together.
+    /// Messages received by both.
     var messages: Int
-    /// From saying to being heard by the partner.
+    /// Time from sending a message to receiving it.
     var p50: Duration
     var p99: Duration
     var longest: Duration
@@ -15,23 +15,23 @@ struct PairReport: Sendable {
     }
 }
 
-/// Two people who met through the roulette and chat while somebody attacks their server. Each line is numbered; each
-/// waits for the answer to a line before saying the next, so a stall of the server is seen as one long wait.
+/// Two people who chat in the roulette while their server is attacked. Messages are numbered, and each person waits for
+/// the answer before the next one, so that a stall of the server shows as one long wait.
 final class UndisturbedPair: Sendable {
-    /// Merge these into a server's settings to let the pair write a hundred lines a second each.
+    /// Settings that let each of them send a hundred messages per second.
     static let settings = ["CONFAB_LIMITS_VERBS_PER_SECOND": "500", "CONFAB_LIMITS_VERB_BURST": "1000"]
     private static let fastest: Double = 100
-    /// What is allowed is not used up: the refill is counted in whole milliseconds.
+    /// Uses less than the budget, because the refill is counted in whole milliseconds.
     private static let shareOfBudget = 0.8
-    /// A line unanswered for so long is lost.
-    private static let patience: Duration = .seconds(30)
+    /// A message without an answer after this time is lost.
+    private static let replyTimeout: Duration = .seconds(30)
 
     private let first: Background<Side>
     private let second: Background<Side>
     private let isEnding: Flag
     private let answered: Counter
 
-    /// What one of them said and heard.
+    /// What one of them sent and received.
     fileprivate struct Side: Sendable {
         var said = 0
         var heard = 0
@@ -45,9 +45,9 @@ final class UndisturbedPair: Sendable {
         self.second = Background { try second.chat(counting: answered) { isEnding.isSet } }
     }
 
-    /// Lets two people meet and begin to chat.
+    /// Lets two people be paired and start to chat.
     ///
-    /// - Parameter connect: how each reaches the server, when not over plain TCP.
+    /// - Parameter connect: how each connects to the server, if not over plain TCP.
     static func start(
         _ server: ServerProcess, connect: (ServerProcess) throws -> RawSocket = { try RawSocket(port: $0.port) }
     ) throws -> UndisturbedPair {
@@ -70,13 +70,13 @@ final class UndisturbedPair: Sendable {
         )
     }
 
-    /// Lines said and answered so far.
+    /// Messages sent and answered so far.
     var messages: Int { answered.count }
 
-    /// Whether both still chat; a test that attacks for long may look.
+    /// Whether both are still chatting. Long attacks check this.
     var isChatting: Bool { !first.isFinished && !second.isFinished }
 
-    /// Lets both finish, and fails when any line was lost, repeated or out of order, or when either was disconnected.
+    /// Lets both finish. Fails if a message was lost, duplicated or reordered, or if one of them was disconnected.
     func finish() throws -> PairReport {
         isEnding.set()
         let sides = try [first.join(), second.join()]
@@ -91,7 +91,7 @@ final class UndisturbedPair: Sendable {
         )
     }
 
-    /// One of the two, on a thread of its own.
+    /// One of the two people, on its own thread.
     private final class Chatter: Sendable {
         private let person: Person
         private let session: SessionID
@@ -103,7 +103,7 @@ final class UndisturbedPair: Sendable {
             (self.person, self.session, self.interval, self.partner) = (person, session, interval, partner)
         }
 
-        /// Says a line each interval until told to end, then a goodbye, and listens until the partner's.
+        /// Sends a message each interval until told to end, then a goodbye, and receives until the partner's goodbye.
         func chat(counting answered: Counter, until isEnding: () -> Bool) throws -> Side {
             var side = Side()
             var unanswered: UInt64?
@@ -118,12 +118,12 @@ final class UndisturbedPair: Sendable {
                     due = .now + interval
                 }
                 let isWaiting = unanswered != nil || hasSaidGoodbye
-                let deadline = isWaiting ? .now + UndisturbedPair.patience : due
+                let deadline = isWaiting ? .now + UndisturbedPair.replyTimeout : due
                 guard person.line.socket.isReadable(until: deadline) else {
                     if isWaiting { throw TimedOut("line \(side.said) is unanswered, \(side.heard) were heard") }
                     continue
                 }
-                guard let message = try person.nextUnlessPing(within: UndisturbedPair.patience) else {
+                guard let message = try person.nextUnlessPing(within: UndisturbedPair.replyTimeout) else {
                     guard let code = person.closeCode else { continue }
                     throw TimedOut("the pair was disconnected with \(code): \(person.errors)")
                 }
@@ -148,7 +148,7 @@ final class UndisturbedPair: Sendable {
             )
         }
 
-        /// Takes the partner's next line; true for its goodbye.
+        /// Handles the partner's next message; returns true for its goodbye.
         private func hear(_ data: String?, _ side: inout Side) throws -> Bool {
             let parts = (data ?? "").split(separator: " ")
             guard parts.count == 2, let said = Int64(parts[1]) else {

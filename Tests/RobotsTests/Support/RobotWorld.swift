@@ -5,10 +5,10 @@ import Testing
 @testable import Robots
 @testable import SFU
 
-/// Our router on a host of a simulated network, and robots around it, all from one seed.
+/// A router and robots on a simulated network, determined by one seed.
 final class RobotWorld {
     static let server = TransportAddress(v4: 0x0a00_0001, port: 40_000)
-    /// Making one takes longer than a test.
+    /// Shared, because creating one takes longer than a test.
     static let certificate = DTLSCertificate.make()
 
     let network: SimulatedMediaNetwork
@@ -17,7 +17,7 @@ final class RobotWorld {
     private var tickAt: MediaTime
     private var robots = 0
 
-    init(seed: UInt64, weather: MediaWeather = MediaWeather()) throws {
+    init(seed: UInt64, weather: NetworkConditions = NetworkConditions()) throws {
         network = SimulatedMediaNetwork(seed: seed, weather: weather)
         host = network.host(Self.server)
         let candidate = Candidate(foundation: "1", transport: .udp, priority: 100, address: Self.server)
@@ -38,7 +38,7 @@ final class RobotWorld {
         }
     }
 
-    /// A robot's connection on a host of its own.
+    /// Returns a robot's connection on its own host.
     func connection() throws -> RobotConnection {
         robots += 1
         let address = TransportAddress(v4: 0xc0a8_0000 | UInt32(robots), port: 5000)
@@ -62,13 +62,13 @@ final class RobotWorld {
     static func client(_ number: UInt64) -> Key { Key(high: 1, low: number) }
     static func stream(_ number: UInt64) -> Key { Key(high: 2, low: number) }
 
-    /// Has the router answer what the connection offers.
+    /// Passes the connection's offer to the router and applies the answer.
     func negotiate(_ connection: RobotConnection, _ number: UInt64, _ side: Side, _ offer: String) throws {
         let answer = try router.offer(Self.client(number), side, sdp: offer, now: network.now)
         try connection.accept(answer: answer, now: network.now)
     }
 
-    /// Somebody who publishes a load's media.
+    /// Adds a client that publishes synthetic media.
     func publisher(_ number: UInt64) throws -> RobotConnection {
         let connection = try connection()
         let offer = connection.offer([.audio(mid: "a", .sendonly), .video(mid: "v", .sendonly)])
@@ -81,7 +81,7 @@ final class RobotWorld {
         return connection
     }
 
-    /// Somebody who watches these.
+    /// Adds a client that subscribes to these streams.
     func subscriber(_ number: UInt64, of publishers: [UInt64], handler: any RobotHandler) throws -> RobotConnection {
         let connection = try connection()
         connection.handler = handler
@@ -107,7 +107,7 @@ private final class RouterSink: MediaSink {
     func queuedTime(on path: Path) -> MediaInterval { .zero }
 }
 
-/// Two robots without a server: one offers, sends a load's media and is the controlling end; the other is lite.
+/// Two robots without a server. One makes the offer, sends synthetic media and is controlling; the other is ICE-lite.
 struct RobotPair {
     let one: RobotConnection
     let other: RobotConnection
@@ -128,18 +128,18 @@ struct RobotPair {
     static func far(_ number: UInt32) -> TransportAddress { TransportAddress(v4: 0x0a00_0200 | number, port: 6000) }
 }
 
-/// Writes down what comes.
+/// Records the received packets.
 final class Witness: RobotHandler {
     struct Arrival: Hashable {
         var mid: String
         var number: Int64
-        var isRepeat: Bool
+        var isRetransmission: Bool
         var at: MediaTime
         var sentAt: MediaTime?
         var timestamp: UInt32
         var payloadType: UInt8
         var ssrc: UInt32
-        /// Whether a keyframe begins with it.
+        /// Whether a keyframe starts with this packet.
         var startsKeyframe: Bool
     }
 
@@ -149,7 +149,7 @@ final class Witness: RobotHandler {
     func received(_ packet: RobotPacket, of reception: RobotReception, over connection: RobotConnection) {
         arrivals.append(
             Arrival(
-                mid: reception.mid, number: packet.number, isRepeat: packet.isRepeat, at: packet.at,
+                mid: reception.mid, number: packet.number, isRetransmission: packet.isRetransmission, at: packet.at,
                 sentAt: LoadSource.sentAt(packet.payload, reception.kind), timestamp: packet.header.timestamp,
                 payloadType: packet.header.payloadType, ssrc: packet.header.ssrc,
                 startsKeyframe: reception.kind == .video
@@ -161,7 +161,7 @@ final class Witness: RobotHandler {
 
     func of(_ mid: String) -> [Arrival] { arrivals.filter { $0.mid == mid } }
 
-    /// Numbers between the first and the last that never came.
+    /// Packet numbers between the first and the last that were not received.
     func missing(_ mid: String) -> Set<Int64> {
         let numbers = Set(of(mid).map(\.number))
         guard let first = numbers.min(), let last = numbers.max() else { return [] }

@@ -4,8 +4,8 @@ import Testing
 
 @testable import SFU
 
-/// A client's `RTCPeerConnection` with the server: it offers, sends what its sources make and answers what is asked of
-/// them, or takes what comes into its slots and complains of what does not.
+/// A client's `RTCPeerConnection` with the server. It offers, sends the media of its sources and answers feedback, or
+/// receives media into its slots and reports losses.
 final class SimulatedConnection {
     let client: Key
     let side: Side
@@ -30,7 +30,7 @@ final class SimulatedConnection {
     private(set) var strayPackets = 0
     private(set) var receivedBytes: [UInt32: Int] = [:]
     var nacksSent = 0
-    /// A subscriber that does not complain by itself.
+    /// Whether the subscriber sends no feedback automatically.
     var isMute = false
 
     init(
@@ -44,7 +44,7 @@ final class SimulatedConnection {
         transport = PeerTransport(client: ICECredentials(using: &random), certificate: certificate, random: random)
         host = server.network.host(address)
         sessionID = random.next() >> 2
-        // Clients' clocks are wrong by days.
+        // Client clocks can be wrong by days.
         clock = NTPTime(0xe000_0000_0000_0000 + UInt64.random(in: 0..<(1 << 50), using: &random))
         (mediaAt, reportAt) = (server.network.now, server.network.now)
         host.receive = { [unowned self] in receive($0, on: $1) }
@@ -58,7 +58,7 @@ final class SimulatedConnection {
     var isReady: Bool { isConnected || transport.state == .closed }
     var address: TransportAddress { host.addresses[0] }
 
-    /// Gone without a word.
+    /// Disappears without notice.
     func vanish() {
         host.addresses = []
         (host.receive, host.handleTimeout, host.nextTimeout) = ({ _, _ in }, {}, { nil })
@@ -78,7 +78,7 @@ final class SimulatedConnection {
         return RTC.offer(offered, local: local)
     }
 
-    /// Offers what there is now.
+    /// Sends an offer with the current tracks.
     func negotiate(restarts: Bool = false) throws {
         let credentials = restarts ? ICECredentials(using: &random) : transport.local
         let offer = offer(credentials: credentials)
@@ -185,7 +185,7 @@ final class SimulatedConnection {
         return bytes[..<length] + packet.payload
     }
 
-    /// Sends any packet at all, rightly encrypted. `header` writes its header and returns the length.
+    /// Sends an arbitrary packet, correctly encrypted. `header` writes its header and returns the length.
     func sendRaw(payload: [UInt8], _ header: (UnsafeMutableRawBufferPointer) -> Int) {
         guard let path = transport.selectedPath else { return }
         let memory = host.prepare(2048)

@@ -4,7 +4,7 @@ import Testing
 
 @testable import SFU
 
-/// A publisher whose camera is sent in several sizes, and some who watch.
+/// A publisher with a simulcast camera, and its subscribers.
 final class SimulatedLayers {
     let room: SimulatedRoom
     let publisher: SimulatedClient
@@ -12,9 +12,9 @@ final class SimulatedLayers {
     /// In the order of the description.
     let layers: [SimulatedSource]
 
-    /// A layer's packets are labelled by its place: 10, 11 …
+    /// Labels the packets of each layer by its index: 10, 11 …
     init(
-        seed: UInt64 = 1, weather: MediaWeather = MediaWeather(), watchers count: Int = 1,
+        seed: UInt64 = 1, weather: NetworkConditions = NetworkConditions(), watchers count: Int = 1,
         sizes: [(UInt16, UInt16)?] = [(1280, 720), (640, 360), (320, 180)], rids: [String] = ["f", "h", "q", "x"]
     ) throws {
         room = try SimulatedRoom(seed: seed, weather: weather)
@@ -44,7 +44,7 @@ final class SimulatedLayers {
         )
     }
 
-    /// The router's own state of the camera.
+    /// The router's state of the camera.
     func track() throws -> IncomingTrack { try #require(room.router.clients[publisher.key]?.send?.incoming("v")) }
 
     func slot(_ index: Int = 0) throws -> SimulatedSlot { try watchers[index].video() }
@@ -53,7 +53,7 @@ final class SimulatedLayers {
         watchers[index].prefer(VideoPreference(width: width, height: height, frameRate: frameRate), of: publisher)
     }
 
-    /// What the publisher was told, in order.
+    /// The announcements to the publisher, in order.
     var wanted: [[String]] {
         room.server.events.compactMap { event in
             if case .layersWanted(let stream, "s", let client, let rids) = event, stream == publisher.stream,
@@ -67,13 +67,13 @@ final class SimulatedLayers {
 }
 
 extension SimulatedSlot {
-    /// The longest that its picture stood still, in milliseconds.
+    /// The longest freeze of the video in milliseconds.
     var longestGap: Int64 {
-        let times = inOrder.filter { !$0.isRepeat }.map(\.at)
+        let times = inOrder.filter { !$0.isRetransmission }.map(\.at)
         return zip(times, times.dropFirst()).map { ($1 - $0).milliseconds }.max() ?? 0
     }
 
-    /// Pictures that refer to one that did not come.
+    /// Pictures that refer to one that was not received.
     var orphans: [String] {
         let seen = Set(arrivals.map { [$0.tag.label, $0.tag.frame] })
         return arrivals.filter { arrival in

@@ -4,7 +4,7 @@ import Testing
 
 @testable import SFU
 
-/// A client with both its connections.
+/// A client with its two connections.
 final class SimulatedClient {
     let number: UInt32
     let key: Key
@@ -30,13 +30,13 @@ final class SimulatedClient {
         return TransportAddress(v4: 0xc0a8_0000 | number, port: 5000 + connections)
     }
 
-    /// Ids are each client's own choice, as payload types are.
+    /// Each client chooses its own ids, like payload types.
     private func extensions() -> [HeaderExtension: UInt8] {
         let ids = (1...14).shuffled(using: &room.random)
         return Dictionary(uniqueKeysWithValues: zip(HeaderExtension.allCases, ids.map { UInt8($0) }))
     }
 
-    /// Connects to send, and publishes. A second time it is another connection, which replaces the first.
+    /// Connects to send, and publishes. A second call replaces the connection with a new one.
     func publish(
         audio: Codec? = Codec(.opus, payloadType: 111),
         video: Codec? = Codec(.vp8, payloadType: 96, rtxPayloadType: 97),
@@ -61,7 +61,7 @@ final class SimulatedClient {
         )
     }
 
-    /// Connects to receive in so many pairs of transceivers: "a0" and "v0", "a1" and "v1" …
+    /// Connects to receive in `slots` pairs of transceivers: "a0" and "v0", "a1" and "v1" …
     func watch(
         slots: Int = 2, audio: Codec = Codec(.opus, payloadType: 109),
         video: Codec = Codec(.vp8, payloadType: 120, rtxPayloadType: 121)
@@ -85,7 +85,7 @@ final class SimulatedClient {
         )
     }
 
-    /// Which of its layers, said again or anew.
+    /// Sets or changes the preference that selects a layer.
     func prefer(_ preference: VideoPreference, of other: SimulatedClient, slot: Int = 0) {
         router.subscribe(
             other.stream, client: key, mids: Mids(audio: "a\(slot)", video: "v\(slot)"), audio: true, video: true,
@@ -121,7 +121,7 @@ final class SimulatedRoom {
     var random: SeededGenerator
     private(set) var clients: [SimulatedClient] = []
 
-    init(seed: UInt64 = 1, weather: MediaWeather = MediaWeather()) throws {
+    init(seed: UInt64 = 1, weather: NetworkConditions = NetworkConditions()) throws {
         random = SeededGenerator(seed: seed)
         network = SimulatedMediaNetwork(seed: seed &+ 1, weather: weather)
         server = try SimulatedServer(network, seed: seed &+ 2)
@@ -135,7 +135,7 @@ final class SimulatedRoom {
         return client
     }
 
-    /// So many clients that publish and can watch, connected.
+    /// Creates connected clients that publish and can subscribe.
     func clients(_ count: Int, slots: Int = 2) throws -> [SimulatedClient] {
         let new = (0..<count).map { _ in client() }
         for client in new {

@@ -5,10 +5,10 @@ import Testing
 
 @testable import SFU
 
-/// Where a router's datagrams go: into the network, and for TCP through a queue that a test makes as long as it likes.
+/// The sink of a router's datagrams: the network, and for TCP a queue whose length the test sets.
 final class SimulatedSink: MediaSink {
     let host: SimulatedHost
-    /// Those at the other end of a TCP connection, by the number of its socket.
+    /// The socket numbers of TCP connections, by remote address.
     var streams: [TransportAddress: UInt32] = [:]
     var queued: [TransportAddress: MediaInterval] = [:]
     private(set) var sentBytes: [TransportAddress: Int] = [:]
@@ -18,7 +18,7 @@ final class SimulatedSink: MediaSink {
     func prepare(_ capacity: Int) -> UnsafeMutableRawBufferPointer { host.prepare(capacity) }
 
     func send(_ count: Int, on path: Path) {
-        // The network is not the router's.
+        // Do not count the network's allocations as the router's.
         let counted = confab_allocations_pause()
         defer { confab_allocations_resume(counted) }
         sentBytes[path.remote, default: 0] += count
@@ -45,22 +45,22 @@ struct AllocationCount {
     }
 }
 
-/// A router on a host of a simulated network, given datagrams and time as the media loop does it: several at once, in
-/// memory that is used again afterwards.
+/// A router on a host of a simulated network. Like the media loop, it passes several datagrams at once, in memory that is
+/// reused afterwards.
 final class SimulatedServer {
     static let address = TransportAddress(v4: 0x0a00_0001, port: 40_000)
-    /// Making one takes longer than a test.
+    /// Shared, because creating one takes longer than a test.
     private static let certificate = DTLSCertificate.make()
     private static let burst = 4
 
-    /// What the router allocates for datagrams, and in its ticks; nothing is counted before `isOn`.
+    /// The router's allocations for datagrams, and in ticks; counted only while `isOn`.
     var onPackets = AllocationCount()
     var onTicks = AllocationCount()
     let network: SimulatedMediaNetwork
     let sink: SimulatedSink
     let router: Router
     private(set) var events: [RouterEvent] = []
-    /// What was told of connections that opened or are lost, which most tests see by themselves.
+    /// Events of opened and lost connections, apart because most tests do not need them.
     private(set) var connections: [RouterEvent] = []
     private var tickAt: MediaTime
     private var flushAt: MediaTime?
@@ -89,7 +89,7 @@ final class SimulatedServer {
         let memory = UnsafeMutableRawBufferPointer(rebasing: held[heldCount][..<datagram.count])
         heldCount += 1
         let path = sink.path(path)
-        // RFC 7983 §7: what begins otherwise is a check or a handshake, and seldom.
+        // RFC 7983 §7: other first bytes are checks and handshakes, which are rare.
         if (128...191).contains(datagram[0]) {
             onPackets.count { router.receive(memory, on: path, now: network.now) }
         } else {

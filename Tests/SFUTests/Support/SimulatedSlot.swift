@@ -1,9 +1,9 @@
 import RTC
 import TestSupport
 
-/// A packet as a subscriber got it.
+/// A packet as the subscriber received it.
 struct Arrival {
-    /// In a count that does not wrap.
+    /// The extended sequence number.
     var number: Int64
     var timestamp: UInt32
     var picture: UInt16?
@@ -13,12 +13,12 @@ struct Arrival {
     var payloadType: UInt8
     var tag: PayloadTag
     var at: MediaTime
-    var isRepeat: Bool
-    /// By the subscriber's ids.
+    var isRetransmission: Bool
+    /// The elements by the subscriber's ids.
     var extensions: [UInt8: [UInt8]]
 }
 
-/// A transceiver of a client that receives: what a browser has between the line and the decoder.
+/// A receiving transceiver of a client: what a browser has between the network and the decoder.
 final class SimulatedSlot {
     let mid: String
     let kind: MediaKind
@@ -45,10 +45,10 @@ final class SimulatedSlot {
     }
 
     func take(_ packet: RTPPacket, _ bytes: UnsafeRawBufferPointer, at now: MediaTime) {
-        let isRepeat = packet.ssrc == repairSSRC
+        let isRetransmission = packet.ssrc == repairSSRC
         var payload = UnsafeRawBufferPointer(rebasing: bytes[packet.payloadRange])
         let number: Int64
-        if isRepeat {
+        if isRetransmission {
             guard let original = packet.originalSequenceNumber(in: bytes) else { return unreadable += 1 }
             number = statistics.nearest(original)
             payload = UnsafeRawBufferPointer(rebasing: payload[2...])
@@ -61,7 +61,7 @@ final class SimulatedSlot {
         guard numbers.insert(number).inserted else { return duplicates += 1 }
         let descriptor = kind == .video ? VP8Descriptor(payload) : nil
         var length = descriptor.map { $0.length + 1 } ?? 0
-        // Ten bytes where a keyframe says its size (RFC 6386 §9.1).
+        // A keyframe begins with ten bytes that contain its size (RFC 6386 §9.1).
         if descriptor?.isKeyframeStart ?? false, payload.count > length + 9, payload[length + 2] == 0x9d { length += 9 }
         guard let tag = PayloadTag(UnsafeRawBufferPointer(rebasing: payload[length...])) else { return unreadable += 1 }
         var extensions: [UInt8: [UInt8]] = [:]
@@ -71,7 +71,7 @@ final class SimulatedSlot {
                 number: number, timestamp: packet.timestamp, picture: descriptor?.pictureID,
                 layerZero: descriptor?.temporalLayerZeroIndex, temporalLayer: descriptor?.temporalLayer ?? 0,
                 isLayerSync: descriptor?.isLayerSync ?? false, payloadType: packet.payloadType, tag: tag, at: now,
-                isRepeat: isRepeat, extensions: extensions
+                isRetransmission: isRetransmission, extensions: extensions
             )
         )
         firstAt = firstAt ?? now
@@ -86,7 +86,7 @@ final class SimulatedSlot {
         statistics.receive(senderReport: report.ntp, at: now)
     }
 
-    /// A decoder that gets packets and cannot begin with any waits a little, and complains.
+    /// Whether the decoder needs a keyframe, or has received packets for a while without one.
     func isStuck(at now: MediaTime) -> Bool {
         needsKeyframe || !hasBegun && firstAt.map { now - $0 > .milliseconds(300) } ?? false
     }
@@ -94,13 +94,13 @@ final class SimulatedSlot {
     func reportBlock(at now: MediaTime) -> RTCP.ReportBlock? { statistics.reportBlock(at: now) }
     func forgetArrivals() { (arrivals, hasForgotten, unreadable) = ([], true, 0) }
 
-    // MARK: What a test asks
+    // MARK: Results
 
-    /// Whose media came, in order, without repetition.
+    /// The labels of the received sources in order, without consecutive duplicates.
     var labels: [UInt32] { inOrder.map(\.tag.label).reduce(into: []) { if $0.last != $1 { $0.append($1) } } }
     var inOrder: [Arrival] { arrivals.sorted { $0.number < $1.number } }
 
-    /// Frames of which something came, and whether all of it did; in order.
+    /// The frames that were at least partly received, in order.
     var frames: [(label: UInt32, frame: UInt32, isKeyframe: Bool, isComplete: Bool)] {
         var frames: [(label: UInt32, frame: UInt32, isKeyframe: Bool, isComplete: Bool)] = []
         var parts = 0
@@ -116,8 +116,7 @@ final class SimulatedSlot {
         return frames
     }
 
-    /// What a decoder or a jitter buffer would stumble over, as sentences. `clock` is how far timestamps may be from
-    /// arrivals.
+    /// Problems for a decoder or jitter buffer, as text. `clock` is the tolerance between timestamps and arrival times.
     func faults(clock: MediaInterval = .milliseconds(60)) -> [String] {
         var faults: [String] = []
         let inOrder = inOrder
@@ -142,7 +141,7 @@ final class SimulatedSlot {
             }
             let media = Int64(next.timestamp &- first.timestamp) * 1_000_000 / rate
             let drift = media - (next.at - first.at).nanoseconds / 1000
-            if !next.isRepeat, abs(drift) > clock.nanoseconds / 1000 {
+            if !next.isRetransmission, abs(drift) > clock.nanoseconds / 1000 {
                 faults.append("the timestamp of \(next.number) is off by \(drift) µs")
             }
             last = next

@@ -1,14 +1,14 @@
 import RTC
 import TestSupport
 
-/// What each payload of a `SimulatedSource` says, so that whoever gets it knows what it should be.
+/// The content of each payload of a `SimulatedSource`, so that the receiver can check it.
 struct PayloadTag: Equatable {
     static let length = 20
-    /// Whose packet it is.
+    /// Identifies the source.
     var label: UInt32
     var frame: UInt32
     var index: UInt8
-    /// How many packets the frame has.
+    /// The number of packets in the frame.
     var count: UInt8
     var isKeyframe: Bool
     var captured: MediaTime
@@ -60,14 +60,14 @@ final class SimulatedSource {
     var rid: String?
     var level: UInt8 = 20
     var isOn = true
-    /// Redundant audio (RFC 2198) around each packet.
+    /// Whether packets are wrapped in redundant audio (RFC 2198).
     var isRedundant = false
 
-    /// What its keyframes say, if anything.
+    /// The size in its keyframes, if any.
     var size: PictureSize?
     var frameInterval = MediaInterval.milliseconds(33)
-    /// Temporal layers as libvpx makes three: each picture refers to the one before it in a lower layer, and those
-    /// that mark a step up (`Y`) to none in their own.
+    /// Three temporal layers as in libvpx: each picture refers to the one before it in a lower layer, and those that mark a
+    /// step up (`Y`) to none in their own layer.
     var temporalPattern: [(layer: UInt8, isSync: Bool)] = [(0, false)]
     static let threeLayers: [(layer: UInt8, isSync: Bool)] = [(0, false), (2, true), (1, true), (2, false)]
     private var position = 0
@@ -84,7 +84,7 @@ final class SimulatedSource {
     private var kept: [UInt16: OutgoingPacket] = [:]
     private(set) var keyframesAsked = 0
     private(set) var keyframesMade = 0
-    private(set) var repeatsAsked = 0
+    private(set) var retransmissionsRequested = 0
     private(set) var packets: UInt32 = 0
 
     init(mid: String, kind: MediaKind, label: UInt32, codec: Codec, random: inout SeededGenerator) {
@@ -99,7 +99,7 @@ final class SimulatedSource {
         self.random = SeededGenerator(seed: random.next())
     }
 
-    /// What is captured now, as packets; often nothing.
+    /// Returns the packets of the frame captured now; often none.
     func produce(now: MediaTime) -> [OutgoingPacket] {
         guard isOn, nextAt.map({ $0 <= now }) ?? true else { return [] }
         let interval = kind == .audio ? .milliseconds(20) : frameInterval
@@ -185,9 +185,9 @@ final class SimulatedSource {
         wantsKeyframe = true
     }
 
-    /// The packet again, as RFC 4588 §4 has it.
+    /// Returns a retransmission of the packet in the format of RFC 4588 §4.
     func again(_ number: UInt16) -> OutgoingPacket? {
-        repeatsAsked += 1
+        retransmissionsRequested += 1
         guard var packet = kept[number], let payloadType = codec.rtxPayloadType else { return nil }
         packet.payload = [UInt8(number >> 8), UInt8(truncatingIfNeeded: number)] + packet.payload
         repairSequence &+= 1

@@ -7,8 +7,8 @@ import Wire
 
 @testable import Server
 
-/// Against servers on this machine that play the push services.
-@Suite("Pushes over real connections", .timeLimit(.minutes(2))) struct PushConnectionsTests {
+/// Tests against local servers that act as push services.
+@Suite("Push connections over real sockets", .timeLimit(.minutes(2))) struct PushConnectionsTests {
     private let certificate: TestCertificate
 
     init() throws { certificate = try TestCertificate(["localhost", "push.example.org"]) }
@@ -17,7 +17,7 @@ import Wire
         PushRequest(host: host, port: port, path: "/x?y=%20z", headers: [("ttl", "5")], body: [1, 2, 3])
     }
 
-    /// Connections that trust the test's authority; closed at the end.
+    /// Runs `body` with connections that trust the test's certificate authority, and closes them.
     private func withConnections<Result>(
         allowsPrivate: Bool = true, trusts: Bool = true,
         resolver: any PushResolver = ResolverDouble([["127.0.0.1"]]),
@@ -50,7 +50,7 @@ import Wire
     }
 
     @Test(
-        "the address that was checked is connected to, under the name that was asked for",
+        "connects to the checked address and sends the requested host name",
         arguments: ["h2", "http/1.1"])
     func pinning(version: String) async throws {
         let service = try await PushServiceDouble.start(certificate, protocols: [version]) { _, _ in
@@ -63,8 +63,8 @@ import Wire
                 #expect(answer == PushAnswer(status: 429, retryAfter: "12", body: Array("later".utf8)))
             }
         }
-        #expect(resolver.asked == 1, "nobody asks the name server again behind our back")
-        #expect(service.connections == 1, "connections are kept")
+        #expect(resolver.asked == 1, "the HTTP client does not resolve the name again")
+        #expect(service.connections == 1, "connections are reused")
         let received = try #require(service.requests.first)
         #expect(received.method == "POST" && received.uri == "/x?y=%20z" && received.body == [1, 2, 3])
         #expect(received["ttl"] == "5" && received.host == "push.example.org:\(service.port)")
@@ -72,7 +72,7 @@ import Wire
         await service.stop()
     }
 
-    @Test("a name that leads to this machine is refused before any connection")
+    @Test("a name that resolves to this machine is rejected before connecting")
     func localhost() async throws {
         let service = try await PushServiceDouble.start(certificate)
         try await withConnections(allowsPrivate: false, resolver: SystemResolver()) { connections in
@@ -84,7 +84,7 @@ import Wire
     }
 
     @Test(
-        "a name of which any address leads inside is refused",
+        "a name with any private address is rejected",
         arguments: [
             ["127.0.0.1"], ["8.8.8.8", "127.0.0.1"], ["::ffff:10.0.0.1"], ["2607:f8b0::1", "fe80::1"], ["0.0.0.0"],
         ])
@@ -95,10 +95,10 @@ import Wire
         }
     }
 
-    @Test("after a failure the name is looked up, and judged, anew")
+    @Test("after a failure the name is resolved and checked again")
     func lookedUpAgain() async throws {
         let service = try await PushServiceDouble.start(certificate)
-        // Nothing listens there at that port.
+        // Nothing listens at 127.0.0.77.
         let resolver = ResolverDouble([["127.0.0.77"], ["127.0.0.1"]])
         try await withConnections(resolver: resolver) { connections in
             let first = await failure { try await connections.exchange(request("push.example.org", service.port)) }
@@ -113,7 +113,7 @@ import Wire
     @Test("another address is tried when the first does not answer")
     func secondAddress() async throws {
         let service = try await PushServiceDouble.start(certificate)
-        // Nothing listens there at that port.
+        // Nothing listens at 127.0.0.77.
         try await withConnections(resolver: ResolverDouble([["127.0.0.77", "127.0.0.1"]])) { connections in
             let answer = try await connections.exchange(request("push.example.org", service.port))
             #expect(answer.status == 201)
@@ -121,7 +121,7 @@ import Wire
         await service.stop()
     }
 
-    @Test("a name that nobody knows is said to be unknown")
+    @Test("an unknown name is an error")
     func unknownName() async throws {
         try await withConnections(resolver: SystemResolver()) { connections in
             let failure = await failure { try await connections.exchange(request("nobody.invalid", 443)) }
@@ -146,12 +146,12 @@ import Wire
     }
 
     @Test(
-        "a certificate of nobody we trust, or for another name, ends it",
+        "an untrusted certificate or one for another name is rejected",
         arguments: ["push.example.org", "other.example.org"])
     func certificates(host: String) async throws {
         let service = try await PushServiceDouble.start(certificate)
-        let isOurs = host == "push.example.org"
-        try await withConnections(trusts: !isOurs) { connections in
+        let hasRightName = host == "push.example.org"
+        try await withConnections(trusts: !hasRightName) { connections in
             let failure = await failure { try await connections.exchange(request(host, service.port)) }
             guard case .unreachable = failure else {
                 Issue.record("\(String(describing: failure))")
@@ -162,7 +162,7 @@ import Wire
         await service.stop()
     }
 
-    @Test("a service that takes the push and says nothing is given up", arguments: ["h2", "http/1.1"])
+    @Test("a service that does not answer times out", arguments: ["h2", "http/1.1"])
     func silence(version: String) async throws {
         let service = try await PushServiceDouble.start(certificate, protocols: [version]) { _, _ in .silence }
         try await withConnections(timeIsOver: {
@@ -174,7 +174,7 @@ import Wire
         await service.stop()
     }
 
-    @Test("an answer that never ends is given up, and counts by its status", arguments: ["h2", "http/1.1"])
+    @Test("an answer that never ends times out, but its status counts", arguments: ["h2", "http/1.1"])
     func trickle(version: String) async throws {
         let service = try await PushServiceDouble.start(certificate, protocols: [version]) { _, _ in .trickle(410) }
         try await withConnections(timeIsOver: {
@@ -182,27 +182,27 @@ import Wire
         }) { connections in
             do {
                 let answer = try await connections.exchange(request("push.example.org", service.port))
-                #expect(answer.status == 410 && answer.body.count < PushAnswer.largestBody)
+                #expect(answer.status == 410 && answer.body.count < PushAnswer.maxBodySize)
             } catch {
-                // The time was over before the beginning was read, on a very busy machine.
+                // On a very busy machine, the timeout can expire before the status is read.
                 #expect(error as? PushFailure == .timedOut)
             }
         }
         await service.stop()
     }
 
-    @Test("of an answer without end only the beginning is read", arguments: ["h2", "http/1.1"])
+    @Test("only the beginning of an endless answer is read", arguments: ["h2", "http/1.1"])
     func flood(version: String) async throws {
         let service = try await PushServiceDouble.start(certificate, protocols: [version]) { _, _ in .flood(400) }
         try await withConnections { connections in
             let answer = try await connections.exchange(request("push.example.org", service.port))
-            #expect(answer.status == 400 && answer.body.count == PushAnswer.largestBody)
+            #expect(answer.status == 400 && answer.body.count == PushAnswer.maxBodySize)
         }
         await service.stop()
     }
 
-    @Test("what waits for a service ends when the server stops")
-    func cancelling() async throws {
+    @Test("a request that waits for a service can be canceled")
+    func canceling() async throws {
         let service = try await PushServiceDouble.start(certificate) { _, _ in .silence }
         try await withConnections { connections in
             let port = service.port
@@ -214,7 +214,7 @@ import Wire
         await service.stop()
     }
 
-    // MARK: The whole way
+    // MARK: End to end
 
     private func configuration(_ change: (inout ConfabConfiguration.Push) -> Void) -> ConfabConfiguration {
         var configuration = ConfabConfiguration()
@@ -225,7 +225,7 @@ import Wire
         return configuration
     }
 
-    @Test("a browser's service that asks for patience gets the push again, signed, and only the browser reads it")
+    @Test("a push to a busy service of a browser is retried, signed and encrypted")
     func webPush() async throws {
         let (browser, key) = (BrowserDouble(), P256.Signing.PrivateKey())
         let service = try await PushServiceDouble.start(certificate) { number, _ in
@@ -256,7 +256,7 @@ import Wire
         certificate.remove()
     }
 
-    @Test("Apple's service gets a call over HTTP/2, and a device that is gone is forgotten")
+    @Test("Apple's service gets calls over HTTP/2, and unregistered devices are removed")
     func apns() async throws {
         let key = PushSamples.apnsKey()
         let gone = String(repeating: "0b", count: 32)

@@ -5,7 +5,7 @@ import Wire
 
 @testable import Server
 
-@Suite("Endpoints of pushes") struct PushEndpointTests {
+@Suite("Push endpoints") struct PushEndpointTests {
     private let services = PushServices(
         names: ["fcm.googleapis.com", "*.push.apple.com", "push.example.org:8443"], admitsApps: true)
 
@@ -19,7 +19,7 @@ import Wire
     }
 
     @Test(
-        "those of the services named are accepted, and read back from storage",
+        "endpoints of the configured services are accepted, and can be stored and loaded",
         arguments: [
             "https://fcm.googleapis.com/fcm/send/abc:DEF_-123", "https://web.push.apple.com/QGx",
             "HTTPS://FCM.googleapis.com/x", "https://fcm.googleapis.com:443/x", "https://push.example.org:8443/a?b=%20",
@@ -31,7 +31,7 @@ import Wire
     }
 
     @Test(
-        "everybody else's are not: other hosts, ports, schemes, addresses, user names",
+        "other hosts, ports and schemes, IP addresses and user names are not allowed",
         arguments: [
             "https://example.org/x", "http://fcm.googleapis.com/x", "ftp://fcm.googleapis.com/x",
             "https://fcm.googleapis.com:8443/x", "https://push.example.org/x", "https://push.apple.com/x",
@@ -47,7 +47,7 @@ import Wire
     }
 
     @Test(
-        "what is no URL that two readers read alike is refused",
+        "malformed and ambiguous URLs are rejected",
         arguments: [
             "https://fcm.googleapis.com", "https://fcm.googleapis.com/a b", "https://fcm.googleapis.com/\r\nX: y",
             "https://fcm.googleapis.com/#x", "https://fcm.googleapis.com?x", "https://fcm.googleapis.com/%zz",
@@ -60,7 +60,7 @@ import Wire
         #expect(code(BrowserDouble().registration(url)) == .pushInvalid)
     }
 
-    @Test("keys are a point of the curve and sixteen bytes")
+    @Test("p256dh must be a point on the curve and auth 16 bytes")
     func keys() {
         let browser = BrowserDouble()
         let good = browser.registration("https://fcm.googleapis.com/x")
@@ -85,10 +85,10 @@ import Wire
         }
         var padded = good
         padded.auth = (good.auth ?? "") + "=="
-        #expect(code(padded) == nil, "some libraries pad")
+        #expect(code(padded) == nil, "some libraries pad base64")
     }
 
-    @Test("device tokens are 64 to 200 hexadecimal digits, and need Apple's key")
+    @Test("device tokens are 64 to 200 hexadecimal digits and require an APNs key")
     func deviceTokens() throws {
         func registration(_ token: String) -> PushRegistration {
             PushRegistration(kind: .apns, endpoint: token, sandbox: true)
@@ -106,7 +106,7 @@ import Wire
         #expect(throws: WireError.self) { try withoutKey.validate(registration(PushSamples.device)) }
     }
 
-    @Test("printing an endpoint tells the service and nothing that could wake the device")
+    @Test("printing an endpoint shows the service but not the address")
     func printing() throws {
         let endpoint = try services.validate(BrowserDouble().registration("https://fcm.googleapis.com/fcm/send/abcdef"))
         #expect("\(endpoint)" == "a browser at fcm.googleapis.com")
@@ -115,7 +115,7 @@ import Wire
         #expect(!dumped.contains("abcdef"))
     }
 
-    @Test("the configuration may name hosts, and all below a host, and nothing wider")
+    @Test("the configuration accepts hosts and wildcards below a domain")
     func patterns() {
         for good in ["push.example.org", "*.push.example.org", "localhost:8443", "*.example.org:8443"] {
             #expect(PushServices.isPattern(good), "\(good)")
@@ -128,7 +128,7 @@ import Wire
     }
 
     @Test(
-        "addresses that lead inside, by whatever spelling, are no push service's",
+        "private and reserved addresses are not public, in any notation",
         arguments: [
             "127.0.0.1", "127.255.0.9", "0.0.0.0", "10.1.2.3", "100.64.0.1", "169.254.169.254", "172.16.0.1",
             "172.31.255.255", "192.168.1.1", "192.0.0.8", "192.0.2.1", "198.18.0.1", "224.0.0.1", "255.255.255.255",
@@ -141,7 +141,7 @@ import Wire
     }
 
     @Test(
-        "addresses of the world are",
+        "global addresses are public",
         arguments: ["8.8.8.8", "172.32.0.1", "100.128.0.1", "2607:f8b0::200e", "2a00:1450::5f", "64:ff9b::8.8.8.8"])
     func publicAddresses(text: String) throws {
         #expect(PublicAddresses.contain(try #require(IPAddress(text))))

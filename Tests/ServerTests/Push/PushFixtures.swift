@@ -8,7 +8,7 @@ import Wire
 
 @testable import Server
 
-/// A browser that subscribed: it holds the key, and reads what it is sent as RFC 8291 says, in words of its own.
+/// A subscribed browser. It has the private key and decrypts messages with an independent implementation of RFC 8291.
 struct BrowserDouble {
     let key = P256.KeyAgreement.PrivateKey()
     let secret = (0..<16).map { _ in UInt8.random(in: 0...255) }
@@ -18,7 +18,7 @@ struct BrowserDouble {
             kind: .web, endpoint: url, p256dh: text(Array(key.publicKey.x963Representation)), auth: text(secret))
     }
 
-    /// Foundation's Base64, so that ours is checked too.
+    /// Encodes with Foundation, to test our Base64 too.
     private func text(_ bytes: [UInt8]) -> String {
         Data(bytes).base64EncodedString().replacingOccurrences(of: "+", with: "-")
             .replacingOccurrences(of: "/", with: "_").replacingOccurrences(of: "=", with: "")
@@ -38,7 +38,7 @@ struct BrowserDouble {
         try #require(ownLength == 65 && body.count - header <= size && body.count <= 4096)
         let sender = Array(body[21..<header])
         let shared = try key.sharedSecretFromKeyAgreement(with: .init(x963Representation: sender))
-        // By HMAC alone (RFC 5869), where the server uses HKDF.
+        // Use HMAC directly (RFC 5869), where the server uses HKDF.
         let first = hmac(key: secret, shared.withUnsafeBytes { Array($0) })
         let own = Array(key.publicKey.x963Representation)
         let material = hmac(key: first, Array("WebPush: info\0".utf8) + own + sender + [1])
@@ -58,7 +58,7 @@ struct BrowserDouble {
     }
 }
 
-/// A signed token taken apart, with Foundation's JSON and Base64.
+/// A parsed and verified token. Uses Foundation's JSON and Base64.
 struct ReadToken {
     var header: [String: Any]
     var claims: [String: Any]
@@ -72,7 +72,7 @@ struct ReadToken {
         claims = try #require(JSONSerialization.jsonObject(with: Self.bytes(parts[1])) as? [String: Any])
     }
 
-    /// Of `vapid t=…, k=…`; also checks that `k` is the key.
+    /// Parses `vapid t=…, k=…`, and checks that `k` is the key.
     init(vapid text: String?, key: P256.Signing.PublicKey) throws {
         let text = try #require(text)
         try #require(text.hasPrefix("vapid t="))
@@ -89,7 +89,7 @@ struct ReadToken {
     }
 }
 
-/// Time that moves when somebody waits for it.
+/// A clock that advances whenever a task sleeps.
 final class ManualTime: Sendable {
     private let state: NIOLockedValueBox<(now: Timestamp, pauses: [Duration])>
 
@@ -112,7 +112,7 @@ final class ManualTime: Sendable {
     }
 }
 
-/// Endpoints in memory.
+/// An in-memory push directory.
 actor DirectoryDouble: PushDirectory {
     private(set) var kept: [IdentityID: [PushEndpoint]]
     private(set) var removed: [PushEndpoint] = []
@@ -127,7 +127,7 @@ actor DirectoryDouble: PushDirectory {
     }
 }
 
-/// Answers without a socket.
+/// A push transport without sockets.
 actor TransportDouble: PushTransport {
     private(set) var requests: [PushRequest] = []
     private(set) var isClosed = false
@@ -143,11 +143,11 @@ actor TransportDouble: PushTransport {
     func close() async { isClosed = true }
 }
 
-/// Names that lead where the test says, and how often they were asked for.
+/// A resolver that returns the test's addresses and counts the lookups.
 final class ResolverDouble: PushResolver {
     private let state: NIOLockedValueBox<(answers: [[String]], asked: Int)>
 
-    /// - Parameter answers: one for each time; the last stays.
+    /// - Parameter answers: one per lookup. The last one is repeated.
     init(_ answers: [[String]]) { state = NIOLockedValueBox((answers, 0)) }
 
     var asked: Int { state.withLockedValue { $0.asked } }
@@ -176,7 +176,7 @@ enum PushSamples {
         APNSKey(key: .init(), keyID: "ABC123DEFG", teamID: "TEAM456789", bundle: "org.example.chat")
     }
 
-    /// Time that is never over: ends only by being cancelled.
+    /// Sleeps until it is canceled.
     @Sendable static func never() async throws {
         let (nothing, source) = AsyncStream.makeStream(of: Never.self)
         for await _ in nothing {}

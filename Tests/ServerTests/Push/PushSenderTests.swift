@@ -7,8 +7,8 @@ import Wire
 
 @testable import Server
 
-/// The sender's rules, without sockets and with time that moves when somebody waits.
-@Suite("Sending pushes", .timeLimit(.minutes(2))) struct PushSenderTests {
+/// Tests of the sender without sockets and with simulated time.
+@Suite("Push sender", .timeLimit(.minutes(2))) struct PushSenderTests {
     private let browser = BrowserDouble()
     private let time = ManualTime()
     private let webKey = P256.Signing.PrivateKey()
@@ -38,7 +38,7 @@ import Wire
         PushJob(PushSamples.notice(kind, until: time.now + duration), to: PushSamples.identity)
     }
 
-    @Test("a browser gets a message that says which call and what of it, for as long as it rings")
+    @Test("a browser gets the call's ID and kind, with a TTL until the ring ends")
     func webRequest() async throws {
         let transport = TransportDouble { _, _ in PushAnswer(status: 201, retryAfter: nil) }
         let sender = sender(transport)
@@ -53,7 +53,7 @@ import Wire
         #expect(text == "{\"type\":\"call\",\"callId\":\"\(PushSamples.callText)\",\"kind\":\"incoming\"}")
     }
 
-    @Test("Apple gets a call as its own kind of push, under a token of ours")
+    @Test("Apple gets a VoIP push with a signed token")
     func apnsRequest() async throws {
         let transport = TransportDouble { _, _ in PushAnswer(status: 200, retryAfter: nil) }
         let sender = sender(transport)
@@ -64,12 +64,12 @@ import Wire
         #expect(request["apns-priority"] == "10" && request["apns-expiration"] == "1800000045")
         let token = try #require(request["authorization"])
         _ = try ReadToken(String(token.dropFirst("bearer ".count)), key: apnsKey.key.publicKey)
-        #expect(request.body.count <= APNS.largestPayload)
+        #expect(request.body.count <= APNS.maxPayloadSize)
         #expect(String(decoding: request.body, as: UTF8.self).contains(PushSamples.callText))
     }
 
-    @Test("an app is told of a call that comes and of nothing else, or its system would end it")
-    func appsHearOfCallsOnly() async throws {
+    @Test("apps get pushes only for incoming calls, because iOS would terminate them otherwise")
+    func appsGetIncomingCallsOnly() async throws {
         let transport = TransportDouble { _, _ in PushAnswer(status: 200, retryAfter: nil) }
         let sender = sender(transport)
         #expect(await sender.deliver(job(.over), to: try device()) == .untold)
@@ -77,7 +77,7 @@ import Wire
         #expect(await transport.requests.isEmpty)
     }
 
-    @Test("an endpoint that is dead is removed", arguments: [404, 410])
+    @Test("an endpoint that is gone is removed", arguments: [404, 410])
     func deadBrowser(status: Int) async throws {
         let endpoint = try endpoint()
         let directory = DirectoryDouble([PushSamples.identity: [endpoint]])
@@ -87,7 +87,7 @@ import Wire
     }
 
     @Test(
-        "a device that Apple knows no more is removed, one that Apple takes for another app's is not",
+        "an unregistered device is removed, but not one that Apple assigns to another app",
         arguments: [
             (400, "BadDeviceToken", PushOutcome.removed), (410, "Unregistered", .removed),
             (410, "ExpiredToken", .removed),
@@ -105,14 +105,14 @@ import Wire
         #expect(await transport.requests.count == 1)
     }
 
-    @Test("what is refused for good is not tried again", arguments: [301, 302, 307, 308, 400, 401, 403, 413])
+    @Test("permanent failures are not retried", arguments: [301, 302, 307, 308, 400, 401, 403, 413])
     func refused(status: Int) async throws {
         let transport = TransportDouble { _, _ in PushAnswer(status: status, retryAfter: "1") }
         #expect(await sender(transport).deliver(job(), to: try endpoint()) == .failed)
         #expect(await transport.requests.count == 1)
     }
 
-    @Test("a service that is busy is asked again when it says, and later each time")
+    @Test("a busy service is retried after its Retry-After, with backoff")
     func retrying() async throws {
         let transport = TransportDouble { number, _ in
             switch number {
@@ -129,7 +129,7 @@ import Wire
     }
 
     @Test(
-        "nothing is tried again once nobody rings any more",
+        "there are no retries after the ring has ended",
         arguments: [nil, "3600", "99999999999999999999", "-5", "x"])
     func expiry(retryAfter: String?) async throws {
         let transport = TransportDouble { _, _ in PushAnswer(status: 503, retryAfter: retryAfter) }
@@ -140,14 +140,14 @@ import Wire
         #expect(await sender(transport).deliver(job(for: .zero), to: try endpoint()) == .expired)
     }
 
-    @Test("a notice that lives longer is given up after some tries")
+    @Test("a long-lived notice fails after the maximum number of retries")
     func exhaustion() async throws {
         let transport = TransportDouble { _, _ in throw PushFailure.unreachable("down") }
         #expect(await sender(transport).deliver(job(.missed, for: .seconds(86400)), to: try endpoint()) == .failed)
-        #expect(await transport.requests.count == PushRetries.most + 1)
+        #expect(await transport.requests.count == PushRetries.maxRetries + 1)
     }
 
-    @Test("a token that Apple calls expired is replaced, once")
+    @Test("a token that Apple rejects as expired is replaced once")
     func expiredToken() async throws {
         let transport = TransportDouble { number, _ in
             number == 1 || number > 2
@@ -161,11 +161,11 @@ import Wire
         let tokens = await transport.requests.map { $0["authorization"] }
         #expect(tokens.count == 3 && tokens[0] == tokens[1] && tokens[1] != tokens[2])
         time.advance(by: .seconds(30 * 60))
-        #expect(await sender.deliver(job(), to: try device()) == .failed, "not for ever")
+        #expect(await sender.deliver(job(), to: try device()) == .failed, "the token is replaced only once")
         #expect(await transport.requests.count == 5)
     }
 
-    @Test("an address that leads inside is refused for good, and a kept endpoint is judged anew")
+    @Test("private addresses fail permanently, and stored endpoints are validated again")
     func notAllowedAnyMore() async throws {
         let transport = TransportDouble { _, request in throw PushFailure.addressRefused(request.host) }
         #expect(await sender(transport).deliver(job(), to: try endpoint()) == .failed)
@@ -175,7 +175,7 @@ import Wire
         #expect(await transport.requests.count == 1)
     }
 
-    @Test("a notice goes to every device of the person")
+    @Test("a notice goes to all devices of the person")
     func everyDevice() async throws {
         let endpoints = [try endpoint("/1"), try endpoint("/2"), try device()]
         let directory = DirectoryDouble([PushSamples.identity: endpoints])
@@ -193,7 +193,7 @@ import Wire
         #expect(await transport.isClosed)
     }
 
-    @Test("a newer notice of a call waits for the one under way, and ends what would be tried again")
+    @Test("a newer notice of a call waits for the running one and cancels its retries")
     func order() async throws {
         let endpoint = try endpoint()
         let directory = DirectoryDouble([PushSamples.identity: [endpoint]])
@@ -206,7 +206,7 @@ import Wire
         let running = Task { try await sender.run() }
         let expires = time.now + .seconds(45)
         sender.send(PushSamples.notice(until: expires), to: PushSamples.identity)
-        try await eventually { await transport.requests.count == 1 ? nil : "the first is not under way" }
+        try await eventually { await transport.requests.count == 1 ? nil : "the first has not started" }
         sender.send(PushSamples.notice(.over, until: expires), to: PushSamples.identity)
         sender.send(PushSamples.notice(.missed, until: expires), to: PushSamples.identity)
         gate.settle(true)
@@ -216,12 +216,12 @@ import Wire
         }
         let kinds = try await transport.requests.map { try browser.open($0.body).text }
         #expect(kinds.first?.contains("incoming") == true)
-        #expect(kinds.filter { $0.contains("incoming") }.count <= 2, "a try that began before the end was known")
+        #expect(kinds.filter { $0.contains("incoming") }.count <= 2, "one retry may have started before the call ended")
         running.cancel()
         try await running.value
     }
 
-    @Test("requests at a time and notices waiting are bounded, and one slow service leaves room for others")
+    @Test("concurrent requests and the queue are limited, and a slow service does not block others")
     func bounds() async throws {
         let gate = NIOLockedValueBox<[Once<Bool>]>([])
         let now = NIOLockedValueBox((current: 0, most: 0))
@@ -244,7 +244,7 @@ import Wire
         let running = Task { try await sender.run() }
         let expires = time.now + .seconds(45)
         sender.send(PushSamples.notice(until: expires), to: PushSamples.identity)
-        try await eventually { now.withLockedValue { $0.current == 2 ? nil : "\($0) under way" } }
+        try await eventually { now.withLockedValue { $0.current == 2 ? nil : "\($0) running" } }
         for _ in 0..<5 { sender.send(PushSamples.notice(until: expires), to: other) }
         try await eventually {
             await transport.requests.contains { $0.host == APNS.host } ? nil : "the other service waits"
@@ -255,7 +255,7 @@ import Wire
             return count == 10 ? nil : "\(count) were sent"
         }
         #expect(now.withLockedValue { $0.most } == 2)
-        #expect(await transport.requests.count { $0.host == APNS.host } <= 2, "the queue holds three")
+        #expect(await transport.requests.count { $0.host == APNS.host } <= 2, "the queue has three")
         running.cancel()
         try await running.value
     }

@@ -11,8 +11,8 @@ import X509
 
 @testable import Server
 
-/// A push service on this machine: HTTPS by HTTP/2 or HTTP/1.1, whatever the client prefers. It keeps what it was sent
-/// and answers as the test says.
+/// A local push service for tests, with HTTPS over HTTP/2 or HTTP/1.1. It records the requests, and the test defines the
+/// answers.
 final class PushServiceDouble: Sendable {
     struct Request: Sendable {
         var method: String
@@ -30,11 +30,11 @@ final class PushServiceDouble: Sendable {
 
     enum Reply: Sendable {
         case answer(Int, headers: [(String, String)] = [], body: String = "")
-        /// Takes the request and says nothing.
+        /// Accepts the request and never answers.
         case silence
-        /// Begins an answer and never ends it, by a byte now and then.
+        /// Starts an answer and sends a byte every 20 ms, without end.
         case trickle(Int)
-        /// As many bytes as the client will read.
+        /// Sends an endless body as fast as the client reads it.
         case flood(Int)
     }
 
@@ -50,8 +50,8 @@ final class PushServiceDouble: Sendable {
     }
 
     /// - Parameters:
-    ///   - protocols: offered to the client (ALPN).
-    ///   - respond: given the request's number, from 0.
+    ///   - protocols: the offered protocols (ALPN).
+    ///   - respond: returns the reply to a request. Its first argument is the request's number, from 0.
     static func start(
         _ certificate: TestCertificate, protocols: [String] = ["h2", "http/1.1"],
         respond: @escaping @Sendable (Int, Request) -> Reply = { _, _ in .answer(201) }
@@ -87,13 +87,13 @@ final class PushServiceDouble: Sendable {
 
     var requests: [Request] { state.withLockedValue { $0.requests } }
     var connections: Int { state.withLockedValue { $0.connections } }
-    /// Of answers that do not end.
+    /// The number of pieces sent in endless answers.
     var pieces: Int { state.withLockedValue { $0.pieces } }
 
     func stop() async { try? await channel.close() }
 }
 
-/// One request and its answer.
+/// A handler for one request.
 private final class PushServiceHandler: ChannelInboundHandler {
     typealias InboundIn = HTTPServerRequestPart
     typealias OutboundOut = HTTPServerResponsePart
@@ -114,7 +114,7 @@ private final class PushServiceHandler: ChannelInboundHandler {
     }
 
     func channelInactive(context: ChannelHandlerContext) { isOpen = false }
-    /// Clients that leave in the middle are part of the tests.
+    /// Some tests disconnect during an answer.
     func errorCaught(context: ChannelHandlerContext, error: any Error) { context.close(promise: nil) }
 
     private func answer(_ context: ChannelHandlerContext) {
@@ -158,7 +158,7 @@ private final class PushServiceHandler: ChannelInboundHandler {
     }
 }
 
-/// A certificate for one name, and a file with the authority that it is of.
+/// A server certificate, and a file with the authority that issued it.
 struct TestCertificate {
     let certificate: NIOSSLCertificate
     let key: NIOSSLPrivateKey

@@ -5,10 +5,10 @@ import Wire
 
 @testable import Server
 
-@Suite("What pushes are encrypted and signed with") struct PushTokensTests {
+@Suite("Push encryption, tokens and keys") struct PushTokensTests {
     private let start = Timestamp(milliseconds: 1_800_000_000_900)
 
-    @Test("the example of RFC 8291 §5 comes out byte by byte")
+    @Test("the example of RFC 8291 §5 is reproduced exactly")
     func example() throws {
         func bytes(_ text: String) throws -> [UInt8] { try #require(Base64URL.decode(text.utf8)) }
         let receiver = try bytes(
@@ -25,7 +25,7 @@ import Wire
                 + "C8wEqKK6PBru3jl7A_yl95bQpu6cVPTpK4Mqgkf1CXztLVBSt2Ks3oZwbuwXPXLWyouBWLVWGNWQexSgSxsj_Qulcy4a-fN")
     }
 
-    @Test("a browser reads what it is sent, and every message has the same length and other keys")
+    @Test("a browser can decrypt messages, which have equal lengths and different keys")
     func sealing() throws {
         let browser = BrowserDouble()
         let key = Array(browser.key.publicKey.x963Representation)
@@ -38,16 +38,16 @@ import Wire
             bodies.append(body)
         }
         #expect(Set(bodies.map(\.count)).count == 1)
-        #expect(Set(bodies.map { Array($0[0..<16]) }).count == 3, "a salt of its own")
-        #expect(Set(bodies.map { Array($0[21..<86]) }).count == 3, "a key of its own")
-        let largest = [UInt8](repeating: 1, count: PushEncryption.largestMessage)
+        #expect(Set(bodies.map { Array($0[0..<16]) }).count == 3, "each message has its own salt")
+        #expect(Set(bodies.map { Array($0[21..<86]) }).count == 3, "each message has its own key")
+        let largest = [UInt8](repeating: 1, count: PushEncryption.maxMessageSize)
         #expect(try PushEncryption.seal(largest, for: key, authentication: browser.secret).count == 4096)
         #expect(throws: PushFailure.self) {
             try PushEncryption.seal(largest + [1], for: key, authentication: browser.secret)
         }
     }
 
-    @Test("a browser's service gets a token of its own, renewed before it ends, for half a day")
+    @Test("each browser service gets its own token, valid for 12 hours and renewed early")
     func vapid() throws {
         let key = P256.Signing.PrivateKey()
         var tokens = VAPIDTokens(key: key, contact: "mailto:operator@example.org")
@@ -65,19 +65,19 @@ import Wire
         #expect(try ReadToken(vapid: second, key: key.publicKey).claims["exp"] as? Int == 1_800_000_000 + 23 * 3600)
     }
 
-    @Test("without a contact the token has no sub, and many services do not fill the memory")
+    @Test("a token without a contact has no sub, and the cache is limited")
     func vapidBounds() throws {
         let key = P256.Signing.PrivateKey()
         var tokens = VAPIDTokens(key: key, contact: nil)
-        for number in 0...(2 * VAPIDTokens.services) {
+        for number in 0...(2 * VAPIDTokens.maxCached) {
             let text = try tokens.authorization(for: "https://\(number).example", now: start)
             if number == 0 { #expect(try ReadToken(vapid: text, key: key.publicKey).claims["sub"] == nil) }
         }
         let kept = Mirror(reflecting: tokens).children.first { $0.label == "tokens" }?.value as? [String: Any]
-        #expect((kept?.count ?? .max) <= VAPIDTokens.services)
+        #expect((kept?.count ?? .max) <= VAPIDTokens.maxCached)
     }
 
-    @Test("Apple's token is the same for fifty minutes and never older than an hour")
+    @Test("Apple's token is reused for 50 minutes and never older than an hour")
     func apns() throws {
         let key = PushSamples.apnsKey()
         var tokens = APNSToken(key: key)
@@ -91,14 +91,14 @@ import Wire
             let now = start + .seconds(minute * 60)
             let next = try tokens.token(now: now)
             if next != current {
-                #expect(now - made >= APNSToken.shortest)
+                #expect(now - made >= APNSToken.minRenewalInterval)
                 (current, made) = (next, now)
             }
             #expect(now - made < .seconds(3600))
         }
     }
 
-    @Test("a token refused as expired is replaced, unless it is too young to be")
+    @Test("a token rejected as expired is replaced unless it is too new")
     func apnsReplacement() throws {
         var tokens = APNSToken(key: PushSamples.apnsKey())
         let first = try tokens.token(now: start)
@@ -106,10 +106,10 @@ import Wire
         let second = try #require(try tokens.replacement(for: first, now: start + .seconds(1200)))
         #expect(second != first)
         #expect(
-            try tokens.replacement(for: first, now: start + .seconds(1201)) == second, "another's refusal came later")
+            try tokens.replacement(for: first, now: start + .seconds(1201)) == second, "a late rejection")
     }
 
-    @Test("a key is made at the first start, for the owner only, and stays")
+    @Test("the first start creates a private key file, and later starts read it")
     func keys() throws {
         let certificate = try TestCertificate(["localhost"])
         defer { certificate.remove() }
@@ -127,13 +127,13 @@ import Wire
         configuration.push.authorities = certificate.authorities
         _ = try PushKeys.open(configuration)
         configuration.push.authorities = path
-        #expect(throws: DataDirectoryError.self, "a key is no certificate") { try PushKeys.open(configuration) }
+        #expect(throws: DataDirectoryError.self, "a key is not a certificate") { try PushKeys.open(configuration) }
         configuration.push.authorities = nil
         try "nonsense".write(toFile: path, atomically: true, encoding: .utf8)
         #expect(throws: DataDirectoryError.self) { try PushKeys.open(configuration) }
     }
 
-    @Test("Apple's key is read from its file, and what is missing is named")
+    @Test("Apple's key is read from its file, and incomplete settings are errors")
     func apnsKeyFile() throws {
         let certificate = try TestCertificate(["localhost"])
         defer { certificate.remove() }
@@ -146,10 +146,10 @@ import Wire
         configuration.push.apnsKeyID = "ABC123DEFG"
         configuration.push.apnsTeamID = "TEAM456789"
         configuration.push.apnsBundle = "org.example.chat"
-        #expect(throws: DataDirectoryError.self, "no file") { try PushKeys.open(configuration) }
+        #expect(throws: DataDirectoryError.self, "missing file") { try PushKeys.open(configuration) }
         try "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----".write(
             toFile: path, atomically: true, encoding: .utf8)
-        #expect(throws: DataDirectoryError.self, "no key") { try PushKeys.open(configuration) }
+        #expect(throws: DataDirectoryError.self, "invalid key") { try PushKeys.open(configuration) }
         try key.pemRepresentation.write(toFile: path, atomically: true, encoding: .utf8)
         let opened = try PushKeys.open(configuration)
         #expect(opened.apns?.key.rawRepresentation == key.rawRepresentation)

@@ -4,42 +4,42 @@ import Wire
 
 @testable import Server
 
-/// A way by which clients come to a door, over a real connection.
+/// A way for clients to reach an admission point over a real connection.
 struct Entrance: Sendable, CustomTestStringConvertible {
-    /// Tries to come in, and says which error refused it.
+    /// Tries to get admitted, and returns the error if it is rejected.
     typealias Knock = @Sendable () async throws -> WireError.Code?
 
     let name: String
-    let door: Gateway.Door
-    /// Whether the origin of the page is checked on the way, by the door or by the HTTP endpoint before it.
+    let door: Gateway.AdmissionPoint
+    /// Whether the page's origin is checked, by the admission point or by the HTTP endpoint before it.
     let checksOrigin: Bool
-    /// Does what comes before the door, and returns the rest.
+    /// Performs the steps before admission, and returns the remaining ones.
     let approach: @Sendable (TestServer, _ origin: String?) async throws -> Knock
 
     var testDescription: String { name }
 
     private init(
-        _ name: String, _ door: Gateway.Door, checksOrigin: Bool = true,
+        _ name: String, _ door: Gateway.AdmissionPoint, checksOrigin: Bool = true,
         _ approach: @escaping @Sendable (TestServer, _ origin: String?) async throws -> Knock
     ) {
         (self.name, self.door, self.checksOrigin, self.approach) = (name, door, checksOrigin, approach)
     }
 
-    static let all = Gateway.Door.allCases.flatMap(entrances)
+    static let all = Gateway.AdmissionPoint.allCases.flatMap(entrances)
 
-    /// A new door does not compile until it has an entrance here.
-    private static func entrances(to door: Gateway.Door) -> [Entrance] {
+    /// The switch forces a new admission point to have an entrance here.
+    private static func entrances(to door: Gateway.AdmissionPoint) -> [Entrance] {
         switch door {
         case .upgrade: [Entrance("a WebSocket", door, upgrade)]
         case .hello: [Entrance("a WebSocket's hello", door, hello)]
-        case .welcome: [Entrance("a WebSocket that was open already", door, checksOrigin: false, welcome)]
+        case .welcome: [Entrance("an open WebSocket", door, checksOrigin: false, welcome)]
         case .handshake: [Entrance("Socket.IO", door, handshake)]
         case .resource:
             [
                 Entrance("WHIP", door) { server, origin in
                     try post(server, origin, SampleOffer.obs) { $0.whip }
                 },
-                // Nobody publishes, so a client that is let in is told that there is nothing to watch.
+                // There is no publisher, so an admitted client gets the error that there is no stream.
                 Entrance("WHEP", door) { server, origin in
                     try post(server, origin, SampleOffer.player) { $0.whep }
                 },
@@ -55,7 +55,7 @@ struct Entrance: Sendable, CustomTestStringConvertible {
         try await SocketClient.connect(port: server.port, headers: origin.map { [("Origin", $0)] } ?? [])
     }
 
-    /// Says nothing: whoever is let in is told after a while that a hello was expected.
+    /// Sends nothing. An admitted client then gets the error that a hello was expected.
     private static func upgrade(_ server: TestServer, _ origin: String?) -> Knock {
         {
             let code = try await refusal(of: open(server, origin))
@@ -83,7 +83,7 @@ struct Entrance: Sendable, CustomTestStringConvertible {
         }
     }
 
-    /// What a client was told before the server closed. A server that goes away says so by the close code.
+    /// Returns the error that a client got before the server closed. A stopping server only sends the close code.
     private static func refusal(of client: SocketClient) async throws -> WireError.Code {
         let closeCode = try await client.hearClose()
         if closeCode == CloseCode.goingAway.rawValue { return .draining }

@@ -6,8 +6,8 @@ import NIOWebSocket
 import Synchronization
 import Wire
 
-/// A `ClientLine` on a real socket, for tests: remembers what it hears, and waits for a message with a reason why it has not
-/// come yet. Before its hello it also says what a client must not say.
+/// A `ClientLine` on a real socket, for tests. It stores received messages and waits for specific ones. Before its hello it can
+/// also send messages that a client must not send.
 actor SocketClient {
     struct TimedOut: Error, CustomStringConvertible {
         let description: String
@@ -15,7 +15,7 @@ actor SocketClient {
 
     enum Heard: Sendable {
         case text([UInt8])
-        /// The server's close frame, or 1006 when the line ended without one.
+        /// The code of the server's close frame, or 1006 if the connection ended without one.
         case closed(UInt16)
     }
 
@@ -28,11 +28,12 @@ actor SocketClient {
     private var line: ClientLine
     private var socket: ClientLine.Socket?
     private var requestCount: UInt64 = 0
-    /// Heard, and not looked at yet.
+    /// Received messages that no test has consumed yet.
     private var unread: ArraySlice<ServerMessage> = []
     private(set) var heard: [ServerMessage] = []
     private(set) var closeCode: UInt16?
-    /// The last error that answered no request. The line reports none before its hello, nor one after which it would return.
+    /// The last error that does not answer a request. The `ClientLine` reports no errors before its hello, and none after
+    /// which it reconnects.
     private(set) var refusal: WireError?
 
     private init(port: Int, headers: [(String, String)], _ channel: any Channel, _ incoming: Inbox) {
@@ -41,12 +42,12 @@ actor SocketClient {
         for case .open(let socket) in line.handle(.connect, now: Self.now) { self.socket = socket }
     }
 
-    /// No test takes as long as the line's timeouts.
+    /// Constant, because no test lasts long enough for the timeouts of `ClientLine`.
     private static let now = Timestamp(milliseconds: 0)
 
-    /// Opens a WebSocket; says nothing yet.
+    /// Opens a WebSocket and sends nothing yet.
     ///
-    /// - Parameter answersClose: false leaves the connection open when the server closes, until `drop`.
+    /// - Parameter answersClose: if false, the connection stays open after the server's close frame until `drop`.
     static func connect(
         port: Int, headers: [(String, String)] = [], answersClose: Bool = true
     ) async throws -> SocketClient {
@@ -75,7 +76,7 @@ actor SocketClient {
                             channel.close().flatMapThrowing { throw ChannelError.eof }
                         }
                     )
-                    // A server that refuses at the door says so in the same packet as its 101.
+                    // A server that rejects the client may send the error in the same packet as its 101.
                     configuration.leftOverBytesStrategy = .forwardBytes
                     return try channel.pipeline.syncOperations.configureUpgradableHTTPClientPipeline(
                         configuration: configuration
@@ -85,10 +86,11 @@ actor SocketClient {
         return (try await channel.get(), inbox)
     }
 
-    // MARK: Saying
+    // MARK: Sending
 
-    /// Sends a request; before the welcome, a message as it is.
-    /// - Returns: its number.
+    /// Sends a request. Before the welcome, sends the message unchanged.
+    ///
+    /// - Returns: the number of the message.
     @discardableResult
     func say(_ message: ClientMessage) async throws -> UInt64 {
         guard line.isConnected else {
@@ -113,7 +115,7 @@ actor SocketClient {
                 do {
                     try await send(opcode: .text, bytes)
                 } catch ChannelError.ioOnClosedChannel {
-                    // The server closed it meanwhile, which is heard next.
+                    // The server closed the socket in the meantime. The close is handled next.
                 }
             case .connected(let welcome, _): unread.append(.welcome(welcome))
             case .answered(_, let message), .event(let message): unread.append(message)
@@ -130,19 +132,19 @@ actor SocketClient {
         try await channel.writeAndFlush(frame)
     }
 
-    /// Closes with a close frame: leaving.
+    /// Leaves with a close frame.
     func close(_ code: UInt16 = 1000) async throws {
         try await send(opcode: .connectionClose, [UInt8(code >> 8), UInt8(code & 0xFF)])
     }
 
-    /// Cuts the socket: a drop.
+    /// Drops the connection without a close frame.
     func drop() { channel.close(promise: nil) }
 
-    /// Opens another socket after a drop, and waits for the welcome.
+    /// Opens a new socket after a drop and waits for the welcome.
     func reconnect() async throws -> Welcome {
         guard let socket else { throw TimedOut(description: "no socket to replace") }
         try await report(.closed(socket, .abnormal))
-        // Without waiting for the backoff.
+        // Do not wait for the backoff.
         if let next = line.nextTimeout { try await carryOut(line.handleTimeout(now: next)) }
         (channel, incoming) = try await Self.open(port: port, headers: headers)
         return try await sayHello()
@@ -153,9 +155,9 @@ actor SocketClient {
         return try await hear("welcome") { if case .welcome(let welcome) = $0 { welcome } else { nil } }
     }
 
-    // MARK: Hearing
+    // MARK: Receiving
 
-    /// The next message for which `pick` returns something; others are kept in `heard`.
+    /// Returns the next message for which `pick` returns a value. Keeps other messages in `heard`.
     func hear<T: Sendable>(
         _ what: String, within limit: Duration = .seconds(20), _ pick: @Sendable (ServerMessage) -> T?
     ) async throws -> T {
@@ -183,10 +185,10 @@ actor SocketClient {
                 throw TimedOut(description: "no \(what): closed with \(code) after \(heard.map(\.type))")
             }
         }
-        throw TimedOut(description: "no \(what): the line is closed; heard \(heard.map(\.type))")
+        throw TimedOut(description: "no \(what): the connection is closed; received \(heard.map(\.type))")
     }
 
-    /// Waits until the server has closed, and says with which code.
+    /// Waits until the server closes the connection, and returns the close code.
     func hearClose(within limit: Duration = .seconds(20)) async throws -> UInt16 {
         if let closeCode { return closeCode }
         do {
@@ -198,14 +200,14 @@ actor SocketClient {
         return 1006
     }
 
-    /// Says hello and waits for the welcome.
+    /// Sends hello and waits for the welcome.
     @discardableResult
     func greet(identity: String? = nil, token: String? = nil) async throws -> Welcome {
         (line.hello.identity, line.hello.token) = (identity, token)
         return try await sayHello()
     }
 
-    /// Presses Start and waits for a match.
+    /// Starts searching and waits for a match.
     func meet(_ start: RouletteVerb.Start = RouletteVerb.Start()) async throws -> RouletteNotice.Matched {
         try await say(.roulette(.start(start)))
         return try await hear("match") { if case .roulette(.matched(let matched)) = $0 { matched } else { nil } }
@@ -218,7 +220,7 @@ actor SocketClient {
     }
 }
 
-/// What has arrived and was not yet asked for. `nil` is the end.
+/// A queue of received events. `nil` is the end.
 private final class Inbox: Sendable {
     private struct Contents {
         var events: [SocketClient.Heard?] = []
@@ -243,7 +245,7 @@ private final class Inbox: Sendable {
         await withCheckedContinuation { continuation in
             let event = contents.withLock { contents -> SocketClient.Heard?? in
                 if let last = contents.events.first {
-                    // The end stays: whoever asks again is told again.
+                    // Keep the end in the queue, so that later calls return it too.
                     if case .some = last { contents.events.removeFirst() }
                     return .some(last)
                 }

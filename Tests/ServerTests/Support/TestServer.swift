@@ -3,17 +3,17 @@ import Logging
 import Server
 import Wire
 
-/// A whole server in the test's process, on a free port, with a data directory of its own.
+/// A complete server in the test's process, on a free port, with a temporary data directory.
 struct TestServer: Sendable {
     let port: Int
     let dataDirectory: String
     let project: ProjectFile
-    /// Tells the server to stop. It does so once everybody is gone, or its grace is over.
+    /// Requests a shutdown. The server stops when all clients have disconnected or the grace period ends.
     let stop: @Sendable () -> Void
 
-    /// Runs `body` beside a server that is ready, and stops the server.
+    /// Starts a server, runs `body` and stops the server.
     ///
-    /// - Parameter configure: changes settings; every wait is one, so that a test need not wait long.
+    /// - Parameter configure: changes settings. All timeouts are settings, so tests can shorten them.
     static func run<Result: Sendable>(
         dataDirectory: String? = nil, _ configure: (inout ConfabConfiguration) -> Void = { _ in },
         _ body: @escaping @Sendable (TestServer) async throws -> Result

@@ -3,13 +3,13 @@ import TestSupport
 import Testing
 import Wire
 
-/// Several devices of one person, several calls at once, and being woken.
-@Suite struct CallDeviceTests: InCompany {
-    let company = Company()
+/// Calls with several devices per person, several calls at once, and push notifications.
+@Suite struct CallDeviceTests: WithTrio {
+    let trio = Trio()
 
     // MARK: Devices
 
-    @Test func itRingsEverywhereAndIsAnsweredElsewhere() throws {
+    @Test func aCallRingsOnAllDevicesAndEndsOnTheOthersWhenAnswered() throws {
         let phone = stage.another(of: bob)
         let placed = try #require(ada.call(stage.person(bob))?.call?.placed)
         #expect(ada.takeCalls() == [.ringing(.init(call: placed.call, devices: 2))])
@@ -18,10 +18,10 @@ import Wire
         #expect(phone.accept(placed.call)?.type == "call.accepted")
         #expect(bob.takeCallEnds() == [.answeredElsewhere])
         #expect(bob.accept(placed.call)?.errorCode == .callState)
-        #expect(stage.logged(bob).isEmpty, "the call goes on")
+        #expect(stage.logged(bob).isEmpty, "the call continues")
     }
 
-    @Test func itIsDeclinedElsewhere() throws {
+    @Test func decliningOnOneDeviceStopsRingingOnTheOthers() throws {
         let phone = stage.another(of: bob)
         let call = try stage.ring(ada, bob)
         phone.take()
@@ -31,7 +31,7 @@ import Wire
         #expect(stage.logged(bob).map(\.outcome) == [.declined], "one ending for one person")
     }
 
-    @Test func aDeviceThatAppearsRingsToo() throws {
+    @Test func aDeviceThatGoesOnlineRingsToo() throws {
         let call = try stage.ring(ada, bob)
         stage.pass(.seconds(10))
         let phone = stage.arrive(bob.person)
@@ -44,7 +44,7 @@ import Wire
         #expect(phone.takeCalls().isEmpty, "once is enough")
     }
 
-    @Test func oneOfTwoDevicesGoesAndItRingsOn() throws {
+    @Test func theCallKeepsRingingWhenOneOfTwoDevicesLeaves() throws {
         let phone = stage.another(of: bob)
         let call = try stage.ring(ada, bob)
         bob.leave()
@@ -84,7 +84,7 @@ import Wire
 
     // MARK: Waiting and busy
 
-    @Test func oneMoreMayRingAndAcceptingItEndsTheFirst() throws {
+    @Test func acceptingAWaitingCallEndsTheFirst() throws {
         let first = try stage.talk(ada, bob)
         let placed = try #require(eve.call(stage.person(bob))?.call?.placed)
         let waiting = try #require(bob.takeCalls().first?.incoming)
@@ -97,13 +97,13 @@ import Wire
         #expect(third.enter(first.caller) == nil, "the first one's tokens are dead")
     }
 
-    @Test func aThirdFindsThemBusy() throws {
+    @Test func aThirdCallerGetsBusy() throws {
         let (zoe, third) = (stage.present("Zoe"), stage.present("Third"))
         _ = try stage.talk(ada, bob)
         _ = try stage.ring(eve, bob)
         #expect(zoe.call(stage.person(bob))?.type == "call.placed")
         #expect(zoe.takeCallEnds() == [.busy])
-        #expect(bob.takeCallEnds() == [.missed], "he is told that he missed one")
+        #expect(bob.takeCallEnds() == [.missed], "the missed call is reported")
         #expect(stage.logged(bob).map(\.outcome) == [.missed])
         _ = try stage.ring(third, zoe)
     }
@@ -117,7 +117,7 @@ import Wire
         #expect(bob.end(first.call)?.type == "ok")
     }
 
-    @Test func acceptingWhileCallingTakesOnesOwnCallBack() throws {
+    @Test func acceptingWhileCallingCancelsTheOutgoingCall() throws {
         let outgoing = try stage.ring(bob, ada)
         let incoming = try stage.ring(eve, bob)
         bob.accept(incoming)
@@ -125,7 +125,7 @@ import Wire
         #expect(bob.takeCalls().compactMap(\.ended).map(\.call) == [outgoing])
     }
 
-    @Test func whoDoesNotWantToBeDisturbedIsBusy() {
+    @Test func doNotDisturbMeansBusy() {
         bob.appear(doNotDisturb: true)
         bob.take()
         ada.call(stage.person(bob))
@@ -134,10 +134,10 @@ import Wire
         #expect(stage.pushes.isEmpty)
     }
 
-    // MARK: Two calling each other
+    // MARK: Mutual calls
 
-    /// The ids are random: both orders come up.
-    @Test func twoWhoCallEachOtherAreInOneCall() throws {
+    /// The call ids are random, so both orders occur.
+    @Test func mutualCallsMergeIntoOne() throws {
         var winners: Set<Bool> = []
         for _ in 0..<12 {
             let (one, two) = (stage.present("One"), stage.present("Two"))
@@ -152,7 +152,7 @@ import Wire
             #expect(left.map(\.call) == [on])
             #expect(right.map(\.call) == [on])
             #expect(left.first?.admission.session == right.first?.admission.session)
-            // Each device was told of the other call's end, and where it went.
+            // Each device was notified that the other call ended, and which call it merged into.
             let over = (hers + his).compactMap(\.ended)
             #expect(over.allSatisfy { $0.reason == .merged && $0.into == on && $0.call == max(first, second) })
             #expect(his.compactMap(\.ended).count == 1)
@@ -169,9 +169,9 @@ import Wire
         #expect(winners.count == 2)
     }
 
-    // MARK: Being woken
+    // MARK: Push notifications
 
-    @Test func sleepingDevicesAreWokenAndToldWhenItIsOver() throws {
+    @Test func sleepingDevicesGetPushesForTheCallAndItsEnd() throws {
         stage.register(bob)
         bob.leave()
         let placed = try #require(ada.call(stage.person(bob))?.call?.placed)
@@ -182,10 +182,10 @@ import Wire
         #expect(phone.takeCalls().first?.incoming?.call == placed.call)
         #expect(ada.takeCalls() == [.ringing(.init(call: placed.call, devices: 1))])
         phone.accept(placed.call)
-        #expect(stage.noticesOf(bob) == [.incoming, .over], "the notification is taken back everywhere")
+        #expect(stage.noticesOf(bob) == [.incoming, .over], "the notification is removed everywhere")
     }
 
-    @Test func whoSleepsOnHasMissedIt() {
+    @Test func aDeviceThatDoesNotWakeUpMissesTheCall() {
         stage.register(bob)
         bob.leave()
         ada.call(stage.person(bob))
@@ -194,7 +194,7 @@ import Wire
         #expect(stage.noticesOf(bob) == [.incoming, .missed])
     }
 
-    @Test func whoseLastEndpointDiedIsNotThereToBeCalled() {
+    @Test func aPersonWithoutAPushEndpointIsUnreachable() {
         stage.register(bob)
         let roulette = stage.arrive(bob.person)
         bob.leave()
@@ -205,7 +205,7 @@ import Wire
         #expect(roulette.takeCallEnds() == [], "it never appeared")
     }
 
-    @Test func aDeviceThatIsLinkedBringsAlongThatItCanBeWoken() throws {
+    @Test func aLinkedDeviceKeepsItsPushEndpoint() throws {
         let phone = stage.present("Phone", push: true)
         let roulette = stage.arrive(bob.person)
         phone.useLink(try #require(bob.linkCode()))
@@ -216,7 +216,7 @@ import Wire
         #expect(roulette.takeCalls().isEmpty, "it never appeared")
     }
 
-    @Test(arguments: [true, false]) func aDeviceThatIsUnlinkedIsNotWokenAnyMore(another: Bool) throws {
+    @Test(arguments: [true, false]) func anUnlinkedDeviceGetsNoPushes(another: Bool) throws {
         let phone = stage.arrive()
         let roulette = stage.arrive(bob.person)
         phone.useLink(try #require(bob.linkCode()))
@@ -232,7 +232,7 @@ import Wire
         #expect(roulette.takeCalls().isEmpty)
     }
 
-    @Test func whatWasTakenBackIsTakenBackFromSleepingDevices() throws {
+    @Test func cancelingACallCancelsThePushes() throws {
         stage.register(bob)
         let call = try stage.ring(ada, bob)
         bob.leave()

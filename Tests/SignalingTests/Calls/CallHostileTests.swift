@@ -3,36 +3,36 @@ import TestSupport
 import Testing
 import Wire
 
-/// Wrong states, other people's calls, storms, and people who must not meet.
-@Suite struct CallHostileTests: InCompany {
-    let company = Company()
+/// Calls in wrong states, calls of other people, call floods, and blocked people.
+@Suite struct CallHostileTests: WithTrio {
+    let trio = Trio()
 
-    // MARK: Whom one may call
+    // MARK: Who may be called
 
-    @Test func nobodyCallsHimself() {
+    @Test func callingYourselfIsRefused() {
         #expect(ada.call(stage.person(ada))?.errorCode == .callSelf)
         #expect(stage.another(of: ada).call(stage.person(ada))?.errorCode == .callSelf)
         #expect(stage.hub.callCount == 0)
     }
 
-    @Test func nobodyIsThere() {
+    @Test func callingAnUnknownPersonIsUnreachable() {
         #expect(ada.call(PersonID(high: 1, low: 2))?.errorCode == .notFound)
         #expect(ada.call(stage.person(bob))?.type == "call.placed", "a mistake does not count")
     }
 
-    @Test func oneAppearsBeforeOneCalls() {
+    @Test func callingRequiresBeingOnline() {
         let guest = stage.arrive()
         #expect(guest.call(stage.person(bob))?.errorCode == .notPresent)
     }
 
-    @Test func nobodyRingsSomebodyWhoBlockedThem() throws {
+    @Test func blockedPeopleCannotCall() throws {
         bob.ask(.presence(.block(.init(person: stage.person(ada)))))
         bob.take()
         #expect(ada.call(stage.person(bob))?.type == "call.placed")
-        #expect(ada.takeCallEnds() == [.unreachable], "as if he were not there")
+        #expect(ada.takeCallEnds() == [.unreachable], "like an offline person")
         #expect(bob.takeCalls().isEmpty)
         #expect(stage.logged(bob).isEmpty)
-        #expect(bob.call(stage.person(ada))?.errorCode == .callNotAllowed, "he would have to unblock her first")
+        #expect(bob.call(stage.person(ada))?.errorCode == .callNotAllowed, "requires unblocking first")
     }
 
     @Test(arguments: [true, false]) func blockingEndsTheCall(_ isAccepted: Bool) throws {
@@ -43,12 +43,12 @@ import Wire
         #expect(stage.hub.callCount == 0)
     }
 
-    @Test func aStatedChoiceOfWhoMayRing() throws {
+    @Test func ringableLimitsWhoMayCall() throws {
         bob.appear(ringable: .nobody)
         #expect(ada.call(stage.person(bob))?.errorCode == .callNotAllowed)
         bob.appear(ringable: .contacts)
         #expect(ada.call(stage.person(bob))?.errorCode == .callNotAllowed)
-        #expect(stage.logged(ada).isEmpty && stage.logged(bob).isEmpty, "it never was a call")
+        #expect(stage.logged(ada).isEmpty && stage.logged(bob).isEmpty, "a refused call is not logged")
         bob.take()
         let talk = try stage.talk(bob, ada)
         for guest in [ada, bob] { guest.ask(.contact(.keep(.init(call: talk.call)))) }
@@ -57,7 +57,7 @@ import Wire
         #expect(bob.takeCalls().contains { $0.incoming != nil })
     }
 
-    @Test func whoIsBannedDoesNotRing() throws {
+    @Test func aBannedPersonCannotBeCalled() throws {
         let talk = try stage.talk(ada, bob)
         stage.handle(.banned(Ban(subject: .identity(ada.person), reason: "rude", createdAt: stage.now)))
         #expect(ada.closeCode == .forbidden)
@@ -67,7 +67,7 @@ import Wire
         #expect(bob.takeCallEnds() == [.unreachable])
     }
 
-    @Test(arguments: [true, false]) func whoIsDeletedEndsItsCalls(isHere: Bool) throws {
+    @Test(arguments: [true, false]) func deletingAPersonEndsItsCalls(isHere: Bool) throws {
         _ = try stage.talk(ada, bob)
         _ = try stage.ring(eve, ada)
         if !isHere { bob.drop() }
@@ -75,7 +75,7 @@ import Wire
         if isHere { #expect(bob.takeCallEnds() == [.hungUp]) }
         #expect(eve.takeCallEnds() == [.declined])
         for guest in [bob, eve] {
-            #expect(stage.logged(guest).map(\.otherName) == [""], "the call is theirs, the name is not")
+            #expect(stage.logged(guest).map(\.otherName) == [""], "the call belongs to them, the name does not")
         }
         bob.arrive()
         bob.appear()
@@ -88,9 +88,9 @@ import Wire
         #expect(bob.call(stage.person(ada))?.errorCode == .notFound)
     }
 
-    // MARK: Promises
+    // MARK: Storage
 
-    @Test func whoEndsACallIsAnsweredWhenItIsStoredThatItIsOver() throws {
+    @Test func hangingUpIsAnsweredAfterTheEndIsStored() throws {
         let endings: [() throws -> (Guest, CallVerb)] = [
             { (bob, .decline(.init(call: try stage.ring(ada, bob)))) },
             { (ada, .cancel(.init(call: try stage.ring(ada, bob)))) },
@@ -106,14 +106,14 @@ import Wire
                 stage.effects.firstIndex { if case .transmit = $0 { true } else { false } })
             #expect(stored < sent, "\(verb)")
             #expect(guest.takeTypes().filter { $0 == "ok" || $0 == "call.ended" } == ["ok", "call.ended"])
-            // So that none of them counts as one in vain too many.
+            // Spaced out, so that the limit on unanswered calls does not apply.
             stage.pass(.seconds(700))
         }
     }
 
-    // MARK: Calls of others
+    // MARK: Calls of other people
 
-    @Test func anotherPersonsCallIsNoCall() throws {
+    @Test func theCallOfOtherPeopleIsUnknown() throws {
         let call = try stage.ring(ada, bob)
         let verbs: [CallVerb] = [
             .accept(.init(call: call, video: true)), .decline(.init(call: call)), .cancel(.init(call: call)),
@@ -128,7 +128,7 @@ import Wire
 
     @Test func verbsInWrongStatesChangeNothing() throws {
         let call = try stage.ring(ada, bob)
-        #expect(ada.accept(call)?.errorCode == .callState, "one does not answer one's own call")
+        #expect(ada.accept(call)?.errorCode == .callState, "callers cannot answer their own call")
         #expect(ada.decline(call)?.errorCode == .callState)
         #expect(ada.turn(call, video: false)?.errorCode == .callState)
         #expect(bob.cancel(call)?.errorCode == .callState)
@@ -149,7 +149,7 @@ import Wire
 
     // MARK: The roulette
 
-    @Test func nobodyCallsWhileChattingOrSearching() throws {
+    @Test func callingWhileInTheRouletteIsRefused() throws {
         ada.start()
         #expect(ada.call(stage.person(bob))?.errorCode == .elsewhere)
         eve.start()
@@ -166,7 +166,7 @@ import Wire
         bob.take()
         eve.take()
         let call = try stage.ring(ada, bob)
-        #expect(bob.isMatched, "it rings beside the chat")
+        #expect(bob.isMatched, "it rings during the chat")
         bob.accept(call)
         #expect(!bob.isMatched)
         #expect(eve.takeEnds() == [.partnerLeft])
@@ -178,14 +178,14 @@ import Wire
         let call = try stage.ring(ada, bob)
         bob.say(.call(.accept(.init(call: call, video: true))))
         let heard = bob.take()
-        #expect(heard.first?.errorCode == .elsewhere, "the page that searched is told")
+        #expect(heard.first?.errorCode == .elsewhere, "the page that searched is notified")
         #expect(heard.contains { $0.call?.accepted != nil })
         #expect(stage.hub.waitingCount == 0)
     }
 
-    // MARK: Storms
+    // MARK: Floods
 
-    @Test func sixCallsAMinute() throws {
+    @Test func aPersonPlacesSixCallsAMinute() throws {
         for _ in 0..<6 {
             let somebody = stage.present("Somebody")
             let call = try stage.ring(ada, somebody)
@@ -199,7 +199,7 @@ import Wire
         #expect(ada.call(stage.person(bob))?.type == "call.placed")
     }
 
-    @Test func threeCallsInVainAndThenAPause() throws {
+    @Test func threeUnansweredCallsThenAPause() throws {
         for outcome in 0..<3 {
             let call = try stage.ring(ada, bob)
             if outcome == 0 {
@@ -223,12 +223,12 @@ import Wire
         stage.pass(.seconds(500))
         ada.arrive()
         ada.appear()
-        #expect(ada.call(stage.person(bob))?.errorCode == .rateLimited, "coming anew does not help")
+        #expect(ada.call(stage.person(bob))?.errorCode == .rateLimited, "reconnecting does not help")
         stage.pass(.seconds(70))
         #expect(ada.call(stage.person(bob))?.type == "call.placed")
     }
 
-    @Test func aTalkForgivesCallsInVain() throws {
+    @Test func anAnsweredCallResetsUnansweredOnes() throws {
         for _ in 0..<2 {
             let call = try stage.ring(ada, bob)
             ada.cancel(call)
@@ -242,7 +242,7 @@ import Wire
         }
     }
 
-    @Test func oneIsRungTwentyTimesAMinute() throws {
+    @Test func aPersonIsCalledTwentyTimesAMinute() throws {
         for count in 0..<30 {
             let somebody = stage.present("Somebody")
             somebody.call(stage.person(bob))
@@ -255,6 +255,6 @@ import Wire
                 #expect(news.compactMap(\.ended).map(\.reason) == [.busy])
             }
         }
-        #expect(stage.logged(bob).count == 20, "the storm is not in the log either")
+        #expect(stage.logged(bob).count == 20, "the flood is not in the log either")
     }
 }

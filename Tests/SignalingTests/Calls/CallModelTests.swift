@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 import Wire
 
-/// Random events among people who call each other, with what must always hold of calls asserted after each.
+/// Random events among people who call each other. A model checks every rule after each event.
 @Suite struct CallModelTests {
     private func run(_ world: CallWorld, events: Int) {
         print("calls: seed \(world.seed), \(events) events, \(world.identities.count) people")
@@ -16,7 +16,7 @@ import Wire
         }
     }
 
-    /// Random people call far more than real ones, and what limits them is looked at elsewhere.
+    /// Raises the limits, because random people call far more often than real ones. Other tests cover the limits.
     private func unlimited(_ rules: inout Rules) {
         rules.callsPlaced = .init(perSecond: 10, burst: 1000)
         rules.ringsReceived = .init(perSecond: 10, burst: 1000)
@@ -27,7 +27,7 @@ import Wire
         run(CallWorld(seed: ModelRun.seed, people: 50, unlimited), events: ModelRun.events * 7 / 10)
     }
 
-    /// So few people that calls cross, wait and find each other busy all the time.
+    /// With so few people, calls constantly cross, wait and find the callee busy.
     @Test func everyRuleOfCallsHoldsAmongVeryFewPeople() {
         run(CallWorld(seed: ModelRun.seed, people: 6, unlimited), events: ModelRun.events * 2 / 10)
     }

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 import Wire
 
-/// The server is killed and started again, while calls ring and run.
+/// The server is killed and restarted while calls ring and while they are active.
 @Suite struct CallRestartTests {
     private let stage = Stage()
     private let ada: Guest
@@ -21,7 +21,7 @@ import Wire
         }
     }
 
-    @Test func aCallRingsOnToItsOldDeadline() throws {
+    @Test func aCallKeepsRingingUntilItsDeadlineAfterARestart() throws {
         let call = try stage.ring(ada, bob)
         stage.pass(.seconds(10))
         stage.restart()
@@ -41,7 +41,7 @@ import Wire
         #expect(stage.archive.openCalls.isEmpty)
     }
 
-    @Test func aCallThatRangCanBeAcceptedAfterwards() throws {
+    @Test func aRingingCallCanBeAcceptedAfterARestart() throws {
         let call = try stage.ring(ada, bob)
         stage.restart()
         comeBack(bob)
@@ -56,8 +56,8 @@ import Wire
         #expect(ada.takeCallEnds().isEmpty)
     }
 
-    /// Which of two mutual calls is given up depends on their ids: both happen among these seeds.
-    @Test func aDeviceThatComesFirstHearsNothingOfACallThatItsPersonPlacedElsewhere() throws {
+    /// Which of two mutual calls is dropped depends on their ids. Both cases occur among these seeds.
+    @Test func aReturningDeviceIsNotToldOfACallFromAnotherDevice() throws {
         var givenUp: Set<Bool> = []
         for seed in UInt64(0)..<16 {
             let stage = Stage(seed: seed)
@@ -84,7 +84,7 @@ import Wire
         #expect(givenUp.count == 2)
     }
 
-    @Test func theCallerWhoDoesNotComeBackHasCancelled() throws {
+    @Test func aCallerWhoDoesNotReturnCancels() throws {
         _ = try stage.ring(ada, bob)
         stage.restart()
         comeBack(bob)
@@ -93,7 +93,7 @@ import Wire
         #expect(stage.logged(ada).map(\.isSeen) == [false])
     }
 
-    @Test func theDeadlineThatPassedMeanwhileHasPassed() throws {
+    @Test func aDeadlineDuringTheRestartEndsTheCall() throws {
         let call = try stage.ring(ada, bob)
         stage.restart(after: .seconds(50))
         stage.pass(.zero)
@@ -104,7 +104,7 @@ import Wire
         #expect(ada.rejoin(call)?.errorCode == .notFound)
     }
 
-    @Test func anActiveCallGoesOnWhenBothComeBack() throws {
+    @Test func anActiveCallContinuesWhenBothReturn() throws {
         let talk = try stage.talk(ada, bob)
         let since = talk.callee.since
         stage.pass(.seconds(100))
@@ -141,7 +141,7 @@ import Wire
         #expect(bob.takeCallEnds() == [.connectionLost])
     }
 
-    @Test func endingsNobodyHeardOutliveTheServer() throws {
+    @Test func undeliveredEndingsSurviveARestart() throws {
         bob.leave()
         ada.call(stage.person(bob))
         ada.take()
@@ -155,7 +155,7 @@ import Wire
         #expect(bob.takeCallEnds().isEmpty)
     }
 
-    @Test func whoIsInACallIsNotFreeForOthersAfterwardsEither() throws {
+    @Test func membersOfACallStayBusyAfterARestart() throws {
         let talk = try stage.talk(ada, bob)
         stage.restart()
         comeBack(ada, bob)

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 import Wire
 
-/// The courses a call can take between two people with one device each.
+/// Calls between two people with one device each.
 @Suite struct CallTests {
     private let stage = Stage { $0.routesMedia = true }
     private let ada: Guest
@@ -16,7 +16,7 @@ import Wire
 
     private var openCalls: Int { stage.archive.openCalls.count }
 
-    @Test func itRingsAndTheCallerHearsThatItDoes() throws {
+    @Test func aCallRingsAndTheCallerIsNotified() throws {
         let placed = try #require(ada.call(stage.person(bob))?.call?.placed)
         #expect(placed.person == PersonInfo(id: stage.person(bob), name: "Bob", online: true))
         #expect(placed.video)
@@ -30,10 +30,10 @@ import Wire
         #expect(incoming.expiresIn == .seconds(45))
         #expect(openCalls == 1)
         #expect(stage.hub.callCount == 1)
-        #expect(stage.hub.sessionCount == 0, "nobody is let in anywhere before it is accepted")
+        #expect(stage.hub.sessionCount == 0, "there is no session before the call is accepted")
     }
 
-    @Test func acceptedItLetsBothInToPublish() throws {
+    @Test func anAcceptedCallLetsBothPublish() throws {
         let call = try stage.ring(ada, bob)
         stage.pass(.seconds(5))
         let mine = try #require(bob.accept(call, video: false)?.call?.accepted)
@@ -41,7 +41,7 @@ import Wire
         #expect(mine.admission.session == theirs.admission.session)
         #expect(mine.admission.token != theirs.admission.token)
         #expect(mine.mediaMode == .routed)
-        #expect(mine.withVideo && !theirs.withVideo, "Bob took it without a picture")
+        #expect(mine.withVideo && !theirs.withVideo, "Bob accepted without video")
         #expect(mine.since == stage.now)
         for (guest, accepted) in [(ada, theirs), (bob, mine)] {
             let grant = try stage.project.verifySessionToken(
@@ -53,7 +53,7 @@ import Wire
         #expect(stage.archive.openCalls[call]?.acceptedAt == stage.now)
     }
 
-    @Test func hungUpItIsOverForBothWithItsDuration() throws {
+    @Test func hangingUpEndsTheCallForBothWithItsDuration() throws {
         let talk = try stage.talk(ada, bob)
         stage.pass(.seconds(83))
         #expect(bob.end(talk.call)?.type == "ok")
@@ -66,12 +66,12 @@ import Wire
         #expect(stage.logged(ada).map(\.duration) == [.seconds(83)])
         #expect(stage.logged(ada).map(\.otherName) == ["Bob"])
         #expect(stage.logged(bob).map(\.otherName) == ["Ada"])
-        #expect((stage.logged(ada) + stage.logged(bob)).allSatisfy { $0.isSeen }, "both heard it")
+        #expect((stage.logged(ada) + stage.logged(bob)).allSatisfy { $0.isSeen }, "both were notified")
         #expect(openCalls == 0)
         #expect(stage.hub.callCount == 0)
     }
 
-    @Test func declinedItIsOverAtOnce() throws {
+    @Test func decliningEndsTheCallImmediately() throws {
         let call = try stage.ring(ada, bob)
         #expect(bob.decline(call)?.type == "ok")
         #expect(ada.takeCallEnds() == [.declined])
@@ -80,7 +80,7 @@ import Wire
         #expect(openCalls == 0)
     }
 
-    @Test func takenBackItDoesNotRingAnyMore() throws {
+    @Test func cancelingStopsTheRinging() throws {
         let call = try stage.ring(ada, bob)
         #expect(ada.cancel(call)?.type == "ok")
         #expect(bob.takeCallEnds() == [.cancelled])
@@ -88,7 +88,7 @@ import Wire
         #expect(bob.accept(call)?.errorCode == .notFound)
     }
 
-    @Test func nobodyAnswersFor45Seconds() throws {
+    @Test func anUnansweredCallEndsAfter45Seconds() throws {
         let call = try stage.ring(ada, bob)
         stage.pass(.milliseconds(44_999))
         #expect(ada.takeCallEnds().isEmpty)
@@ -96,7 +96,7 @@ import Wire
         #expect(ada.takeCallEnds() == [.unanswered])
         #expect(bob.takeCallEnds() == [.missed])
         #expect(stage.logged(ada).map(\.isSeen) == [true])
-        #expect(stage.logged(bob).map(\.isSeen) == [false], "a missed call is told until somebody says it was seen")
+        #expect(stage.logged(bob).map(\.isSeen) == [false], "a missed call is reported until it was seen")
         bob.appear()
         #expect(bob.takeCallEnds() == [.missed])
         #expect(bob.seen(call)?.type == "ok")
@@ -105,7 +105,7 @@ import Wire
         #expect(bob.takeCallEnds().isEmpty)
     }
 
-    @Test func whoDoesNotComeIntoTheSessionFailsTheCall() throws {
+    @Test func aMemberWhoDoesNotJoinFailsTheCall() throws {
         let call = try stage.ring(ada, bob)
         let mine = bob.accept(call)?.call?.accepted
         bob.enter(mine)
@@ -124,7 +124,7 @@ import Wire
         #expect(openCalls == 0)
     }
 
-    @Test func theCallersLineIsLostWhileItRings() throws {
+    @Test func theCallersConnectionDropsWhileItRings() throws {
         let call = try stage.ring(ada, bob)
         ada.drop()
         stage.pass(.seconds(20))
@@ -136,7 +136,7 @@ import Wire
         #expect(ada.takeCalls().contains { $0.accepted != nil })
     }
 
-    @Test func theCallerDoesNotComeBackWhileItRings() throws {
+    @Test func theCallerDoesNotReturnWhileItRings() throws {
         _ = try stage.ring(ada, bob)
         ada.drop()
         stage.pass(.seconds(30))
@@ -144,7 +144,7 @@ import Wire
         #expect(stage.logged(ada).map(\.isSeen) == [false])
     }
 
-    @Test func theCalleesNetworkIsLostFor8SecondsInTheCall() throws {
+    @Test func aCallSurvives8SecondsWithoutNetwork() throws {
         let talk = try stage.talk(ada, bob)
         bob.drop()
         #expect(ada.takeCalls() == [.partner(.init(call: talk.call, state: .reconnecting))])
@@ -157,13 +157,13 @@ import Wire
         #expect(bob.takeCalls().isEmpty)
     }
 
-    @Test func whoDoesNotComeBackLosesTheConnection() throws {
+    @Test func aMemberWhoDoesNotReturnEndsTheCall() throws {
         let talk = try stage.talk(ada, bob)
         bob.drop()
         stage.pass(.seconds(30))
         #expect(ada.takeCallEnds() == [.connectionLost])
         #expect(stage.logged(bob).map(\.outcome) == [.connectionLost])
-        #expect(stage.logged(bob).map(\.isSeen) == [false], "no device of his was there to hear it")
+        #expect(stage.logged(bob).map(\.isSeen) == [false], "the person had no connected device")
         bob.arrive()
         bob.appear()
         let told = try #require(bob.takeCalls().compactMap(\.ended).first)
@@ -177,10 +177,10 @@ import Wire
         _ = try stage.talk(ada, bob)
         bob.leave()
         #expect(ada.takeCallEnds() == [.hungUp])
-        #expect(stage.logged(bob).map(\.isSeen) == [true], "he knows what he did")
+        #expect(stage.logged(bob).map(\.isSeen) == [true], "the person who hung up knows about it")
     }
 
-    @Test func turningToSoundOnlyAndBackIsToldToTheOther() throws {
+    @Test func switchingVideoOffAndOnIsAnnounced() throws {
         let talk = try stage.talk(ada, bob)
         #expect(ada.turn(talk.call, video: false)?.type == "ok")
         #expect(bob.takeCalls() == [.changed(.init(call: talk.call, video: false))])
@@ -190,7 +190,7 @@ import Wire
         #expect(bob.takeCalls() == [.changed(.init(call: talk.call, video: true))])
     }
 
-    @Test func whoIsNotThereAndCannotBeWokenIsUnreachable() throws {
+    @Test func anOfflinePersonWithoutPushIsUnreachable() throws {
         bob.leave()
         #expect(ada.call(stage.person(bob))?.type == "call.placed")
         let end = try #require(ada.takeCalls().last?.ended)
@@ -203,32 +203,32 @@ import Wire
         #expect(bob.takeCallEnds() == [.missed])
     }
 
-    @Test func theLastDeviceGoesWhileItRings() throws {
+    @Test func theLastDeviceLeavesWhileItRings() throws {
         _ = try stage.ring(ada, bob)
         bob.leave()
         #expect(ada.takeCallEnds() == [.unreachable])
         #expect(stage.logged(bob).map(\.outcome) == [.missed])
     }
 
-    @Test func deadTokensOpenNothing() throws {
+    @Test func tokensOfAnEndedCallAreRevoked() throws {
         let talk = try stage.talk(ada, bob)
         ada.end(talk.call)
         let left = ServerMessage.session(.left(.init(session: talk.session, reason: .matchEnded)))
-        #expect(bob.take().first == left, "the session is closed before anybody hears that the call is over")
+        #expect(bob.take().first == left, "the session is closed before the end is announced")
         #expect(bob.enter(talk.callee)?.errorCode == .tokenMatchEnded)
-        #expect(bob.closeCode == nil, "his join crossed the end")
+        #expect(bob.closeCode == nil, "the join crossed the end")
         let thief = stage.arrive()
         thief.enter(talk.caller)
         #expect(thief.closeCode == .token)
     }
 
-    @Test func aThirdDoesNotFitIn() throws {
+    @Test func aThirdMemberCannotJoin() throws {
         let talk = try stage.talk(ada, bob)
         let third = stage.arrive()
         #expect(third.enter(talk.caller)?.errorCode == .sessionFull)
     }
 
-    @Test func theLogTellsBothSidesAndForgets() throws {
+    @Test func bothSidesHaveALimitedCallLog() throws {
         let call = try stage.ring(ada, bob)
         bob.decline(call)
         stage.pass(.seconds(60))
@@ -242,6 +242,6 @@ import Wire
         #expect(bob.callLog().map(\.call) == [second.call])
         bob.ask(.call(.forget(.init(call: nil))))
         #expect(bob.callLog().isEmpty)
-        #expect(ada.callLog().count == 2, "the other's log is the other's")
+        #expect(ada.callLog().count == 2, "the other person's log is unchanged")
     }
 }

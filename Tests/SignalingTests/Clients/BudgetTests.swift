@@ -11,7 +11,7 @@ import Wire
         $0.malformedPerMinute = 3
     }
 
-    @Test func aBucketGivesItsBurstAndThenItsRate() {
+    @Test func aBudgetAllowsItsBurstAndThenItsRate() {
         let rate = Budget.Rate(perSecond: 10, burst: 3)
         var now = Timestamp(milliseconds: 0)
         var budget = Budget(rate, now: now)
@@ -22,11 +22,11 @@ import Wire
         #expect(budget.take(rate, now: now) == .milliseconds(100))
         now = now + .seconds(3600)
         for _ in 0..<3 { #expect(budget.take(rate, now: now) == nil) }
-        #expect(budget.take(rate, now: now) != nil, "an hour of silence saves up no more than the burst")
+        #expect(budget.take(rate, now: now) != nil, "an hour of silence earns only the burst")
         #expect(budget.take(rate, now: Timestamp(milliseconds: 0)) != nil, "a clock that goes back gives nothing")
     }
 
-    @Test func verbsOverTheBudgetAreRefusedWithAWaitAndWorkAgainAfterIt() {
+    @Test func verbsOverTheBudgetAreRefusedUntilTheAnnouncedTime() {
         let ada = stage.arrive()
         for _ in 0..<20 { #expect(ada.ask(.roulette(.count))?.type == "roulette.count") }
         guard case .error(let refusal)? = ada.ask(.roulette(.count)) else {
@@ -39,7 +39,7 @@ import Wire
         #expect(ada.closeCode == nil)
     }
 
-    @Test func whoeverGoesOnOverTheBudgetIsClosed() {
+    @Test func aClientThatStaysOverTheBudgetIsDisconnected() {
         let ada = stage.arrive()
         for _ in 0..<25 { ada.say(.roulette(.count)) }
         #expect(ada.closeCode == nil)
@@ -50,7 +50,7 @@ import Wire
         #expect(stage.hub.clientCount == 0)
     }
 
-    @Test func timeForgivesRefusals() {
+    @Test func refusalsAreForgottenAfterATime() {
         let ada = stage.arrive()
         for _ in 0..<20 { ada.say(.roulette(.count)) }
         for _ in 0..<4 {
@@ -60,8 +60,8 @@ import Wire
         #expect(ada.closeCode == nil)
     }
 
-    /// One accepted verb now and then must not let a flood go on for ever.
-    @Test func anAcceptedVerbDoesNotForgiveAFlood() {
+    /// An occasional accepted verb must not reset the count of a flood.
+    @Test func anAcceptedVerbDoesNotResetAFlood() {
         let ada = stage.arrive()
         for _ in 0..<20 { ada.say(.roulette(.count)) }
         for _ in 0..<4 where ada.closeCode == nil {
@@ -72,15 +72,15 @@ import Wire
         #expect(ada.closeCode == .tooMany)
     }
 
-    @Test func repetitionsAndAcknowledgementsAreNotFree() {
+    @Test func duplicatesAndAcknowledgmentsCountToo() {
         let ada = stage.arrive()
-        let most = stage.hub.surroundings.rules.messages.burst
+        let most = stage.hub.hubSettings.rules.messages.burst
         for _ in 0...Int(most) + 1 where ada.closeCode == nil { ada.say(.ping) }
         #expect(ada.closeCode == .tooMany)
     }
 
-    /// Dozens of candidates trickle at once; they must not use up what a person's own presses need.
-    @Test func negotiationHasABudgetOfItsOwn() {
+    /// Dozens of candidates are sent at once. They must not use up the budget for the user's own actions.
+    @Test func negotiationHasItsOwnBudget() {
         let session = stage.room()
         let ada = stage.arrive()
         ada.enter(session, on: stage)
@@ -91,7 +91,7 @@ import Wire
         #expect(ada.ask(.roulette(.count))?.type == "roulette.count")
     }
 
-    /// Descriptions go to somebody's downlink: a large one costs more than a candidate.
+    /// Descriptions use the receiver's bandwidth, so a large one costs more than a candidate.
     @Test func aNegotiationCostsMoreTheLargerItIs() {
         let session = stage.room()
         let (ada, bob) = (stage.arrive(), stage.arrive())
@@ -104,21 +104,21 @@ import Wire
         stage.pass(.seconds(1))
         verb.description?.sdp = String(repeating: "x", count: Limits.description)
         #expect(
-            ada.ask(.session(.negotiate(verb)))?.errorCode == .notPermitted, "the largest goes through a full bucket")
+            ada.ask(.session(.negotiate(verb)))?.errorCode == .notPermitted, "a full budget allows the largest")
     }
 
-    @Test func malformedMessagesAreAnsweredUntilThereAreTooManyInAMinute() {
+    @Test func tooManyMalformedMessagesInAMinuteCloseTheSocket() {
         let ada = stage.arrive()
         let error = WireError(.malformed, "The member \"sessionId\" must be a string.")
         for _ in 0..<3 { ada.mumble(error) }
         #expect(ada.take().map(\.errorCode) == [.malformed, .malformed, .malformed])
-        #expect(ada.ask(.roulette(.count))?.type == "roulette.count", "the count goes on where it was")
+        #expect(ada.ask(.roulette(.count))?.type == "roulette.count", "the numbering continues")
         ada.mumble(error)
         #expect(ada.closeCode == .malformed)
         #expect(ada.openRequests == 0)
     }
 
-    @Test func malformedMessagesNowAndThenCostNothing() {
+    @Test func occasionalMalformedMessagesAreAllowed() {
         let ada = stage.arrive()
         for _ in 0..<20 {
             ada.mumble(WireError(.malformed, ""), numbered: false)
@@ -127,8 +127,9 @@ import Wire
         #expect(ada.closeCode == nil)
     }
 
-    /// Either end may be the older one: a newer page asks for what this server does not know, and carries on without.
-    @Test func verbsThatNobodyKnowsAreNoFault() {
+    /// Client and server may have different versions: a newer page may send a request that this server does not
+    /// support.
+    @Test func unknownVerbsDoNotCountAsMalformed() {
         let ada = stage.arrive()
         for _ in 0..<15 { ada.mumble(WireError(.unknownType, "")) }
         #expect(ada.take().map(\.errorCode) == Array(repeating: .unknownType, count: 15))
@@ -151,7 +152,7 @@ import Wire
         #expect(ada.closeCode == nil)
     }
 
-    @Test func aGapInTheNumbersClosesAtOnce() {
+    @Test func aGapInTheNumbersClosesTheSocket() {
         let ada = stage.arrive()
         ada.transmit(.roulette(.count), seq: 2)
         #expect(ada.refusals.map(\.code) == [.outOfOrder])
@@ -159,14 +160,14 @@ import Wire
         #expect(stage.hub.clientCount == 0)
     }
 
-    @Test func aPingIsAnsweredAndSaysHowFarTheServerGot() {
+    @Test func aPingIsAnsweredWithAnAcknowledgment() {
         let ada = stage.arrive()
         ada.ask(.roulette(.count))
         ada.sayUnnumbered(.ping)
         #expect(ada.take() == [.pong])
     }
 
-    @Test func iceServersAreToldOnRequestWithFreshCredentials() {
+    @Test func iceServersAreSentOnRequestWithFreshCredentials() {
         let stage = Stage(
             ice: ICEProvision(
                 stunServers: ["stun:example.org"], turnServers: ["turn:example.org"],

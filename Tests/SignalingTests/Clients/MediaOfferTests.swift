@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 import Wire
 
-/// A client's two peer connections with the server, as far as the line carries them.
+/// The negotiation of a client's two peer connections with the server.
 @Suite struct MediaOfferTests {
     private let stage = Stage {
         $0.routesMedia = true
@@ -14,7 +14,7 @@ import Wire
         .media(.offer(.init(side: side, sdp: String(repeating: "v", count: size))))
     }
 
-    @Test func aServerThatRoutesMediaSaysSoAndWhatMatchesWillBe() {
+    @Test func theWelcomeSaysWhetherMediaIsRoutedAndHowMatchesAre() {
         #expect(stage.arrive().welcome?.media == Welcome.Media(roulette: .routed))
         let other = Stage {
             $0.routesMedia = true
@@ -23,7 +23,7 @@ import Wire
         #expect(other.arrive().welcome?.media == Welcome.Media(roulette: .relayed))
     }
 
-    @Test func aMatchIsInARoutedSessionOnlyWhereSomethingRoutes() {
+    @Test func matchesAreRoutedOnlyIfTheServerRoutesMedia() {
         let (_, _, routed) = stage.pair()
         #expect(stage.project.mediaMode(of: routed.publish.session) == .routed)
         let without = Stage { $0.rouletteMediaMode = .routed }
@@ -41,7 +41,7 @@ import Wire
         #expect(ada.take() == [.media(.answer(.init(re: re, side: side, sdp: "a")))])
     }
 
-    @Test func anOfferThatCannotBeAnsweredIsRefusedWithTheReason() {
+    @Test func anUnanswerableOfferIsRefusedWithAReason() {
         let ada = stage.arrive()
         let re = ada.say(offer())
         let error = WireError(.descriptionInvalid, "The offer has no a=fingerprint line.")
@@ -50,7 +50,7 @@ import Wire
         #expect(ada.closeCode == nil)
     }
 
-    @Test func whereNothingRoutesAnOfferIsRefused() {
+    @Test func anOfferIsRefusedIfTheServerDoesNotRouteMedia() {
         let stage = Stage()
         let ada = stage.arrive()
         #expect(ada.ask(offer())?.errorCode == .mediaUnavailable)
@@ -59,7 +59,7 @@ import Wire
         #expect(stage.media == [])
     }
 
-    @Test func aSideIsClosedByEitherEnd() {
+    @Test func eitherEndCanCloseASide() {
         let ada = stage.arrive()
         ada.say(offer(.receive))
         #expect(ada.ask(.media(.close(.init(side: .receive))))?.type == "ok")
@@ -69,7 +69,7 @@ import Wire
         #expect(ada.take() == [.media(.closed(.init(side: .send, error)))])
     }
 
-    @Test func theMediaPlaneHearsOnceThatAClientIsGoneHoweverItWent() {
+    @Test func theMediaPlaneIsToldOnceWhenAClientLeaves() {
         let ways: [(Guest) -> Void] = [
             { $0.leave() }, { $0.sayUnnumbered(.bye) },
             { [stage] in
@@ -92,7 +92,7 @@ import Wire
         }
     }
 
-    @Test func whatComesForAClientThatIsGoneIsDropped() {
+    @Test func mediaEventsForAClientThatLeftAreDropped() {
         let ada = stage.arrive()
         let re = ada.say(offer())
         ada.leave()
@@ -101,19 +101,19 @@ import Wire
         #expect(stage.effects == [])
     }
 
-    @Test func anAnswerToAClientWhoseLineIsDownIsKeptForItsReturn() {
+    @Test func anAnswerForADroppedClientIsKept() {
         let ada = stage.arrive()
         let re = ada.say(offer())
         ada.drop()
-        #expect(stage.media == [], "its media go on meanwhile")
+        #expect(stage.media == [], "its media continues")
         stage.handle(.media(.answered(ada.connection, re: re, .send, sdp: "a")))
         ada.resume()
         #expect(ada.take() == [.media(.answer(.init(re: re, side: .send, sdp: "a")))])
         #expect(stage.media == [])
     }
 
-    /// A client whose messages cannot be told any more begins anew; what it had on the media plane is gone.
-    @Test func aClientThatCouldNotResumeHasLeftTheMediaPlane() {
+    /// A client that cannot resume starts over, and its state on the media plane is removed.
+    @Test func aClientThatCannotResumeIsRemovedFromTheMediaPlane() {
         let ada = stage.arrive()
         ada.say(offer())
         let former = ada.connection
@@ -129,11 +129,11 @@ import Wire
     @Test func anOfferCostsMoreTheLargerItIs() {
         let ada = stage.arrive()
         let large = offer(size: 200 * 1024)
-        // 51 of a burst of 500 each.
+        // Each costs 51 of the burst of 500.
         for _ in 0..<9 { ada.say(large) }
         #expect(stage.media.count == 1)
         #expect(ada.ask(large)?.errorCode == .rateLimited)
         #expect(stage.media == [])
-        #expect(ada.ask(.roulette(.count))?.type == "roulette.count", "other verbs have a budget of their own")
+        #expect(ada.ask(.roulette(.count))?.type == "roulette.count", "other verbs have their own budget")
     }
 }

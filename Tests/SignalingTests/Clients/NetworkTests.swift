@@ -3,12 +3,13 @@ import Signaling
 import Testing
 import Wire
 
-/// Client and hub over a bad network: resuming loses nothing and repeats nothing, or says so.
+/// Client and hub over a bad network. Resuming loses and duplicates nothing, or reports the failure.
 ///
-/// `CONFAB_NETWORK_SEEDS` sets how many networks each test tries; `CONFAB_NETWORK_SEED` the first, to repeat a run.
+/// `CONFAB_NETWORK_SEEDS` sets how many networks each test tries. `CONFAB_NETWORK_SEED` sets the first seed, to
+/// reproduce a run.
 @Suite struct NetworkTests {
-    /// Bad weather for some minutes, then calm: everybody is back, every request is answered, and whoever speaks is heard by
-    /// all from the first word of the calm to the last, without a word lost on the way there.
+    /// Runs a bad network for some minutes and then a perfect one. Afterwards all clients are connected, every request
+    /// is answered, and every signal sent on the perfect network reaches all members, without a gap.
     private func run(seed: UInt64, _ weather: Weather, replay: Link.Bounds = .init()) -> (
         network: SimulatedNetwork, resumes: Int, failures: Int
     ) {
@@ -48,7 +49,7 @@ import Wire
         return (0..<count).map { first &+ UInt64($0) }
     }
 
-    @Test func brokenSocketsLoseNothingAndRepeatNothing() {
+    @Test func brokenSocketsLoseAndDuplicateNothing() {
         var (resumes, failures) = (0, 0)
         for seed in seeds(20) {
             let result = run(seed: seed, Weather(duplicates: 50, breaks: 15, notice: 0...5000, absence: 0...2000))
@@ -58,11 +59,11 @@ import Wire
         }
         print("network: \(resumes) resumes, \(failures) fresh starts")
         #expect(resumes > 0)
-        // Once in a while a line breaks so often in a row that the grace is over.
+        // Sometimes a socket breaks so often in a row that the grace period expires.
         #expect(failures * 10 <= resumes)
     }
 
-    @Test func framesThatVanishAreSaidAgain() {
+    @Test func lostFramesAreSentAgain() {
         var resumes = 0
         for seed in seeds(12) {
             let result = run(seed: seed, Weather(duplicates: 20, losses: 30, breaks: 5))
@@ -73,7 +74,7 @@ import Wire
         #expect(resumes > 0)
     }
 
-    @Test func whoeverWasAwayTooLongBeginsAnewAndIsToldSo() {
+    @Test func aClientThatWasAwayTooLongStartsOver() {
         var (resumes, failures) = (0, 0)
         for seed in seeds(12) {
             let result = run(seed: seed, Weather(breaks: 20, absence: 0...60_000))
@@ -85,7 +86,7 @@ import Wire
         #expect(failures > 0)
     }
 
-    @Test func aBufferTooSmallIsSaidAndNeverPassedOverInSilence() {
+    @Test func aBufferOverflowIsReported() {
         var (resumes, failures) = (0, 0)
         for seed in seeds(12) {
             let result = run(seed: seed, Weather(duplicates: 20, breaks: 30), replay: .init(messages: 3, bytes: 2000))

@@ -20,7 +20,7 @@ import Wire
         messages.compactMap { if case .session(.signal(let signal)) = $0 { signal.data } else { nil } }
     }
 
-    @Test func whatWasSaidMeanwhileIsHeardOnceInOrder() {
+    @Test func missedMessagesArriveOnceAndInOrder() {
         bob.drop()
         for text in ["one", "two", "three"] { ada.signal(session, nil, text) }
         bob.resume()
@@ -28,7 +28,7 @@ import Wire
         #expect(texts(bob.take()) == ["one", "two", "three"])
     }
 
-    @Test func whatTheClientSaidInVainIsDoneOnceAndAnswered() {
+    @Test func lostRequestsAreExecutedOnceAndAnswered() {
         bob.sayInVain(.session(.signal(.init(session: session, type: nil, data: "lost"))))
         bob.drop()
         #expect(texts(ada.take()) == [])
@@ -37,14 +37,15 @@ import Wire
         #expect(bob.openRequests == 0)
     }
 
-    @Test func aRequestSaidTwiceIsDoneOnceAndAnsweredOnce() {
+    @Test func aRequestSentTwiceIsExecutedAndAnsweredOnce() {
         let seq = bob.say(.session(.signal(.init(session: session, type: nil, data: "once"))))
         bob.transmit(.session(.signal(.init(session: session, type: nil, data: "once"))), seq: seq)
         #expect(texts(ada.take()) == ["once"])
     }
 
-    /// The answer was on the way when the line broke: the request is not repeated, and its answer is.
-    @Test func anAnswerLostOnTheWayIsHeardAfterwards() {
+    /// The answer was in flight when the connection dropped. The answer is sent again, and the request is not executed
+    /// again.
+    @Test func aLostAnswerIsSentAgain() {
         let before = bob.received
         let seq = bob.say(.session(.signal(.init(session: session, type: nil, data: "hello"))))
         bob.miss(after: before)
@@ -54,10 +55,10 @@ import Wire
         let heard = bob.take()
         #expect(texts(heard) == ["hello"])
         #expect(heard.last == .ok(.init(re: seq)))
-        #expect(texts(ada.take()) == ["hello"], "said once")
+        #expect(texts(ada.take()) == ["hello"], "sent once")
     }
 
-    @Test func everyWelcomeHasANewSecretAndAnOldOneIsSpent() throws {
+    @Test func everyWelcomeHasANewSecretAndRevokesTheOldOne() throws {
         let first = try #require(bob.welcome?.resume.secret)
         bob.drop()
         bob.resume()
@@ -72,12 +73,12 @@ import Wire
         #expect(bob.signal(session)?.type == "ok", "the owner does not notice")
     }
 
-    @Test func theSecretBeforeIsGoodAsLongAsTheWelcomeMayHaveBeenLost() throws {
+    @Test func thePreviousSecretIsValidWhileTheWelcomeMayBeLost() throws {
         let first = try #require(bob.welcome?.resume.secret)
         let received = bob.received
         bob.drop()
         for _ in 0..<3 {
-            // The welcome never arrives: the client knows the first secret only.
+            // The welcome never arrives, so the client knows only the first secret.
             let attempt = Guest(on: stage, as: bob.identity)
             attempt.resume(secret: first, received: received)
             #expect(attempt.welcome?.resumed == true)
@@ -88,10 +89,10 @@ import Wire
         bob.signal(session)
         bob.drop()
         bob.resume(secret: first)
-        #expect(bob.welcome?.resumed == false, "after the first message the old one is worth nothing")
+        #expect(bob.welcome?.resumed == false, "the first message revokes the old one")
     }
 
-    @Test func resumingElsewhereReplacesTheOldSocketWithoutAnybodyNoticing() throws {
+    @Test func resumingReplacesTheOldSocketUnnoticedByOthers() throws {
         let twin = Guest(on: stage, as: bob.identity)
         twin.resume(secret: bob.welcome?.resume.secret, received: bob.received)
         #expect(twin.welcome?.resumed == true)
@@ -102,7 +103,7 @@ import Wire
     }
 
     @Test(arguments: ["", "r_", "r_AAAA", "nonsense", "a_Dx4tPEtaaXiHlqW0w9Lh8PxeQMQJaOJ-3_oIextfGxc"])
-    func aSecretOfNobodyIsRefusedAndAFreshStartFollowsOnTheSameSocket(_ secret: String) {
+    func anUnknownSecretIsRefusedAndTheSocketStartsOver(_ secret: String) {
         let eve = Guest(on: stage, as: stage.identity())
         eve.resume(secret: secret, received: 5)
         #expect(eve.refusals.map(\.code) == [.resumeFailed])
@@ -112,8 +113,8 @@ import Wire
         #expect(eve.enter(session, on: stage) != nil, "numbers begin again at one, and everything works")
     }
 
-    /// A connection's id is known to everybody in its sessions; it must not be enough to take it over or to end it.
-    @Test func aGuessedSecretWithAKnownConnectionDoesNoHarm() throws {
+    /// All members of a session know a connection's id. It must not be enough to take over or end the connection.
+    @Test func aWrongSecretForAKnownConnectionDoesNothing() throws {
         let secret = try #require(bob.welcome?.resume.secret)
         let eve = Guest(on: stage, as: stage.identity())
         eve.resume(secret: String(secret.dropLast(4)) + "AAAA", received: 0)
@@ -123,7 +124,7 @@ import Wire
         #expect(stage.hub.clientCount == 3)
     }
 
-    @Test func afterTheGraceResumingFailsAndSaysSo() {
+    @Test func resumingFailsAfterTheGracePeriod() {
         bob.drop()
         stage.pass(.seconds(30))
         bob.resume()
@@ -140,7 +141,7 @@ import Wire
         #expect(again.welcome?.resumed == false)
     }
 
-    @Test(arguments: [false, true]) func aBufferThatOverranIsSaidAndTheOldConnectionEnds(_ byBytes: Bool) {
+    @Test(arguments: [false, true]) func aBufferOverflowEndsTheConnection(_ byBytes: Bool) {
         bob.drop()
         let (count, size) = byBytes ? (3, 2000) : (9, 1)
         for _ in 0..<count { ada.signal(session, nil, String(repeating: "x", count: size)) }
@@ -161,22 +162,22 @@ import Wire
         #expect(stage.hub.clientCount == 2)
     }
 
-    @Test func theNewestMessageIsKeptHoweverLong() {
+    @Test func theNewestMessageIsKeptEvenIfLong() {
         bob.drop()
         let long = String(repeating: "x", count: 8000)
         ada.signal(session, nil, long)
         bob.resume()
-        // The drop itself was said to Ada, not to Bob: the signal is the only thing he lacks.
+        // The drop was announced to Ada, not to Bob, so Bob lacks only the signal.
         #expect(texts(bob.take()) == [long])
     }
 
-    @Test func claimingToHaveHeardWhatWasNeverSaidFails() {
+    @Test func acknowledgingUnsentMessagesFails() {
         bob.drop()
         bob.resume(received: bob.received + 1)
         #expect(bob.welcome?.resumed == false)
     }
 
-    @Test func theSnapshotSaysWhatTheServerBelieves() {
+    @Test func theSnapshotHasTheServersState() {
         let (ann, ben, matched) = stage.pair()
         ann.join(matched.publish.session, token: matched.publish.token)
         ann.drop()
@@ -195,7 +196,7 @@ import Wire
         #expect(ann.welcome?.state == Snapshot())
     }
 
-    @Test func nobodyButTheClientEverSeesItsSecret() throws {
+    @Test func onlyTheClientReceivesItsSecret() throws {
         let secret = try #require(bob.welcome?.resume.secret)
         bob.drop()
         ada.signal(session)

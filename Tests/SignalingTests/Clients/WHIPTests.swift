@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 import Wire
 
-/// Resources of WHIP and WHEP: from a request to a stream, and how both end.
+/// WHIP and WHEP resources, from the first request to the end.
 @Suite struct WHIPTests {
     private let stage = Stage { $0.routesMedia = true }
     private let session: SessionID
@@ -18,13 +18,13 @@ import Wire
 
     // MARK: Publishing
 
-    @Test func aPostPublishesWhatTheOfferHasAndIsAnsweredThen() throws {
+    @Test func aPostPublishesTheOfferedMediaBeforeItIsAnswered() throws {
         let client = WHIPClient(stage, session)
         try client.post()
         let offered = try #require(client.offered)
         #expect((offered.side, offered.sdp) == (.send, WHIPClient.sdp(WHIPClient.credentials)))
         #expect(client.take() == nil, "nothing is answered before the media plane has")
-        #expect(ada.take().map(\.type) == ["session.connectionCreated"], "nobody hears of a stream that may not be")
+        #expect(ada.take().map(\.type) == ["session.connectionCreated"], "others are not told of a pending stream")
         client.answer()
         guard case .created("answer", let tag, let ice)? = client.take() else {
             Issue.record("no resource was made")
@@ -66,7 +66,7 @@ import Wire
         #expect(stage.hub.sessionCount == 1, "the session is forgotten again")
     }
 
-    @Test func tokensWithoutTheRightAreRefusedBeforeAnybodyHearsOfThem() {
+    @Test func tokensWithoutPermissionAreRefusedBeforeJoining() {
         for (role, purpose) in [(Role.subscriber, ResourcePurpose.publish), (.publisherOnly, .watch(nil))] {
             let client = WHIPClient(stage, session, purpose, token: stage.token(session, role))
             let error = #expect(throws: WireError.self) { try client.post() }
@@ -77,7 +77,7 @@ import Wire
         #expect(ada.take() == [])
     }
 
-    @Test func whereNothingRoutesMediaThereAreNoResources() throws {
+    @Test func withoutRoutedMediaThereAreNoResources() throws {
         let stage = Stage()
         let client = WHIPClient(stage, stage.room(.routed))
         try client.post()
@@ -85,7 +85,7 @@ import Wire
         #expect(client.isOver)
     }
 
-    @Test func anOfferThatTheMediaPlaneRefusesLeavesNothingBehind() throws {
+    @Test func aRefusedOfferLeavesNothingBehind() throws {
         let client = WHIPClient(stage, session)
         try client.post()
         client.refuse(WireError(.descriptionInvalid, "No."))
@@ -94,7 +94,7 @@ import Wire
         #expect(ada.take().map(\.type) == ["session.connectionCreated", "session.connectionDestroyed"])
     }
 
-    @Test func aMediaPlaneThatDoesNotAnswerIsNotWaitedFor() throws {
+    @Test func aMissingAnswerFromTheMediaPlaneTimesOut() throws {
         let client = WHIPClient(stage, session)
         try client.post()
         stage.pass(.seconds(5))
@@ -102,7 +102,7 @@ import Wire
         #expect(client.isOver)
     }
 
-    @Test func aPostWhoseLineBreaksLeavesNothingBehind() throws {
+    @Test func anInterruptedPostLeavesNothingBehind() throws {
         let client = WHIPClient(stage, session)
         try client.post()
         stage.handle(.closed(client.socket, leaving: true))
@@ -111,7 +111,7 @@ import Wire
         #expect(ada.take().map(\.type) == ["session.connectionCreated", "session.connectionDestroyed"])
     }
 
-    @Test func whoIsMutedIsHeardAgainWhenTheModeratorAllows() throws {
+    @Test func aMutedResourceIsUnmutedByTheModerator() throws {
         try WHIPClient(stage, session).create()
         let moderator = stage.arrive()
         moderator.enter(session, .moderator, on: stage)
@@ -139,7 +139,7 @@ import Wire
         #expect(named.take()?.error == .notFound)
     }
 
-    @Test func theNewestCameraIsWatchedAndTheNextWhenItEnds() throws {
+    @Test func aViewerGetsTheNewestCameraAndThenTheNext() throws {
         var streams: [StreamID] = []
         for type in [VideoType.camera, .camera, .screen] {
             var verb = SessionVerb.Publish()
@@ -158,14 +158,14 @@ import Wire
         ada.unpublish(session, streams[1])
         #expect(stage.media.last == watches(0))
         ada.unpublish(session, streams[0])
-        #expect(!client.isOver, "a publisher may come back")
+        #expect(!client.isOver, "a publisher may return")
         let again = try #require(ada.publish(session, mids: WHIPClient.mids))
         #expect(
             stage.media.last
                 == .subscribe(again.id, session, by: connection, WHIPClient.mids, audio: true, video: true))
     }
 
-    @Test func aNamedStreamIsWatchedForAsLongAsItIs() throws {
+    @Test func aViewerOfANamedStreamEndsWithIt() throws {
         let stream = try #require(ada.publish(session, mids: WHIPClient.mids))
         let client = WHIPClient(stage, session, .watch(stream.id))
         try client.create()
@@ -175,7 +175,7 @@ import Wire
 
     // MARK: PATCH
 
-    @Test func candidatesAreTakenUnderTheirTagOnly() throws {
+    @Test func candidatesRequireTheCurrentTag() throws {
         let client = WHIPClient(stage, session)
         let tag = try client.create().tag
         #expect(client.ask(.patch(nil, .tags(["x", tag]))) == .accepted(re: 1))
@@ -185,7 +185,7 @@ import Wire
         #expect(stage.media == [])
     }
 
-    @Test func otherCredentialsRestartAndMakeAnotherTag() throws {
+    @Test func newCredentialsRestartICEAndChangeTheTag() throws {
         let client = WHIPClient(stage, session)
         try client.create()
         #expect(client.ask(.patch(WHIPClient.others, .any)) == nil, "the media plane is asked first")
@@ -193,7 +193,7 @@ import Wire
         #expect(client.ask(.patch(WHIPClient.others, .any))?.error == .restartPending)
     }
 
-    @Test func theAnswerToARestartHasItsTag() throws {
+    @Test func theAnswerToARestartHasTheNewTag() throws {
         let client = WHIPClient(stage, session)
         let tag = try client.create().tag
         _ = client.ask(.patch(WHIPClient.others, .any))
@@ -207,7 +207,7 @@ import Wire
         #expect(client.ask(.patch(nil, .tags([next]))) == .accepted(re: 3))
     }
 
-    @Test func aRestartThatFailsEndsNothing() throws {
+    @Test func aFailedRestartKeepsTheResource() throws {
         let client = WHIPClient(stage, session)
         let tag = try client.create().tag
         _ = client.ask(.patch(WHIPClient.others, .any))
@@ -222,7 +222,7 @@ import Wire
         #expect(client.ask(.patch(half, .any))?.error == .descriptionInvalid)
     }
 
-    @Test func onlyWhoMayMakeItMayChangeIt() throws {
+    @Test func changingAResourceRequiresAPublishToken() throws {
         let client = WHIPClient(stage, session)
         try client.create()
         #expect(client.ask(.delete, token: "x")?.error == .tokenMalformed)
@@ -232,7 +232,7 @@ import Wire
         #expect(client.ask(.delete, token: stage.token(session)) == .deleted(re: 4))
     }
 
-    @Test func theTokenThatMadeItEndsItWhenItHasExpired() throws {
+    @Test func anExpiredTokenCanStillDeleteItsResource() throws {
         let client = WHIPClient(stage, session, token: stage.token(session, lifetime: .seconds(60)))
         let connection = try client.create().connection
         stage.handle(.media(.connected(connection, .send, true)))
@@ -242,7 +242,7 @@ import Wire
 
     // MARK: The end
 
-    @Test func aResourceWhoseMediaNeverComesIsOver() throws {
+    @Test func aResourceWithoutMediaEnds() throws {
         let client = WHIPClient(stage, session)
         try client.create()
         stage.pass(.seconds(29))
@@ -256,7 +256,7 @@ import Wire
         #expect(destroyed.reason == .networkDisconnected)
     }
 
-    @Test func aPathThatIsLostMayComeBackInTime() throws {
+    @Test func aLostPathMayRecoverInTime() throws {
         let client = WHIPClient(stage, session)
         let connection = try client.create().connection
         stage.handle(.media(.connected(connection, .send, true)))
@@ -272,7 +272,7 @@ import Wire
         #expect(client.isOver)
     }
 
-    @Test func whatEndsAnybodyEndsAResource() throws {
+    @Test func removalsAndBansEndResourcesToo() throws {
         let moderator = stage.arrive()
         moderator.enter(session, .moderator, on: stage)
         let put = WHIPClient(stage, session)
@@ -295,7 +295,7 @@ import Wire
         #expect(stage.hub.resourceCount == 0)
     }
 
-    @Test func nobodyHasAllOfThem() throws {
+    @Test func oneOwnerCannotUseAllResources() throws {
         let stage = Stage {
             $0.routesMedia = true
             ($0.resources, $0.resourcesPerAddress, $0.resourcesPerToken) = (4, 2, 3)
@@ -309,11 +309,11 @@ import Wire
         let (one, two) = (stage.token(session), stage.token(session))
         #expect(try post("a", one) == nil)
         #expect(try post("a", one) == nil)
-        #expect(try post("a", two)?.error == .tooManyConnections, "two are held from there")
+        #expect(try post("a", two)?.error == .tooManyConnections, "two are open from that address")
         #expect(try post("b", one) == nil)
-        #expect(try post("b", one)?.error == .tooManyConnections, "three are held with the token")
+        #expect(try post("b", one)?.error == .tooManyConnections, "three are open with the token")
         #expect(try post("b", two) == nil)
-        #expect(try post("c", two)?.error == .mediaUnavailable, "four are all there are")
+        #expect(try post("c", two)?.error == .mediaUnavailable, "there are four in total")
         stage.pass(.seconds(5))
         #expect(stage.hub.resourceCount == 0)
         #expect(try post("c", one) == nil)

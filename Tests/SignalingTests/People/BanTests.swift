@@ -13,7 +13,7 @@ import Wire
         )
     }
 
-    @Test func whoIsBannedIsToldAndClosedOnEveryDeviceAndHisPartnerGoesOn() {
+    @Test func aBanClosesEveryDeviceAndThePartnerContinues() {
         let (ada, bob, _) = stage.pair()
         let tab = stage.arrive(bob.identity)
         stage.handle(.banned(ban(bob, for: .seconds(3 * 24 * 3600))))
@@ -29,7 +29,7 @@ import Wire
         #expect(stage.hub.waitingCount == 1)
     }
 
-    @Test func whoIsBannedForEverIsNotToldToComeBack() {
+    @Test func aPermanentBanHasNoRetryTime() {
         let ada = stage.arrive()
         ada.start()
         stage.handle(.banned(ban(ada)))
@@ -37,7 +37,7 @@ import Wire
         #expect(stage.hub.waitingCount == 0)
     }
 
-    @Test func aBanEndsALineThatDroppedToo() {
+    @Test func aBanEndsADroppedConnectionToo() {
         let (_, bob, _) = stage.pair()
         bob.drop()
         stage.handle(.banned(ban(bob)))
@@ -46,7 +46,7 @@ import Wire
         #expect(bob.start()?.errorCode == .banned, "the ban is remembered while the person is")
     }
 
-    @Test func aBanFromStorageHoldsUntilItsVeryEnd() {
+    @Test func aStoredBanHoldsUntilItsEnd() {
         let until = stage.now + .seconds(60)
         let ban = Ban(subject: .identity(stage.identity()), reason: "", createdAt: stage.now, expiresAt: until)
         let ada = stage.arrive(record: PersonRecord(ban: ban))
@@ -56,7 +56,7 @@ import Wire
         #expect(ada.start()?.type == "roulette.waiting")
     }
 
-    @Test func aBanThatIsOverLiftsTheOneBefore() {
+    @Test func anExpiredBanReplacesTheEarlierOne() {
         let ada = stage.arrive(record: PersonRecord(ban: Ban(subject: .address(""), reason: "", createdAt: stage.now)))
         #expect(ada.start()?.errorCode == .banned)
         stage.handle(.banned(ban(ada, for: .zero)))
@@ -64,7 +64,7 @@ import Wire
         #expect(ada.start()?.type == "roulette.waiting")
     }
 
-    @Test func aBanOfSomebodyWhoIsNotHereDoesNothing() {
+    @Test func banningAnOfflinePersonSendsNothing() {
         let ada = stage.arrive()
         ada.start()
         stage.handle(.banned(Ban(subject: .identity(stage.identity()), reason: "", createdAt: stage.now)))
@@ -73,7 +73,7 @@ import Wire
         #expect(ada.closeCode == nil)
     }
 
-    @Test func anOperatorCanPutOneSocketOut() throws {
+    @Test func anOperatorCanCloseOneSocket() throws {
         let (ada, bob, _) = stage.pair()
         stage.handle(.expel(try #require(bob.socket), .banned(ban(bob), now: stage.now), .forbidden))
         #expect(bob.closeCode == .forbidden)

@@ -2,14 +2,14 @@ import Signaling
 import Testing
 import Wire
 
-/// What somebody who is blocked can tell of the one who blocked him: what he could tell of anybody who is not there.
+/// A blocked person must not be able to tell the person who blocked them from someone who is offline.
 @Suite struct BlockedTests {
-    /// What becomes of Ada before Bob is curious.
+    /// What Ada does before Bob looks.
     enum Deed: CaseIterable {
         case isAway, blocks, blocksAndIsInACall, blocksAndIsAway, blocksAndCanBeWoken
     }
 
-    /// Everything Bob is told who does all that one can do about a person.
+    /// Returns everything Bob receives when he sends every request that concerns a person.
     private func told(_ deed: Deed, _ adjust: (Guest) -> Void = { _ in }) -> [String] {
         let stage = Stage()
         let (ada, bob, eve) = (stage.nearby("Ada"), stage.nearby("Bob"), stage.nearby("Eve"))
@@ -20,7 +20,7 @@ import Wire
         case .isAway, .blocksAndIsAway: ada.leave()
         case .blocks, .blocksAndCanBeWoken, .blocksAndIsInACall: break
         }
-        // Long enough for whoever is away to be forgotten in memory.
+        // Long enough for an offline person to be dropped from memory.
         stage.pass(stage.rules.personIdle + .seconds(1))
         if deed == .blocksAndIsInACall { ada.call(stage.person(eve)) }
         bob.take()
@@ -36,7 +36,7 @@ import Wire
         return bob.take().map(shown) + log
     }
 
-    /// Without what is another one each time.
+    /// Replaces the values that differ in each run.
     private func shown(_ message: ServerMessage) -> String {
         switch message {
         case .presence(.person(let found)): "found: \(found.person)"
@@ -48,7 +48,7 @@ import Wire
         }
     }
 
-    @Test(arguments: Deed.allCases) func whoeverBlocksLooksAsIfNotThere(deed: Deed) {
+    @Test(arguments: Deed.allCases) func aBlockerLooksOffline(deed: Deed) {
         let expected = told(.isAway)
         #expect(told(deed) == expected)
         #expect(expected.contains { $0.hasPrefix("ended: unreachable") })
@@ -57,12 +57,12 @@ import Wire
     }
 
     @Test(arguments: [Ringable.everyone, .contacts, .nobody], [true, false])
-    func soItDoesWithWhateverItChose(ringable: Ringable, doNotDisturb: Bool) {
+    func aBlockerLooksOfflineWithAnySettings(ringable: Ringable, doNotDisturb: Bool) {
         let adjust: (Guest) -> Void = { $0.set(doNotDisturb: doNotDisturb, ringable: ringable) }
         #expect(told(.blocks, adjust) == told(.isAway, adjust))
     }
 
-    @Test func theRingsOfSomebodyBlockedKeepNobodyElseAway() {
+    @Test func callsOfABlockedPersonDoNotUseTheRingBudget() {
         let stage = Stage { $0.ringsReceived = .init(perSecond: 0.01, burst: 3) }
         let (ada, eve) = (stage.present("Ada"), stage.present("Eve"))
         let bob = stage.present("Bob")
@@ -74,8 +74,8 @@ import Wire
         #expect(ada.takeCalls().contains { $0.incoming != nil })
     }
 
-    /// Who is in memory would be answered for before the request that follows.
-    @Test func theOrderOfAnswersDoesNotTellWhoIsHere() {
+    /// Requests about people in memory must not be answered sooner than requests that need storage.
+    @Test func theOrderOfAnswersDoesNotRevealWhoIsOnline() {
         let stage = Stage()
         let (here, hidden, gone) = (stage.present("Here"), stage.present("Hidden"), stage.present("Gone"))
         hidden.set(visible: false)

@@ -24,7 +24,7 @@ import Wire
 
     private func news(_ guest: Guest) -> [ContactNotice] { guest.take().compactMap(\.contact) }
 
-    /// The two have talked and are in touch now.
+    /// Lets the two talk in a call and become contacts.
     private func befriend() throws {
         let talk = try stage.talk(ada, bob)
         for guest in [ada, bob] { _ = keep(guest, MeetingReference(call: talk.call)) }
@@ -33,14 +33,14 @@ import Wire
         bob.take()
     }
 
-    @Test func bothMustSaySo() throws {
+    @Test func bothMustAgreeToBecomeContacts() throws {
         let talk = try stage.talk(ada, bob)
         let meeting = MeetingReference(call: talk.call)
         #expect(keep(ada, meeting)?.type == "ok")
         #expect(news(bob) == [.asked(meeting)])
         #expect(contacts(ada).isEmpty)
         #expect(keep(ada, meeting)?.type == "ok")
-        #expect(news(bob).isEmpty, "saying it twice is not two people saying it")
+        #expect(news(bob).isEmpty, "agreeing twice is not both agreeing")
         #expect(keep(bob, meeting)?.type == "ok")
         let (hers, his) = (stage.person(ada), stage.person(bob))
         #expect(
@@ -56,7 +56,7 @@ import Wire
         #expect(stage.archive.record(of: ada.person).contacts.map(\.identity) == [bob.person])
     }
 
-    @Test func anHourAfterTheCallIsNotTooLate() throws {
+    @Test func contactsCanBeKeptAnHourAfterTheCall() throws {
         let talk = try stage.talk(ada, bob)
         ada.end(talk.call)
         stage.pass(.seconds(3500))
@@ -66,12 +66,12 @@ import Wire
         stage.pass(.seconds(60))
         bob.arrive()
         bob.appear()
-        #expect(news(bob) == [.asked(.init(call: talk.call))], "whoever comes back is told what was asked")
+        #expect(news(bob) == [.asked(.init(call: talk.call))], "a returning person gets the request")
         stage.pass(.seconds(100))
         #expect(keep(bob, MeetingReference(call: talk.call))?.errorCode == .notFound)
     }
 
-    @Test func aCallThatNobodyTookIsNoMeeting() throws {
+    @Test func anUnansweredCallIsNoMeeting() throws {
         let call = try stage.ring(ada, bob)
         #expect(keep(ada, MeetingReference(call: call))?.errorCode == .notFound)
         bob.decline(call)
@@ -98,7 +98,7 @@ import Wire
         #expect(keep(ada, MeetingReference(match: match))?.errorCode == .notFound, "it was not her chat")
     }
 
-    @Test func theirComingAndGoingIsTold() throws {
+    @Test func contactsAreNotifiedOfPresence() throws {
         try befriend()
         bob.drop()
         let info = PersonInfo(id: stage.person(bob), name: "Bob", online: false)
@@ -107,7 +107,7 @@ import Wire
         bob.resume()
         #expect(news(ada).count == 1)
         bob.ask(.presence(.set(Appearance(visible: false))))
-        #expect(news(ada) == [.changed(.init(person: info))], "the invisible are not here")
+        #expect(news(ada) == [.changed(.init(person: info))], "invisible people look offline")
         bob.ask(.presence(.set(Appearance(name: "Robert", visible: true))))
         #expect(contacts(ada).map(\.name) == ["Robert"])
         ada.leave()
@@ -117,7 +117,7 @@ import Wire
         #expect(contacts(bob).map(\.online) == [true])
     }
 
-    @Test func eitherCanGiveItUpForBoth() throws {
+    @Test func eitherCanRemoveTheContactForBoth() throws {
         try befriend()
         let phone = stage.another(of: ada)
         let removed = PersonReference(person: stage.person(bob))
@@ -129,23 +129,23 @@ import Wire
         #expect(ada.ask(.contact(.remove(removed)))?.errorCode == .notFound)
     }
 
-    @Test func blockingTakesThemOffBothLists() throws {
+    @Test func blockingRemovesTheContactOnBothSides() throws {
         try befriend()
         bob.ask(.presence(.block(.init(person: stage.person(ada)))))
         #expect(contacts(ada).isEmpty && contacts(bob).isEmpty)
         let call = try #require(stage.archive.logs[ada.person]?.last?.call)
         #expect(keep(ada, MeetingReference(call: call))?.type == "ok")
-        #expect(news(bob).isEmpty, "he is not asked again")
+        #expect(news(bob).isEmpty, "no second request")
     }
 
-    @Test func deletedPeopleAreOnNobodysList() throws {
+    @Test func deletedPeopleAreRemovedFromContacts() throws {
         try befriend()
         bob.ask(.presence(.delete))
         #expect(news(ada) == [.removed(.init(person: stage.person(bob)))])
         #expect(contacts(ada).isEmpty)
     }
 
-    @Test func fiveHundredIsEnough() throws {
+    @Test func contactsAreLimitedToFiveHundred() throws {
         let many = (0..<500).map { Contact(identity: IdentityID(high: 9, low: UInt64($0)), name: "\($0)") }
         let full = stage.arrive(record: PersonRecord(contacts: many))
         full.appear("Full")

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 import Wire
 
-/// What must not be true twice of one person, and what one person may keep from another.
+/// Invariants of one person, and blocks.
 @Suite struct PeopleTests {
     private let stage = Stage { ($0.entriesPerAddress, $0.maxBlocks) = (3, 3) }
 
@@ -27,7 +27,7 @@ import Wire
         #expect(stage.hub.matchCount == 1)
     }
 
-    @Test func anotherTabMayStartOnceTheFirstHasStopped() {
+    @Test func anotherTabMayStartAfterTheFirstStops() {
         let identity = stage.identity()
         let (one, two) = (stage.arrive(identity), stage.arrive(identity))
         one.start()
@@ -38,7 +38,7 @@ import Wire
         #expect(one.start()?.type == "roulette.waiting")
     }
 
-    @Test func aTabWhoseLineDroppedGivesWayToOneThatIsHere() {
+    @Test func aDroppedTabYieldsToAConnectedOne() {
         let identity = stage.identity()
         let (one, two) = (stage.arrive(identity), stage.arrive(identity))
         let (_, ada, _) = stage.pair(one)
@@ -63,7 +63,7 @@ import Wire
 
     // MARK: Dropping while waiting
 
-    @Test func whoDropsWhileWaitingLeavesTheQueueAndReentersAtItsEnd() {
+    @Test func aDroppedWaiterReentersAtTheEndOfTheQueue() {
         let people = (0..<2).map { _ in stage.identity() }
         let waiting = people.map {
             stage.arrive($0, name: $0 == people[0] ? "first" : "second", record: PersonRecord(blocked: people))
@@ -82,7 +82,7 @@ import Wire
         #expect(bob.partner == "first")
     }
 
-    @Test func nobodyIsPairedWithSomebodyWhoseLineIsDown() {
+    @Test func droppedPeopleAreNotPaired() {
         let (ada, bob) = (stage.arrive(), stage.arrive())
         ada.start()
         ada.drop()
@@ -92,7 +92,7 @@ import Wire
         #expect(bob.isMatched)
     }
 
-    @Test func whoseMatchEndsWhileHisLineIsDownWaitsForHisReturn() {
+    @Test func aDroppedPersonWhoseMatchEndsWaitsForTheReturn() {
         let (ada, bob, _) = stage.pair()
         bob.drop()
         ada.next()
@@ -104,7 +104,7 @@ import Wire
         #expect(eve.isMatched)
     }
 
-    @Test func startAgainWithOtherInterestsGoesToTheEndAndWithTheSameDoesNot() {
+    @Test func onlyNewInterestsMoveAWaiterToTheEnd() {
         let people = (0..<2).map { _ in stage.identity() }
         let names = ["first", "second"]
         let waiting = zip(names, people).map { stage.arrive($1, name: $0, record: PersonRecord(blocked: people)) }
@@ -120,7 +120,7 @@ import Wire
 
     // MARK: Addresses
 
-    @Test func oneAddressHasSoManyPlacesInTheQueue() {
+    @Test func placesInTheQueueAreLimitedByAddress() {
         let people = (0..<5).map { _ in stage.identity() }
         let record = PersonRecord(blocked: people)
         let guests = people.map { stage.arrive($0, address: "203.0.113.7", record: record) }
@@ -130,7 +130,7 @@ import Wire
         #expect(stage.hub.waitingCount == 3)
         let elsewhere = stage.arrive(people[4], address: "203.0.113.8", record: record)
         elsewhere.start()
-        #expect(stage.hub.waitingCount == 4, "another address has places of its own")
+        #expect(stage.hub.waitingCount == 4, "another address has its own places")
         guests[0].stop()
         guests[3].start()
         #expect(stage.hub.waitingCount == 4)
@@ -139,18 +139,18 @@ import Wire
         #expect(stage.hub.waitingCount == 2)
         elsewhere.leave()
         stage.arrive(address: "203.0.113.7").start()
-        #expect(guests[3].isMatched, "and whoever is paired gives his place back")
+        #expect(guests[3].isMatched, "and a paired person frees a place")
     }
 
     // MARK: Blocks
 
-    @Test func whoIsBlockedIsNeverMetAgainFromEitherSide() {
+    @Test func blockedPeopleAreNeverPairedAgain() {
         let (ada, bob, _) = stage.pair()
         let seq = ada.say(.roulette(.block(.init(match: nil))))
         let heard = ada.take()
         #expect(heard.first == .ok(ServerMessage.OK(re: seq)))
         #expect(heard.map(\.type) == ["ok", "roulette.ended", "roulette.waiting"])
-        #expect(bob.takeEnds() == [.partnerNext], "he is not told why")
+        #expect(bob.takeEnds() == [.partnerNext], "the reason is not revealed")
         stage.pass(.seconds(120))
         #expect(!ada.isMatched && !bob.isMatched)
         bob.stop()
@@ -174,11 +174,11 @@ import Wire
         stage.pass(.seconds(9))
         #expect(ada.block(matched.match)?.type == "ok")
         stage.pass(.seconds(60))
-        #expect(!ada.isMatched, "the block holds in the queue that both wait in already")
+        #expect(!ada.isMatched, "the block applies to people who already wait")
         #expect(ada.block(matched.match)?.errorCode == .notMatched)
     }
 
-    @Test func aBlockOfTheLastPartnerDoesNotEndThePresentChat() {
+    @Test func blockingTheLastPartnerKeepsTheCurrentChat() {
         let (ada, bob, first) = stage.pair()
         bob.stop()
         let eve = stage.arrive()
@@ -189,7 +189,7 @@ import Wire
         #expect(ada.block(MatchID(high: 1, low: 1))?.errorCode == .notMatched)
     }
 
-    @Test func whoeverIsBlockedByAnEarlierChatsNameIsLeftNowToo() {
+    @Test func blockingByAnEarlierChatEndsTheCurrentOneToo() {
         let (ada, bob, first) = stage.pair()
         bob.next()
         stage.pass(.seconds(10))
@@ -200,7 +200,7 @@ import Wire
         #expect(!bob.isMatched)
     }
 
-    @Test func blocksAreSoManyAtMostAndTheOldestIsForgotten() {
+    @Test func blocksAreLimitedAndTheOldestIsDropped() {
         let old = (0..<3).map { _ in stage.identity() }
         let ada = stage.arrive(record: PersonRecord(blocked: old))
         let (_, bob, _) = stage.pair(ada)
@@ -216,7 +216,7 @@ import Wire
 
     // MARK: Forgetting
 
-    @Test func aPersonWhoMetNobodyIsForgottenWithHisLastDevice() {
+    @Test func aPersonWithoutMeetingsIsForgottenImmediately() {
         let ada = stage.arrive()
         ada.start()
         ada.leave()
@@ -224,7 +224,7 @@ import Wire
         #expect(stage.hub.nextTimeout == nil)
     }
 
-    @Test func aPersonWhoMetSomebodyIsForgottenSomeTimeAfterHisLastDevice() {
+    @Test func aPersonWithMeetingsIsForgottenLater() {
         let (ada, bob) = (stage.arrive(), stage.arrive())
         ada.start()
         bob.start()

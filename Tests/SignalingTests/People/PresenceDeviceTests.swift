@@ -7,7 +7,7 @@ import Wire
 @Suite struct PresenceDeviceTests {
     private let stage = Stage()
 
-    /// A person with two devices, of which the second was linked.
+    /// A person with two devices. The second one was linked.
     private func linked() throws -> (ada: Guest, phone: Guest) {
         let (ada, phone) = (stage.arrive(), stage.arrive())
         ada.appear("Ada")
@@ -19,7 +19,7 @@ import Wire
         return (ada, phone)
     }
 
-    @Test func aDeviceThatSaysTheCodeComesBackAsThePerson() throws {
+    @Test func aDeviceThatEntersTheCodeBecomesThePersons() throws {
         let (ada, phone) = (stage.arrive(), stage.arrive())
         let tab = stage.arrive(phone.identity)
         ada.appear("Ada")
@@ -52,7 +52,7 @@ import Wire
         #expect(phone.devices?.count == 2)
     }
 
-    @Test func blocksOfTheDeviceBecomeThePersons() throws {
+    @Test func aLinkedDevicesBlocksBecomeThePersons() throws {
         let (ada, phone, eve) = (stage.arrive(), stage.arrive(), stage.arrive())
         for guest in [ada, phone, eve] { guest.appear() }
         phone.block(person: stage.person(eve))
@@ -64,7 +64,7 @@ import Wire
         #expect(ada.blockedPeople?.count == 1)
     }
 
-    @Test func twoDevicesOfOnePersonAreOneInTheListAndNotInTheirOwn() throws {
+    @Test func twoDevicesAreListedOnceAndNotForThemselves() throws {
         let (ada, phone) = try linked()
         ada.move(52.5, 13.4)
         let ben = stage.nearby("Ben", 52.5, 13.4)
@@ -78,7 +78,7 @@ import Wire
 
     // MARK: Codes
 
-    @Test func aCodeIsUnderstoodAsPeopleTypeIt() throws {
+    @Test func codesAreAcceptedAsPeopleTypeThem() throws {
         let ada = stage.arrive()
         ada.appear()
         for spelling in [
@@ -92,13 +92,13 @@ import Wire
         }
     }
 
-    @Test func aCodeIsGoodOnceForFiveMinutesAndOnlyTheLastOne() throws {
+    @Test func onlyTheLastCodeIsValidOnceForFiveMinutes() throws {
         let ada = stage.arrive()
         ada.appear()
         let devices = (0..<4).map { _ in stage.arrive() }
         let first = try #require(ada.linkCode())
         let second = try #require(ada.linkCode())
-        #expect(devices[0].useLink(first)?.errorCode == .linkInvalid, "a new one voids the old")
+        #expect(devices[0].useLink(first)?.errorCode == .linkInvalid, "a new one revokes the old")
         #expect(devices[0].useLink(second)?.presence != nil)
         #expect(devices[1].useLink(second)?.errorCode == .linkInvalid, "it is used")
         let third = try #require(ada.linkCode())
@@ -109,7 +109,7 @@ import Wire
         #expect(devices[2].useLink(fourth)?.errorCode == .linkInvalid, "it is too old")
     }
 
-    @Test func theDeviceThatShowsACodeMayBeClosedMeanwhile() throws {
+    @Test func aCodeIsValidAfterItsDeviceLeft() throws {
         let (ada, phone) = (stage.arrive(), stage.arrive())
         ada.appear("Ada")
         let code = try #require(ada.linkCode())
@@ -124,7 +124,7 @@ import Wire
     }
 
     @Test(arguments: ["", "-", "ABCD-EFGH", "ABCD-EFG", "ABCD-EFGU", "ABCDEFGHJ", "🐙🐙🐙🐙🐙🐙🐙🐙", "abcd\u{0}efg"])
-    func whatIsNoCodeLinksNothing(code: String) {
+    func invalidCodesLinkNothing(code: String) {
         let phone = stage.arrive()
         #expect(phone.useLink(code)?.errorCode == .linkInvalid)
         #expect(phone.socket != nil)
@@ -148,7 +148,7 @@ import Wire
 
     @Test func codesAreLimitedByPerson() throws {
         let (ada, phone) = try linked()
-        // One was spent on the phone.
+        // One code was already used for the phone.
         for number in 0..<9 { #expect((number % 2 == 0 ? ada : phone).linkCode() != nil) }
         guard case .error(let refusal)? = phone.ask(.presence(.link)) else {
             Issue.record("an eleventh code is made")
@@ -163,10 +163,10 @@ import Wire
         #expect(ada.linkCode() != nil)
     }
 
-    @Test func codesThatAreVoidTakeNobodysPlace() {
+    @Test func expiredCodesUseNoPlace() {
         var codes = DeviceCodes()
-        let surroundings = Surroundings(rules: stage.rules, project: stage.project)
-        var turn = Turn(surroundings, generator: SeededGenerator(seed: 1))
+        let hubSettings = HubSettings(rules: stage.rules, project: stage.project)
+        var turn = Turn(hubSettings, generator: SeededGenerator(seed: 1))
         turn.now = stage.now
         let client = ConnectionID(high: 0, low: 1)
         func make(_ owner: IdentityID) -> Letter? {
@@ -182,18 +182,18 @@ import Wire
         }
     }
 
-    @Test func whoCannotBeLinkedIsToldWhy() throws {
+    @Test func aRefusedLinkHasAReason() throws {
         let (ada, phone) = try linked()
         let (ben, carol) = (stage.arrive(), stage.arrive())
         ben.appear()
         #expect(ada.useLink(try #require(ada.linkCode()))?.errorCode == .linkInvalid, "oneself")
         #expect(phone.useLink(try #require(ben.linkCode()))?.errorCode == .linkInvalid, "linked already")
-        #expect(ada.useLink(try #require(ben.linkCode()))?.errorCode == .linkInvalid, "has devices of its own")
+        #expect(ada.useLink(try #require(ben.linkCode()))?.errorCode == .linkInvalid, "it has its own devices")
         #expect(carol.useLink(try #require(ben.linkCode()), label: "a\nb")?.errorCode == .invalidName)
         #expect(ada.devices?.count == 2)
     }
 
-    @Test func devicesAreBounded() throws {
+    @Test func devicesPerPersonAreLimited() throws {
         let stage = Stage { $0.devicesPerPerson = 3 }
         let ada = stage.arrive()
         ada.appear()
@@ -204,7 +204,7 @@ import Wire
 
     // MARK: Unlinking
 
-    @Test func anUnlinkedDeviceIsItselfAgain() throws {
+    @Test func anUnlinkedDeviceIsItsOwnPersonAgain() throws {
         let (ada, phone) = try linked()
         let device = stage.project.personID(of: phone.identity)
         let code = try #require(phone.linkCode())
@@ -213,11 +213,11 @@ import Wire
         #expect(phone.closeCode == .replaced)
         phone.arrive()
         #expect(phone.appear()?.own?.person == device)
-        #expect(phone.useLink(code)?.errorCode == .linkInvalid, "what it asked for before is void")
+        #expect(phone.useLink(code)?.errorCode == .linkInvalid, "its earlier code is revoked")
         #expect(ada.devices?.count == 1)
     }
 
-    @Test func theFirstDeviceMayGoAndTheOthersStay() throws {
+    @Test func theFirstDeviceCanBeUnlinked() throws {
         let (ada, phone) = try linked()
         let id = stage.person(ada)
         #expect(phone.ask(.presence(.unlink(.init(device: id))))?.type == "ok")
@@ -251,7 +251,7 @@ import Wire
 
     // MARK: Deleting
 
-    @Test func whoIsDeletedIsGoneEverywhere() throws {
+    @Test func aDeletedPersonIsRemovedEverywhere() throws {
         let (ada, phone) = try linked()
         ada.move(52.5, 13.4)
         let ben = stage.nearby("Ben", 52.5, 13.4)
@@ -272,15 +272,15 @@ import Wire
         let person = ada.person
         for guest in [ada, phone] {
             guest.arrive()
-            #expect(guest.appear()?.own?.person != id, "its secret proves nobody any more")
+            #expect(guest.appear()?.own?.person != id, "its secret is invalid now")
         }
         #expect(ada.person != person)
         #expect(ada.devices?.count == 1)
     }
 
-    // MARK: What storage said of before
+    // MARK: Stale results from storage
 
-    @Test(arguments: [true, false]) func whatStorageFoundBeforeADeletionIsNobody(isGone: Bool) throws {
+    @Test(arguments: [true, false]) func recordsFromBeforeADeletionAreIgnored(isGone: Bool) throws {
         let (ada, ben) = (stage.present("Ada"), stage.present("Ben"))
         let id = stage.person(ada)
         stage.isStorageSlow = true
@@ -296,7 +296,7 @@ import Wire
         #expect(ben.find(id)?.found?.online == (isGone ? nil : true), "nor is the next question confused")
     }
 
-    @Test func whatStorageFoundOfADeviceBeforeItWasLinkedIsNobody() throws {
+    @Test func recordsFromBeforeALinkAreIgnored() throws {
         let (ada, phone, ben) = (stage.present("Ada"), stage.present("Phone"), stage.present("Ben"))
         let id = stage.project.personID(of: phone.identity)
         stage.isStorageSlow = true
@@ -312,10 +312,10 @@ import Wire
         ada.ask(.presence(.unlink(.init(device: id))))
         phone.arrive()
         #expect(phone.appear()?.own?.person == id)
-        #expect(ben.find(id)?.found?.online == true, "it is itself again")
+        #expect(ben.find(id)?.found?.online == true, "it is its own person again")
     }
 
-    @Test func whoIsDeletedLeavesNothingBehindInMemory() {
+    @Test func aDeletedPersonLeavesNothingInMemory() {
         let (ada, ben, _) = stage.pair()
         ada.appear()
         ada.ask(.presence(.delete))

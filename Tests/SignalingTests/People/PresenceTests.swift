@@ -2,13 +2,13 @@ import Signaling
 import Testing
 import Wire
 
-/// Being there: under which name, for whom, and for how long.
+/// Presence: names, visibility, and how long people stay in memory.
 @Suite struct PresenceTests {
     private let stage = Stage()
 
     // MARK: Names
 
-    @Test func whoAppearsIsToldHowItIsThere() {
+    @Test func appearingReturnsTheSettings() {
         let ada = stage.arrive()
         let own = ada.appear("  Ada   Lovelace ")?.own
         #expect(own?.name == "Ada Lovelace")
@@ -20,24 +20,24 @@ import Wire
         #expect(stage.archive.identity(of: stage.person(ada)) == ada.identity)
     }
 
-    @Test func whoChoosesNoNameGetsAPleasantOneThatStays() {
+    @Test func aMissingNameIsReplacedPermanently() {
         let ada = stage.arrive()
         let name = ada.appear()?.own?.name ?? ""
         #expect(name.split(separator: " ").count == 2)
         #expect(ada.set(name: "Ada")?.own?.name == "Ada")
-        #expect(ada.set(name: " ")?.own?.name == name, "an empty name is no name")
+        #expect(ada.set(name: " ")?.own?.name == name, "an empty name is not a name")
         ada.leave()
         ada.arrive()
         #expect(ada.appear()?.own?.name == name)
     }
 
-    @Test func whatIsChosenIsKeptUntilItIsChangedAlsoOverARestart() {
+    @Test func settingsAreKeptAcrossARestart() {
         let ada = stage.arrive()
         ada.appear("Ada", visible: false, ringable: .contacts)
         #expect(ada.set(doNotDisturb: true)?.own?.ringable == .contacts)
         let stored = stage.changes.count
         ada.set(name: "Ada")
-        #expect(stage.changes.count == stored, "nothing new is nothing to store")
+        #expect(stage.changes.count == stored, "no change, nothing to store")
         stage.restart()
         ada.arrive()
         let own = ada.appear()?.own
@@ -47,7 +47,7 @@ import Wire
         #expect(own?.ringable == .contacts)
     }
 
-    @Test func theNameOfTheHelloIsTakenByWhoWasNeverThereBefore() {
+    @Test func theHelloNameIsUsedOnTheFirstAppearance() {
         let ada = stage.arrive(name: "Ada")
         #expect(ada.appear()?.own?.name == "Ada")
         let ben = stage.arrive(name: "Ben\nBen")
@@ -62,7 +62,7 @@ import Wire
             String(repeating: "😀", count: 41), String(repeating: "a", count: 10_240),
             String(repeating: "\u{301}", count: 200),
         ])
-    func whatIsNoNameIsRefusedAndNothingIsLost(name: String) {
+    func invalidNamesAreRefusedAndNothingChanges(name: String) {
         let ada = stage.arrive()
         #expect(ada.appear(name)?.errorCode == .invalidName)
         #expect(ada.move(1, 1)?.errorCode == .notPresent, "it did not appear")
@@ -82,11 +82,11 @@ import Wire
     }
 
     @Test(arguments: ["\u{200D}\u{200C}", "\u{2800}\u{2800}", "\u{3164}", "\u{FE0F}"])
-    func whatShowsNothingIsNoNameButNotAnEmptyOneEither(name: String) {
+    func invisibleNamesAreRefused(name: String) {
         #expect(stage.arrive().appear(name)?.own?.name.split(separator: " ").count == 2)
     }
 
-    @Test func aNameThatAProgramVouchesForCannotBeTalkedAway() {
+    @Test func aNameFromATokenCannotBeChanged() {
         let ada = Guest(on: stage, as: stage.identity())
         ada.vouched = "Dr. Ada\u{202E} Lovelace" + String(repeating: " of Ockham", count: 20)
         ada.arrive()
@@ -99,30 +99,75 @@ import Wire
 
     // MARK: Other devices
 
-    @Test func otherDevicesAreToldWhatOneSaid() {
+    @Test func otherDevicesAreNotifiedOfChanges() {
         let ada = stage.arrive()
         let phone = stage.arrive(ada.identity)
         let tab = stage.arrive(ada.identity)
         ada.appear("Ada")
         phone.appear()
         ada.take()
+        stage.pass(stage.rules.ownPresenceInterval)
         ada.set(name: "Ada L.", doNotDisturb: true)
         let heard = phone.take().compactMap(\.own)
         #expect(heard.map(\.name) == ["Ada L."])
         #expect(heard.first?.re == nil)
-        #expect(ada.take().isEmpty, "who said it has its answer")
-        #expect(tab.take().isEmpty, "who did not appear is not bothered")
+        #expect(ada.take().isEmpty, "the sender has the answer")
+        #expect(tab.take().isEmpty, "a device that is not online is not notified")
+        stage.pass(stage.rules.ownPresenceInterval)
         phone.move(1, 1)
         #expect(ada.take().compactMap(\.own).map(\.hasPosition) == [true])
         phone.move(1.05, 1)
-        #expect(ada.take().isEmpty, "where it is is no news")
+        #expect(ada.take().isEmpty, "the location is not repeated")
+        stage.pass(stage.rules.ownPresenceInterval)
         phone.ask(.nearby(.forget))
         #expect(ada.take().compactMap(\.own).map(\.hasPosition) == [false])
     }
 
+    @Test("many changes in a moment reach the other devices as the first and the last")
+    func changesAreCoalesced() {
+        let ada = stage.arrive()
+        let phone = stage.arrive(ada.identity)
+        ada.appear("Ada")
+        phone.appear()
+        stage.pass(stage.rules.ownPresenceInterval)
+        phone.take()
+        for number in 0..<50 { ada.set(name: "Ada \(number)") }
+        #expect(phone.take().compactMap(\.own).map(\.name) == ["Ada 0"])
+        ada.take()
+        stage.pass(stage.rules.ownPresenceInterval)
+        #expect(phone.take().compactMap(\.own).map(\.name) == ["Ada 49"])
+        #expect(ada.take().compactMap(\.own).isEmpty, "the device that made the changes knows them")
+    }
+
+    @Test("one connection more than a person may have closes the oldest")
+    func connectionsPerPerson() {
+        let first = stage.arrive()
+        let second = stage.arrive(first.identity)
+        for _ in 2..<stage.rules.connectionsPerPerson { stage.arrive(first.identity) }
+        #expect(first.closeCode == nil)
+        stage.arrive(first.identity)
+        #expect(first.closeCode == .replaced)
+        #expect(second.closeCode == nil)
+        #expect(stage.hub.clientCount == stage.rules.connectionsPerPerson)
+    }
+
+    @Test("all devices of a person share one budget of requests")
+    func sharedBudget() {
+        let stage = Stage { $0.personVerbs = Budget.Rate(perSecond: 1, burst: 10) }
+        let ada = stage.arrive()
+        let phone = stage.arrive(ada.identity)
+        ada.appear("Ada")
+        phone.appear()
+        var refused = 0
+        for number in 0..<10 where (number % 2 == 0 ? ada : phone).set(name: "\(number)")?.errorCode == .rateLimited {
+            refused += 1
+        }
+        #expect(refused == 2)
+    }
+
     // MARK: Finding
 
-    @Test func whoHasTheIdFindsSomebodyOnlineOfflineAndAfterARestart() {
+    @Test func peopleAreFoundByIdOnlineOfflineAndAfterARestart() {
         let (ada, ben) = (stage.arrive(), stage.arrive())
         ada.appear("Ada")
         let id = stage.person(ada)
@@ -131,7 +176,7 @@ import Wire
         #expect(ben.find(id)?.found?.online == false)
         ada.resume()
         ada.set(visible: false)
-        #expect(ben.find(id)?.found?.online == false, "who hides is not seen to be here")
+        #expect(ben.find(id)?.found?.online == false, "an invisible person looks offline")
         ada.set(visible: true)
         ada.leave()
         #expect(ben.find(id)?.found == PersonInfo(id: id, name: "Ada", online: false))
@@ -139,14 +184,14 @@ import Wire
         ben.arrive()
         #expect(ben.find(id)?.found == PersonInfo(id: id, name: "Ada", online: false))
         ada.arrive()
-        #expect(ben.find(id)?.found?.online == false, "not before it says so")
+        #expect(ben.find(id)?.found?.online == false, "not before it goes online")
         ada.appear()
         #expect(ben.find(id)?.found?.online == true)
         #expect(stage.hub.personCount == 2)
         stage.pass(.seconds(3600))
     }
 
-    @Test func whoWasLookedUpIsForgottenAgain() {
+    @Test func peopleLoadedForALookupAreForgotten() {
         let (ada, ben) = (stage.arrive(), stage.arrive())
         ada.appear("Ada")
         ada.leave()
@@ -157,7 +202,7 @@ import Wire
         #expect(stage.hub.personCount == 1)
     }
 
-    @Test func soManyAreRememberedAndThenThoseWhoWentFirstAreForgotten() {
+    @Test func offlinePeopleInMemoryAreLimited() {
         let stage = Stage { $0.absentPeople = 3 }
         let stranger = stage.present("Stranger")
         let guests = (0..<5).map { stage.nearby("\($0)") }
@@ -173,10 +218,10 @@ import Wire
         #expect(answers == [nil, nil, .positionTooFast, .positionTooFast, .positionTooFast])
         for guest in guests { guest.leave() }
         for guest in guests { #expect(stranger.find(stage.person(guest))?.found?.online == false) }
-        #expect(stage.hub.personCount == 4, "nor do many who are looked up fill the memory")
+        #expect(stage.hub.personCount == 4, "lookups do not fill the memory")
     }
 
-    @Test func idsOfNobodyFindNobody() {
+    @Test func unknownIdsFindNobody() {
         let ada = stage.arrive()
         ada.appear()
         let nobody = PersonID(high: 1, low: 2)
@@ -184,12 +229,12 @@ import Wire
         #expect(ada.block(person: nobody)?.errorCode == .notFound)
         #expect(ada.unblock(person: nobody)?.errorCode == .notFound)
         #expect(ada.ask(.presence(.unlink(.init(device: nobody))))?.errorCode == .notFound)
-        #expect(ada.find(stage.person(ada))?.found?.online == true, "oneself is somebody")
+        #expect(ada.find(stage.person(ada))?.found?.online == true, "people can find themselves")
     }
 
     // MARK: Blocking
 
-    @Test func whoIsBlockedFindsSomebodyWhoIsNotThere() {
+    @Test func aBlockedPersonFindsSomeoneOffline() {
         let (ada, ben) = (stage.arrive(), stage.arrive())
         ada.appear("Ada")
         ben.appear("Ben")
@@ -203,43 +248,43 @@ import Wire
         #expect(ada.unblock(person: stage.person(ben))?.errorCode == .notFound)
     }
 
-    @Test func nobodyBlocksItself() {
+    @Test func blockingYourselfIsRefused() {
         let ada = stage.arrive()
         ada.appear()
         #expect(ada.block(person: stage.person(ada))?.errorCode == .notPermitted)
         #expect(ada.blockedPeople == [])
     }
 
-    @Test func blockingSomebodyEndsTheChatWithThem() {
+    @Test func blockingEndsTheChat() {
         let (ada, ben, _) = stage.pair()
         ada.appear("Ada")
         ben.appear("Ben")
         ben.take()
         ada.block(person: stage.person(ben))
         #expect(ada.takeEnds() == [.blocked])
-        #expect(ben.takeEnds() == [.partnerNext], "and does not learn why")
+        #expect(ben.takeEnds() == [.partnerNext], "and is not told why")
         stage.pass(.seconds(60))
-        #expect(!ada.isMatched && !ben.isMatched, "nor do they meet again")
+        #expect(!ada.isMatched && !ben.isMatched, "they are not paired again")
     }
 
-    @Test func blockingAPartnerOfTheRouletteTellsNobodyWhoThatIs() throws {
+    @Test func blockingAPartnerDoesNotRevealTheirId() throws {
         let (ada, ben, _) = stage.pair()
         ada.ask(.roulette(.block(.init(match: nil))))
         let listed = try #require(ada.blockedPeople?.first)
         #expect(listed.id != stage.person(ben))
         #expect(ada.find(listed.id)?.errorCode == .notFound)
         #expect(ada.unblock(person: listed.id)?.type == "ok")
-        #expect(ada.find(stage.person(ben))?.errorCode == .notFound, "who was never present is known to nobody")
+        #expect(ada.find(stage.person(ben))?.errorCode == .notFound, "a person who was never online is unknown")
     }
 
-    @Test func whoBlockedSomebodyDoesNotFindThemEither() {
+    @Test func aBlockerDoesNotFindTheBlockedPersonEither() {
         let (ada, ben) = (stage.arrive(), stage.arrive())
         for guest in [ada, ben] { guest.appear() }
         ada.block(person: stage.person(ben))
         #expect(ada.find(stage.person(ben))?.errorCode == .notFound)
     }
 
-    @Test func blockedPeopleAreListedNewestFirstAndNoMoreOfThemThanMayBe() {
+    @Test func blockedPeopleAreListedNewestFirstUpToTheLimit() {
         let stage = Stage { $0.maxBlocks = 3 }
         let ada = stage.arrive()
         ada.appear("Ada")
@@ -251,12 +296,12 @@ import Wire
 
     // MARK: Wrong states
 
-    @Test func verbsBeforeAppearingSaySo() {
+    @Test func verbsBeforeAppearingAreRefused() {
         let ada = stage.arrive()
         #expect(ada.set(name: "Ada")?.errorCode == .notPresent)
         #expect(ada.move(1, 1)?.errorCode == .notPresent)
         #expect(ada.ask(.nearby(.watch(.init(unit: .miles, radius: 5))))?.errorCode == .notPresent)
-        #expect(ada.ask(.presence(.leave))?.type == "ok", "leaving twice is leaving")
+        #expect(ada.ask(.presence(.leave))?.type == "ok", "leaving twice is allowed")
         #expect(ada.ask(.nearby(.unwatch))?.type == "ok")
         #expect(ada.ask(.nearby(.forget))?.type == "ok")
         ada.appear()
@@ -264,6 +309,6 @@ import Wire
         ada.move(1, 1)
         ada.ask(.presence(.leave))
         #expect(ada.move(1, 1)?.errorCode == .notPresent)
-        #expect(ada.appear()?.own?.hasPosition == false, "where it was is forgotten with it")
+        #expect(ada.appear()?.own?.hasPosition == false, "its location is forgotten too")
     }
 }

@@ -6,7 +6,7 @@ import Wire
 @Suite struct ReportTests {
     private let stage = Stage()
 
-    /// Two in a match who have both joined its session.
+    /// Two people in a match who have both joined its session.
     private func chat() -> (Guest, Guest, RouletteNotice.Matched) {
         let (ada, bob, matched) = stage.pair()
         for guest in [ada, bob] { guest.join(matched.publish.session, token: guest.match?.publish.token ?? "") }
@@ -18,7 +18,7 @@ import Wire
         stage.changes.compactMap { if case .report(let report) = $0 { report } else { nil } }
     }
 
-    @Test func aReportKeepsBothIDsTimeReasonAndTheChat() {
+    @Test func aReportHasBothIDsTimeReasonAndChat() {
         let (ada, bob, matched) = chat()
         bob.signal(matched.publish.session, "chat", "something rude")
         stage.pass(.seconds(1))
@@ -34,10 +34,10 @@ import Wire
         )
         #expect(reports == [expected])
         #expect(ada.isMatched, "a report does not end the chat")
-        #expect(bob.take().allSatisfy { $0.type == "session.signal" }, "nobody tells him")
+        #expect(bob.take().allSatisfy { $0.type == "session.signal" }, "the partner is not notified")
     }
 
-    @Test func theLastTwentyLinesAreKeptAndNoOtherSignals() {
+    @Test func aReportHasTheLastTwentyChatLines() {
         let (ada, bob, matched) = chat()
         for count in 0..<30 {
             bob.signal(matched.publish.session, "chat", "\(count)")
@@ -48,15 +48,15 @@ import Wire
         #expect(reports.first?.lines.map(\.text) == (10..<30).map(String.init))
     }
 
-    /// A line said to one alone is heard by the other as any line is, and must not escape the complaint.
-    @Test func aLineSaidToThePartnerAloneIsKeptToo() {
+    /// A chat line sent only to the partner is displayed like any other. It must not be missing from the report.
+    @Test func linesSentOnlyToThePartnerAreReportedToo() {
         let (ada, bob, matched) = chat()
         bob.signal(matched.publish.session, "chat", "between us", to: ada.connection)
         ada.report()
         #expect(reports.first?.lines.map(\.text) == ["between us"])
     }
 
-    @Test func linesSaidToOneselfDoNotWashTheOthersOut() {
+    @Test func linesSentToOneselfDoNotDisplaceOthers() {
         let (ada, bob, matched) = chat()
         bob.signal(matched.publish.session, "chat", "something rude")
         for _ in 0..<20 { bob.signal(matched.publish.session, "chat", "nothing", to: bob.connection) }
@@ -64,7 +64,7 @@ import Wire
         #expect(reports.first?.lines.map(\.text) == ["something rude"])
     }
 
-    @Test func aChatCanBeReportedForAMinuteAfterItsEndWithItsLines() {
+    @Test func anEndedChatCanBeReportedForAMinute() {
         let (ada, bob, matched) = chat()
         bob.signal(matched.publish.session, "chat", "bye, idiot")
         bob.next()
@@ -75,10 +75,10 @@ import Wire
         #expect(reports.first?.against == bob.identity)
         stage.pass(.seconds(2))
         #expect(bob.report("no, her")?.errorCode == .notMatched)
-        #expect(stage.hub.sessionCount == 0, "what was said is forgotten")
+        #expect(stage.hub.sessionCount == 0, "the chat is forgotten")
     }
 
-    @Test func theLastChatCanBeReportedFromTheNextOneByName() {
+    @Test func theLastChatCanBeReportedDuringTheNextOne() {
         let (ada, bob, first) = chat()
         bob.stop()
         let eve = stage.arrive()
@@ -102,7 +102,7 @@ import Wire
         #expect(reports.count == 2)
     }
 
-    @Test func quickSkippersAreReportedByNameForAMinuteToo() {
+    @Test func quickSkippersCanBeReportedForAMinuteToo() {
         let ada = stage.arrive()
         ada.start()
         var matches: [MatchID] = []
@@ -117,7 +117,7 @@ import Wire
         #expect(reports.map(\.match) == matches)
     }
 
-    @Test func reportsAreSoManyAnHour() {
+    @Test func reportsAreLimitedPerHour() {
         let stage = Stage { $0.reports = .init(perSecond: 1 / 360, burst: 2) }
         let ada = stage.arrive()
         ada.start()
@@ -132,15 +132,15 @@ import Wire
         #expect(stage.changes.count == 3)
     }
 
-    /// One character can be made of thousands of marks.
-    @Test func aLineIsKeptShortInBytes() {
+    /// One character can consist of thousands of combining marks.
+    @Test func reportedLinesAreLimitedInBytes() {
         let (ada, bob, matched) = chat()
         bob.signal(matched.publish.session, "chat", "e" + String(repeating: "\u{301}", count: 3000))
         ada.report()
         #expect(reports.first.map { ($0.lines.first?.text.utf8.count ?? 0) <= 1003 } == true)
     }
 
-    @Test func nobodyReportsWithoutAChat() {
+    @Test func reportingRequiresAChat() {
         let ada = stage.arrive()
         #expect(ada.report()?.errorCode == .notMatched)
         ada.start()
@@ -159,7 +159,7 @@ import Wire
         #expect(reports.first?.match != first.match)
     }
 
-    // MARK: What is stored comes first
+    // MARK: Storage before answers
 
     private func isPersistedBeforeAnythingIsSent(_ effects: [Effect]) -> Bool {
         let persist = effects.firstIndex { if case .persist = $0 { true } else { false } }
@@ -168,20 +168,20 @@ import Wire
         return persist < transmit
     }
 
-    @Test func aReportIsStoredBeforeAnybodyIsTold() {
+    @Test func aReportIsStoredBeforeItIsAnswered() {
         let (ada, _, _) = chat()
         ada.say(.roulette(.report(.init(reason: "rude"))))
         #expect(isPersistedBeforeAnythingIsSent(stage.effects))
     }
 
-    @Test func aBlockIsStoredBeforeAnybodyIsTold() {
+    @Test func aBlockIsStoredBeforeItIsAnswered() {
         let (ada, bob, _) = chat()
         ada.say(.roulette(.block(.init(match: nil))))
         #expect(isPersistedBeforeAnythingIsSent(stage.effects))
         #expect(stage.changes == [.block(owner: ada.identity, blocked: bob.identity, at: stage.now)])
     }
 
-    @Test func aReportOfAChatThatIsForgottenIsStoredBeforeAnybodyIsTold() {
+    @Test func aReportOfAForgottenChatIsStoredBeforeItIsAnswered() {
         let stage = Stage { $0.personIdle = .seconds(600) }
         let (ada, bob, _) = stage.pair()
         bob.stop()
@@ -190,10 +190,10 @@ import Wire
         #expect(stage.hub.sessionCount == 0)
         ada.say(.roulette(.report(.init(reason: "rude"))))
         #expect(isPersistedBeforeAnythingIsSent(stage.effects))
-        #expect(stage.changes.count == 1, "the complaint stays though the chat is forgotten")
+        #expect(stage.changes.count == 1, "the report is stored although the chat is forgotten")
     }
 
-    @Test func aBlockSaidTwiceIsStoredOnce() {
+    @Test func aRepeatedBlockIsStoredOnce() {
         let (ada, _, matched) = chat()
         ada.block()
         ada.block(matched.match)

@@ -5,7 +5,7 @@ import Wire
 
 @testable import Signaling
 
-/// The globe in cells: all that is ever computed from a position.
+/// The grid of cells, the only thing computed from a location.
 @Suite struct NearbyCellTests {
     @Test func sinesAndTheirInversesAreThoseOfTheSystem() {
         for step in -2000...2000 {
@@ -20,7 +20,7 @@ import Wire
         #expect(Trigonometry.acos(-3) == .pi)
     }
 
-    @Test func cellsAreAboutTwoKilometresWideEverywhere() throws {
+    @Test func cellsAreAboutTwoKilometersWideEverywhere() throws {
         for row in stride(from: Int32(0), to: Cell.rows, by: 1) {
             let around = 2 * Double.pi * 6371.0088 * cos(Cell.latitude(ofRow: row))
             let width = around / Double(Cell.columns(inRow: row))
@@ -28,7 +28,7 @@ import Wire
         }
     }
 
-    @Test func everyPositionOnTheGlobeHasACellAndItsCentreIsNear() throws {
+    @Test func everyLocationHasACellWithANearbyCenter() throws {
         let seed = UInt64.random(in: 0 ... .max)
         print("cells: seed \(seed)")
         var random = SeededGenerator(seed: seed)
@@ -37,13 +37,13 @@ import Wire
             let longitude = Double.random(in: -180...180, using: &random)
             let cell = try #require(Cell(latitude: latitude, longitude: longitude))
             let there = GlobePoint(latitude: latitude / 180 * .pi, turn: (longitude + 180) / 360)
-            #expect(cell.centre.distance(to: there) < 1700)
+            #expect(cell.center.distance(to: there) < 1700)
             let (row, column) = BlockRow.place(of: cell)
-            #expect(row.centre(ofColumn: column).distance(to: cell.centre) < PeopleGrid.blockRadius)
+            #expect(row.center(ofColumn: column).distance(to: cell.center) < PeopleGrid.blockRadius)
         }
     }
 
-    @Test func theCornersOfTheGlobeAreOnIt() {
+    @Test func extremeCoordinatesAreValid() {
         for latitude in [-90.0, -89.999, 0, 89.999, 90] {
             for longitude in [-180.0, -0.0, 179.999, 180] {
                 #expect(Cell(latitude: latitude, longitude: longitude) != nil)
@@ -67,7 +67,7 @@ import Wire
         #expect(try bucket((90, 0), (-90, 0)) == nil)
     }
 
-    @Test func whatIsNoPlaceOnTheGlobeHasNoCell() {
+    @Test func invalidCoordinatesHaveNoCell() {
         let bad: [(Double, Double)] = [
             (90.0001, 0), (-90.0001, 0), (0, 180.0001), (0, -181), (.nan, 0), (0, .nan), (.infinity, 0),
             (0, -.infinity), (1e308, 1e308), (.greatestFiniteMagnitude, 0),
@@ -75,25 +75,25 @@ import Wire
         for (latitude, longitude) in bad { #expect(Cell(latitude: latitude, longitude: longitude) == nil) }
     }
 
-    @Test func kilometresAreTheSameBucketsAsMiles() {
-        for (mile, kilometre) in zip(Distance.miles, Distance.kilometres) {
-            let ratio = Double(kilometre) / (Double(mile) * 1.609344)
+    @Test func kilometersAreTheSameBucketsAsMiles() {
+        for (mile, kilometer) in zip(Distance.miles, Distance.kilometers) {
+            let ratio = Double(kilometer) / (Double(mile) * 1.609344)
             #expect((0.93...1.07).contains(ratio))
         }
         #expect(Distance.reach(200, .miles) == 7)
-        #expect(Distance.reach(1, .kilometres) == 1)
-        #expect(Distance.reach(4, .kilometres) == 2)
+        #expect(Distance.reach(1, .kilometers) == 1)
+        #expect(Distance.reach(4, .kilometers) == 2)
         #expect(Distance.reach(101, .miles) == 7)
         #expect(Distance.reach(.max, .miles) == 7)
     }
 
     // MARK: Speed
 
-    private func cell(_ kilometresNorth: Double) throws -> Cell {
-        try #require(Cell(latitude: 10 + kilometresNorth / 111.195, longitude: 20))
+    private func cell(_ kilometersNorth: Double) throws -> Cell {
+        try #require(Cell(latitude: 10 + kilometersNorth / 111.195, longitude: 20))
     }
 
-    @Test func aPlaneIsBelievedAndALeapIsNot() throws {
+    @Test func theSpeedOfAPlaneIsAcceptedAndALeapIsNot() throws {
         var now = Timestamp(milliseconds: 0)
         var trail = Trail(try cell(0), now: now)
         now = now + .seconds(3600)
@@ -103,7 +103,7 @@ import Wire
         #expect(trail.follow(to: try cell(1500), now: now + wait, fastest: 1000) == nil)
     }
 
-    @Test func manySmallLeapsAreNoFasterThanALargeOne() throws {
+    @Test func manySmallLeapsAreLimitedLikeOneLargeLeap() throws {
         let start = Timestamp(milliseconds: 0)
         for step in [1.0, 2.5, 3.5, 4.9, 6] {
             var trail = Trail(try cell(0), now: start)
@@ -118,7 +118,7 @@ import Wire
         }
     }
 
-    @Test func standingWhereFourCellsMeetIsNotTravelling() throws {
+    @Test func jitterAtACornerOfCellsIsNotTraveling() throws {
         let start = Timestamp(milliseconds: 0)
         let cells = try [(10.0001, 20.0001), (9.9999, 20.0001), (10.0001, 19.9999), (9.9999, 19.9999)].map {
             try #require(Cell(latitude: $0.0, longitude: $0.1))
@@ -132,7 +132,7 @@ import Wire
 
     // MARK: Cursors
 
-    @Test func aCursorIsReadAsItWasWritten() {
+    @Test func aCursorIsReadBackUnchanged() {
         for bucket in 0..<7 {
             for place: UInt64 in [0, 1, 0xFEDC_BA98_7654_3210, .max] {
                 let cursor = Cursor(bucket: bucket, place: place)

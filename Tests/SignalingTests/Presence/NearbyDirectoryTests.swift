@@ -5,21 +5,21 @@ import Wire
 
 @testable import Signaling
 
-/// The list against one that is kept in the simplest way there is: random people who come, move, change, block each other
-/// and go, and random pages of it.
+/// Compares the directory with a simple model: random people who go online, move, change, block each other and go
+/// offline, and random pages of their lists.
 @Suite struct NearbyDirectoryTests {
-    /// What the list must be: everybody, looked at one by one.
+    /// The expected list, computed by checking every person.
     private struct Model {
         var people: [IdentityID: Listing] = [:]
-        /// Made once: it is a keyed hash.
+        /// Cached, because it is a keyed hash.
         var orders: [PersonID: UInt64] = [:]
 
         func bucket(_ one: Cell, _ other: Cell) -> Int? {
             let (a, b) = (one.latitude, other.latitude)
             let turn = (one.turn - other.turn) * 2 * .pi
             let half = pow(sin((a - b) / 2), 2) + cos(a) * cos(b) * pow(sin(turn / 2), 2)
-            let metres = 2 * 6_371_008.8 * asin(min(1, half.squareRoot()))
-            return [2, 5, 10, 25, 50, 100, 200].firstIndex { metres <= $0 * 1609.344 }
+            let meters = 2 * 6_371_008.8 * asin(min(1, half.squareRoot()))
+            return [2, 5, 10, 25, 50, 100, 200].firstIndex { meters <= $0 * 1609.344 }
         }
 
         func rows(for viewer: IdentityID, _ blocked: Set<IdentityID>, _ cell: Cell, reach: Int, _ directory: Directory)
@@ -48,9 +48,9 @@ import Wire
         var model = Model()
         var now = Timestamp(milliseconds: 1_790_000_000_000)
         private var turn: Turn
-        /// Where people are: around a few places, the odd ones of the globe among them.
+        /// Centers of the people's locations, including unusual places of the globe.
         let places: [(latitude: Double, longitude: Double)]
-        /// How far around them, in degrees of latitude.
+        /// Distance from the centers, in degrees of latitude.
         let spread: Double
         let project: Project
 
@@ -58,7 +58,7 @@ import Wire
             random = SeededGenerator(seed: seed)
             project = try #require(Project(apiKey: Stage.apiKey, secret: Stage.secret))
             directory = Directory(rules: Rules(), project: project)
-            turn = Turn(Surroundings(rules: Rules(), project: project), generator: random)
+            turn = Turn(HubSettings(rules: Rules(), project: project), generator: random)
             places = [(52.52, 13.405), (89.9, 17), (-90, 0), (0.001, 179.99), (0, -179.99), (65, -180)]
             self.spread = spread
         }
@@ -100,7 +100,7 @@ import Wire
             _ = handle(.hide(identity))
         }
 
-        /// All pages of what somebody sees, one after the other; `nil` when it does not end.
+        /// Returns all pages of a viewer's list, in order; nil if they do not end.
         func pages(
             _ viewer: IdentityID, _ blocked: Set<IdentityID>, _ cell: Cell, radius: Int, limit: Int
         ) -> [NearbyRow]? {
@@ -123,7 +123,7 @@ import Wire
         }
     }
 
-    @Test(arguments: [0.01, 0.3, 2.0]) func everyPageIsWhatLookingAtEverybodyGives(spread: Double) throws {
+    @Test(arguments: [0.01, 0.3, 2.0]) func everyPageMatchesTheModel(spread: Double) throws {
         let seed = UInt64.random(in: 0 ... .max)
         print("directory: seed \(seed), spread \(spread)")
         let world = try World(seed: seed, spread: spread)
@@ -154,6 +154,6 @@ import Wire
         for identity in known { world.hide(identity) }
         #expect(world.directory.listedCount == 0)
         #expect(world.directory.grid.blocks.count == 0)
-        #expect(world.directory.table.leaves.count == 1, "what is empty has become one again")
+        #expect(world.directory.table.leaves.count == 1, "empty leaves are merged into one")
     }
 }

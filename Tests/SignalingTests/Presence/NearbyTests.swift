@@ -3,11 +3,11 @@ import TestSupport
 import Testing
 import Wire
 
-/// Who is listed for whom, when, and what those who look are told.
+/// Who is listed for whom and when, and how viewers are notified.
 @Suite struct NearbyTests {
     private let stage = Stage()
 
-    @Test func whoAppearsWithAPositionIsListedForThoseWithinReach() {
+    @Test func peopleWithALocationAreListedWithinReach() {
         let ada = stage.nearby("Ada")
         #expect(ada.watch()?.people == [])
         let ben = stage.nearby("Ben", 52.4, 13.1)
@@ -16,11 +16,11 @@ import Wire
         #expect(list?.radius == 200)
         #expect(list?.unit == .miles)
         #expect(list?.next == nil)
-        #expect(ben.watch(40, .kilometres)?.people.map(\.distance) == [40])
+        #expect(ben.watch(40, .kilometers)?.people.map(\.distance) == [40])
         #expect(ben.watch(5)?.people == [])
     }
 
-    @Test func aPageIsToldOfWhoComesMovesAndGoes() {
+    @Test func aPageIsNotifiedOfChanges() {
         let ada = stage.nearby("Ada")
         ada.watch()
         stage.pass(.seconds(2))
@@ -44,29 +44,29 @@ import Wire
 
     // MARK: Who is listed
 
-    @Test func nobodyIsListedWhoIsNotThere() {
+    @Test func offlinePeopleAreNotListed() {
         let ada = stage.nearby("Ada")
         let ben = stage.nearby("Ben")
         func listed() -> [String]? { ada.watch()?.names }
         #expect(listed() == ["Ben"])
         ben.drop()
-        #expect(listed() == [], "a broken line is not there")
+        #expect(listed() == [], "a dropped connection is not listed")
         ben.resume()
         #expect(listed() == ["Ben"])
         ben.drop()
         stage.pass(.seconds(30))
-        #expect(listed() == [], "nor one that did not come back")
+        #expect(listed() == [], "nor one that did not return")
         ben.arrive()
-        #expect(listed() == [], "nor one that did not say it is here")
+        #expect(listed() == [], "nor one that did not go online")
         ben.appear()
-        #expect(listed() == [], "nor one without a position")
+        #expect(listed() == [], "nor one without a location")
         ben.move(52.52, 13.405)
         #expect(listed() == ["Ben"])
         ben.set(visible: false)
-        #expect(listed() == [], "nor one that hides")
+        #expect(listed() == [], "nor an invisible one")
         ben.set(visible: true)
         ben.ask(.nearby(.forget))
-        #expect(listed() == [], "nor one that took its position back")
+        #expect(listed() == [], "nor one that removed its location")
         ben.move(52.52, 13.405)
         ben.ask(.presence(.leave))
         #expect(listed() == [], "nor one that left")
@@ -76,7 +76,7 @@ import Wire
         #expect(listed() == [], "nor one whose page was closed")
     }
 
-    @Test func afterACrashOfTheServerNobodyIsListedWhoDidNotComeBack() {
+    @Test func afterACrashOnlyReturningPeopleAreListed() {
         let (ada, ben) = (stage.nearby("Ada"), stage.nearby("Ben"))
         #expect(ada.watch()?.names == ["Ben"])
         stage.restart()
@@ -90,13 +90,13 @@ import Wire
         #expect(ada.watch()?.names == ["Ben"])
     }
 
-    @Test func whoIsBannedIsNotListed() {
+    @Test func bannedPeopleAreNotListed() {
         let (ada, ben) = (stage.nearby("Ada"), stage.nearby("Ben"))
         stage.handle(.banned(Ban(subject: .identity(ben.identity), reason: "rude", createdAt: stage.now)))
         #expect(ada.watch()?.names == [])
     }
 
-    @Test func blockedPeopleSeeNothingOfEachOther() {
+    @Test func blockedPeopleDoNotSeeEachOther() {
         let (ada, ben) = (stage.nearby("Ada"), stage.nearby("Ben"))
         let eve = stage.nearby("Eve")
         #expect(Set(ben.watch()?.names ?? []) == ["Ada", "Eve"])
@@ -114,7 +114,7 @@ import Wire
         #expect(ben.takeChanges().map { $0.people.map(\.name) } == [["Ada"]])
     }
 
-    @Test func whoChatsOrIsNotToBeDisturbedIsBusy() {
+    @Test func chattingAndDoNotDisturbAreListedAsBusy() {
         let ada = stage.nearby("Ada")
         let ben = stage.nearby("Ben")
         func busy() -> [Bool]? { ada.watch()?.people.map(\.busy) }
@@ -133,7 +133,7 @@ import Wire
 
     // MARK: Pages
 
-    @Test func pagesFollowEachOtherWithoutGapsOrRepetition() {
+    @Test func pagesHaveNoGapsOrDuplicates() {
         let ada = stage.nearby("Ada")
         for number in 0..<120 { _ = stage.nearby("\(number)", 52.52 + Double(number % 7) * 0.1, 13.405) }
         var names: [String] = []
@@ -152,7 +152,7 @@ import Wire
         #expect(ada.watch(limit: 3)?.people.count == 3)
     }
 
-    @Test func pagesAreLimitedByPersonAndTheOneThereIsGoesOn() {
+    @Test func pageRequestsAreLimitedByPersonAndTheCurrentPageStaysLive() {
         let ada = stage.nearby("Ada")
         let tab = stage.arrive(ada.identity)
         tab.appear()
@@ -171,14 +171,14 @@ import Wire
     }
 
     @Test(arguments: ["", "x", "00000", "90000000000000000", "0000000000000000\u{0}", "../../etc/passwd"])
-    func whatIsNoCursorIsRefused(cursor: String) {
+    func invalidCursorsAreRefused(cursor: String) {
         let ada = stage.nearby("Ada")
         let watch = NearbyVerb.Watch(unit: .miles, radius: 5, after: cursor)
         #expect(ada.ask(.nearby(.watch(watch)))?.errorCode == .malformed)
         #expect(ada.watch()?.people == [])
     }
 
-    @Test func theOrderIsTheDaysAndTheSameForEverybody() {
+    @Test func theOrderChangesDailyAndIsTheSameForAll() {
         let (ada, ben) = (stage.nearby("Ada"), stage.nearby("Ben"))
         for number in 0..<40 { _ = stage.nearby("\(number)") }
         func order(_ guest: Guest) -> [String] { guest.watch()?.names.filter { Int($0) != nil } ?? [] }
@@ -193,7 +193,7 @@ import Wire
 
     // MARK: Live
 
-    @Test func changesAreToldAtMostOnceASecondAndOnlyWhenThereAreAny() {
+    @Test func changesAreSentAtMostOncePerSecond() {
         let ada = stage.nearby("Ada")
         ada.watch()
         stage.pass(.seconds(10))
@@ -212,10 +212,10 @@ import Wire
         _ = stage.nearby("far away", -10, 100)
         others[0].move(52.5201, 13.4051)
         stage.pass(.seconds(10))
-        #expect(ada.take().isEmpty, "nothing on this page is otherwise")
+        #expect(ada.take().isEmpty, "nothing on this page changed")
     }
 
-    @Test func whatATellingMakesOfAPageIsWhatANewListSays() {
+    @Test func aChangedPageEqualsANewList() {
         let ada = stage.nearby("Ada")
         var page: [PersonID: NearbyRow] = [:]
         let list = ada.watch(limit: 10)
@@ -248,7 +248,7 @@ import Wire
         #expect(now?.next == next)
     }
 
-    @Test func whoMovesSeesAnotherPage() {
+    @Test func movingChangesThePage() {
         let ada = stage.nearby("Ada")
         _ = stage.nearby("Ben", 52.52, 13.405)
         ada.watch(2)
@@ -262,13 +262,13 @@ import Wire
         #expect(changes.first?.gone?.count == 1)
         ada.ask(.nearby(.forget))
         stage.pass(.seconds(1))
-        #expect(ada.takeChanges().map(\.order) == [[]], "without a position nobody is near")
+        #expect(ada.takeChanges().map(\.order) == [[]], "without a location no one is nearby")
         ada.move(48.85, 2.35)
         stage.pass(.seconds(1))
         #expect(ada.takeChanges().map { $0.people.map(\.name) } == [["Carol"]], "and the page goes on")
     }
 
-    @Test func watchingEndsWhenItIsSaidAndWithTheDevice() {
+    @Test func watchingEndsOnRequestAndWithTheDevice() {
         let ada = stage.nearby("Ada")
         func heard(_ body: () -> Void) -> Int {
             ada.watch()
@@ -283,16 +283,16 @@ import Wire
         }
         #expect(heard {} == 2)
         #expect(heard { ada.ask(.nearby(.unwatch)) } == 0)
-        #expect(heard { ada.watch(2) } == 2, "another watch takes the place of the first")
+        #expect(heard { ada.watch(2) } == 2, "another watch replaces the first")
         #expect(heard { ada.ask(.presence(.leave)) } == 0)
         ada.appear()
         ada.move(52.52, 13.405)
         ada.watch()
         ada.leave()
-        #expect(stage.hub.nextTimeout.map { $0 > stage.now + .seconds(60) } ?? true, "nobody is waited for")
+        #expect(stage.hub.nextTimeout.map { $0 > stage.now + .seconds(60) } ?? true, "no timer is left")
     }
 
-    @Test func whoIsAwayIsToldAtOnceWhatBecameOfThePage() {
+    @Test func aReturningViewerGetsThePagesChangesImmediately() {
         let ada = stage.nearby("Ada")
         ada.watch()
         ada.drop()
@@ -307,7 +307,7 @@ import Wire
         #expect(changes.map { $0.order?.count } == [20])
     }
 
-    @Test func manyWhoLookAreToldInTurnAndNoMoreOfThemInASecondThanMayBe() {
+    @Test func manyViewersAreNotifiedInTurnWithinTheRateLimit() {
         let stage = Stage { $0.nearbyRefreshesPerSecond = 20 }
         let guests = (0..<60).map { stage.nearby("\($0)") }
         for guest in guests { guest.watch(limit: 5) }
@@ -322,7 +322,7 @@ import Wire
             told.append(guests.count { !$0.takeChanges().isEmpty })
         }
         #expect(told.allSatisfy { $0 <= 21 }, "\(told)")
-        #expect(told.reduce(0, +) >= 59, "everybody is told in the end: \(told)")
+        #expect(told.reduce(0, +) >= 59, "all viewers are notified: \(told)")
     }
 
     // MARK: Hostile positions
@@ -350,7 +350,7 @@ import Wire
         #expect(ada.watch()?.names == ["Ben"])
     }
 
-    @Test func whoLeapsIsRefusedAndStaysWhereItWas() {
+    @Test func aLeapIsRefusedAndTheLocationStays() {
         let (ada, ben) = (stage.nearby("Ada"), stage.nearby("Ben"))
         stage.pass(.seconds(60))
         guard case .error(let refusal)? = ben.move(48.85, 2.35) else {
@@ -360,7 +360,7 @@ import Wire
         #expect(refusal.error.code == .positionTooFast)
         #expect(refusal.error.retryable)
         #expect(ada.watch()?.names == ["Ben"])
-        // Neither forgetting nor coming anew is a way around it.
+        // Neither forgetting the location nor a new connection circumvents the limit.
         ben.ask(.nearby(.forget))
         #expect(ben.move(48.85, 2.35)?.errorCode == .positionTooFast)
         ben.leave()

@@ -4,9 +4,9 @@ import Wire
 
 @testable import Signaling
 
-/// What a thousand false identities around somebody learn of where that one is: the cell, and nothing within it.
+/// What a thousand fake identities around a person can learn of their location: the cell, and nothing more precise.
 @Suite struct TrilaterationTests {
-    /// Somewhere in one cell of 2 km: its middle, its corners as far as a centimetre within them, and places at random.
+    /// Locations in one cell of 2 km: its center, corners a centimeter from its edges, and random ones.
     private func placesInOneCell(_ random: inout SeededGenerator) throws -> [(latitude: Double, longitude: Double)] {
         let cell = try #require(Cell(latitude: 47.3769, longitude: 8.5417))
         let (south, north) = (Double(cell.row) / 10_000 * 180 - 90, Double(cell.row + 1) / 10_000 * 180 - 90)
@@ -28,8 +28,8 @@ import Wire
         return places
     }
 
-    /// Everything that a crowd of false people is told, when the target is first at one of these places and then at
-    /// others: lists, their order, their pages, and every change.
+    /// Returns everything that a crowd of fake identities receives while the target is at one of these locations and
+    /// then at others: lists, their order, their pages and every change.
     private func told(_ places: [(latitude: Double, longitude: Double)], spies: Int, seed: UInt64) throws
         -> [[NearbyNotice]]
     {
@@ -39,9 +39,9 @@ import Wire
         target.appear("Target")
         let crowd = (0..<spies).map { number in
             let spy = stage.arrive()
-            // Most hide, as they would, so that they see the target and not each other.
+            // Most are invisible, as attackers would be, so that they see the target and not each other.
             spy.appear("\(number)", visible: number % 25 == 0)
-            // From all sides: some within metres of a cell's edge, others as far as anybody is listed.
+            // From all directions: some within meters of a cell's edge, others at the largest listed distance.
             let scale = [0.001, 0.02, 0.2, 4.0][number % 4]
             spy.move(
                 47.3769 + .random(in: -scale...scale, using: &random),
@@ -49,7 +49,7 @@ import Wire
             return spy
         }
         for (number, spy) in crowd.enumerated() {
-            spy.watch([2, 5, 10, 25, 50, 100, 200][number % 7], number % 2 == 0 ? .miles : .kilometres)
+            spy.watch([2, 5, 10, 25, 50, 100, 200][number % 7], number % 2 == 0 ? .miles : .kilometers)
         }
         for place in places {
             target.move(place.latitude, place.longitude)
@@ -62,7 +62,7 @@ import Wire
         return crowd.map { $0.take().compactMap(\.nearby) }
     }
 
-    @Test func aThousandIdentitiesLearnNothingFinerThanTheCell() throws {
+    @Test func aThousandIdentitiesLearnOnlyTheCell() throws {
         let seed = UInt64.random(in: 0 ... .max)
         print("trilateration: seed \(seed)")
         var random = SeededGenerator(seed: seed)
@@ -73,11 +73,11 @@ import Wire
                 if case .changed(let changed) = $0 { changed.people.contains { $0.name == "Target" } } else { false }
             }
         }
-        #expect(seen > 200, "they do see somebody")
+        #expect(seen > 200, "they see other people")
         #expect(try told([places[4], places[6]], spies: 1000, seed: seed) == first)
     }
 
-    @Test func everyPlaceInACellIsToldAlikeFromEverywhere() throws {
+    @Test func allLocationsInACellLookTheSame() throws {
         let seed = UInt64.random(in: 0 ... .max)
         print("trilateration: seed \(seed)")
         var random = SeededGenerator(seed: seed)
@@ -86,7 +86,7 @@ import Wire
         for place in places.dropFirst() { #expect(try told([place], spies: 60, seed: seed) == first) }
     }
 
-    @Test func movingWithinACellIsToldToNobody() throws {
+    @Test func movingWithinACellIsNotAnnounced() throws {
         let stage = Stage()
         var random = SeededGenerator(seed: 7)
         let places = try placesInOneCell(&random)
@@ -102,16 +102,16 @@ import Wire
         #expect(spy.take().isEmpty)
     }
 
-    /// Who stands where in a bucket must not say who is nearer. With no connection between place and distance the
-    /// correlation of ranks is within 4 standard deviations (of 1/√n) of zero but once in sixteen thousand runs; the
-    /// project's secret and the people are the same in each run, so that it is once and for all.
-    @Test func theOrderWithinABucketIsNotThatOfDistance() throws {
+    /// The order within a bucket must not reveal who is nearer. Without a correlation between rank and distance, the
+    /// rank correlation stays within 4 standard deviations (of 1/√n) of zero in all but one of sixteen thousand runs.
+    /// The project's secret and the people are the same in each run, so the result is always the same.
+    @Test func theOrderWithinABucketDoesNotFollowDistance() throws {
         let project = try #require(Project(apiKey: Stage.apiKey, secret: Stage.secret))
         var directory = Directory(rules: Rules(), project: project)
         var random = SeededGenerator(seed: 3)
         let viewer = try #require(Cell(latitude: 47, longitude: 8))
         var distances: [PersonID: Double] = [:]
-        var turn = Turn(Surroundings(rules: Rules(), project: project), generator: random)
+        var turn = Turn(HubSettings(rules: Rules(), project: project), generator: random)
         turn.now = Timestamp(milliseconds: 1_790_000_000_000)
         for _ in 0..<3000 {
             let identity = IdentityID.random(using: &random)
@@ -120,7 +120,7 @@ import Wire
                     latitude: 47 + .random(in: -1...1, using: &random),
                     longitude: 8 + .random(in: -1...1, using: &random)))
             let person = project.personID(of: identity)
-            distances[person] = viewer.centre.distance(to: cell.centre)
+            distances[person] = viewer.center.distance(to: cell.center)
             let listing = Listing(identity: identity, person: person, name: "", isBusy: false, cell: cell)
             directory.handle(.show(listing), &turn)
         }
@@ -144,7 +144,7 @@ import Wire
         }
     }
 
-    /// Spearman's, of values with their places.
+    /// Spearman's rank correlation between values and their positions.
     private func rankCorrelation(_ values: [Double]) -> Double {
         let ranks = values.indices.sorted { values[$0] < values[$1] }
         let count = Double(values.count)

@@ -6,7 +6,7 @@ import Wire
 @Suite struct LeavingTests {
     private let stage = Stage()
 
-    /// Two in one session, of whom the second publishes.
+    /// Two people in one session. The second one publishes.
     private func room() throws -> (Guest, Guest, SessionID, StreamID) {
         let session = stage.room()
         let (ada, bob) = (stage.arrive(), stage.arrive())
@@ -16,7 +16,7 @@ import Wire
         return (ada, bob, session, stream.id)
     }
 
-    @Test func closingATabIsLeavingAtOnce() throws {
+    @Test func closingATabLeavesImmediately() throws {
         let (ada, bob, session, stream) = try room()
         bob.leave()
         #expect(
@@ -29,7 +29,7 @@ import Wire
         #expect(stage.hub.clientCount == 1)
     }
 
-    @Test func byeIsLeavingAtOnceAndClosesTheSocket() throws {
+    @Test func byeLeavesImmediatelyAndClosesTheSocket() throws {
         let (ada, bob, _, _) = try room()
         bob.sayUnnumbered(.bye)
         #expect(bob.closeCode == .normal)
@@ -44,7 +44,7 @@ import Wire
         #expect(CloseCode(rawValue: code).isLeaving == isLeaving)
     }
 
-    @Test func aDropIsToldAsReconnectingAndOnlyAfterTheGraceAsGone() throws {
+    @Test func aDropIsReconnectingUntilTheGracePeriodEnds() throws {
         let (ada, bob, session, stream) = try room()
         bob.drop()
         #expect(ada.take() == [.session(.connectionReconnecting(.init(session: session, connection: bob.connection)))])
@@ -61,7 +61,7 @@ import Wire
         #expect(stage.hub.clientCount == 1)
     }
 
-    @Test func whoReturnsWithinTheGraceWasNeverGone() throws {
+    @Test func returningWithinTheGracePeriodChangesNothing() throws {
         let (ada, bob, session, stream) = try room()
         bob.drop()
         stage.pass(.milliseconds(29_999))
@@ -76,7 +76,7 @@ import Wire
         #expect(bob.takeTypes() == ["session.subscribed"])
     }
 
-    @Test func theGraceBeginsAnewWithEveryDrop() throws {
+    @Test func everyDropStartsANewGracePeriod() throws {
         let (ada, bob, _, _) = try room()
         bob.drop()
         stage.pass(.seconds(20))
@@ -91,7 +91,7 @@ import Wire
         #expect(ada.takeTypes() == ["session.streamDestroyed", "session.connectionDestroyed"])
     }
 
-    @Test func aPartnerHearsOfADropAtOnceAndMayPressNext() {
+    @Test func aPartnerIsNotifiedOfADropAndMayPressNext() {
         let (ada, bob, matched) = stage.pair()
         bob.drop()
         #expect(ada.take() == [.roulette(.partner(.init(match: matched.match, state: .reconnecting)))])
@@ -106,7 +106,7 @@ import Wire
         #expect(!bob.isMatched)
     }
 
-    @Test func aDeviceWhosePlaceAnotherTookMeanwhileHearsOfItWhenItIsBack() {
+    @Test func aReplacedDeviceIsNotifiedWhenItReturns() {
         let (ada, bob, matched) = stage.pair()
         let tab = stage.arrive(bob.person)
         bob.drop()
@@ -120,10 +120,10 @@ import Wire
         #expect(bob.start()?.type == "roulette.waiting")
         tab.take()
         tab.resume()
-        #expect(tab.take().map(\.errorCode) == [.elsewhere], "it searches no more, and knows it")
+        #expect(tab.take().map(\.errorCode) == [.elsewhere], "it was told that the search ended")
     }
 
-    @Test func aPartnerGoneForGoodEndsTheMatchOnce() {
+    @Test func aPartnerWhoDoesNotReturnEndsTheMatchOnce() {
         let (ada, bob, _) = stage.pair()
         bob.drop()
         ada.take()
@@ -144,7 +144,7 @@ import Wire
         #expect(heard.last == "roulette.waiting")
     }
 
-    @Test func messagesOfASocketThatWasReplacedAreIgnored() throws {
+    @Test func messagesFromAReplacedSocketAreIgnored() throws {
         let (_, bob, session, _) = try room()
         let old = try #require(bob.socket)
         bob.resume()
@@ -156,7 +156,7 @@ import Wire
         #expect(bob.signal(session)?.type == "ok")
     }
 
-    @Test func eventsOfSocketsNobodyKnowsAreIgnored() {
+    @Test func eventsOfUnknownSocketsAreIgnored() {
         let nobody = SocketID(rawValue: 9999)
         stage.handle(.message(nobody, Envelope(seq: 1, message: .roulette(.next(.init())))))
         stage.handle(.unreadable(nobody, UnreadableMessage(error: WireError(.malformed, ""))))

@@ -5,13 +5,13 @@ import Wire
 @Suite struct NextTests {
     private let stage = Stage()
 
-    @Test func aNextForTheMatchThatIsOverDoesNotSkipTheNewPartner() {
+    @Test func aNextForAnEndedMatchKeepsTheNewPartner() {
         let (ada, bob, cat) = (stage.arrive(), stage.arrive(), stage.arrive())
         ada.start()
         bob.start()
         let first = ada.match?.match
         cat.start()
-        // Bob stops, and Ada meets Cat before her own press arrives.
+        // Bob stops, and Ada is matched with Cat before her own press arrives.
         bob.stop()
         let second = ada.match?.match
         #expect(second != first)

@@ -3,13 +3,13 @@ import TestSupport
 import Testing
 import Wire
 
-/// The faults of RouletteTok (2011–2012), whose wire we speak and whose manners we do not copy. Each test says the fault and
-/// shows that it is not here.
+/// The faults of RouletteTok (2011–2012), whose wire protocol this server supports. Each test describes a fault and
+/// shows that it does not occur here.
 @Suite struct OldFaultTests {
     private let stage = Stage()
 
-    /// 1. Pressing Next while waiting paired a person with himself.
-    @Test func pressingNextWhileWaitingNeverPairsSomebodyWithHimself() {
+    /// 1. Pressing Next while waiting paired a person with themselves.
+    @Test func pressingNextWhileWaitingNeverPairsAPersonWithThemselves() {
         let ada = stage.arrive()
         #expect(ada.start()?.type == "roulette.waiting")
         for _ in 0..<5 { #expect(ada.next()?.type == "roulette.waiting") }
@@ -19,8 +19,8 @@ import Wire
         #expect(stage.hub.waitingCount == 1)
     }
 
-    /// 2. "Never the same partner again" compared fresh objects, so the two met again at once.
-    @Test func whoJustLeftEachOtherAreNotPairedAtOnce() {
+    /// 2. "Never the same partner again" compared new objects, so the same two were paired again immediately.
+    @Test func formerPartnersAreNotPairedImmediately() {
         let (ada, bob, _) = stage.pair()
         ada.next()
         #expect(!ada.isMatched)
@@ -28,15 +28,15 @@ import Wire
         #expect(stage.hub.waitingCount == 2)
         let eve = stage.arrive(name: "Eve")
         eve.start()
-        #expect(ada.isMatched != bob.isMatched, "one of them met Eve, the other waits")
+        #expect(ada.isMatched != bob.isMatched, "one is paired with Eve, the other waits")
         #expect(eve.isMatched)
     }
 
-    /// 3. The scan removed while it iterated: after a dead entry the next one was skipped.
-    @Test func aWaiterBehindSomebodyWhoIsGoneIsFound() {
+    /// 3. The scan removed entries while iterating, so it skipped the one after a dead entry.
+    @Test func aWaiterBehindADeadEntryIsFound() {
         let names = ["one", "two", "three"]
         let people = names.map { _ in stage.identity() }
-        // They block each other, so that all three wait side by side.
+        // They have blocked each other, so all three wait at the same time.
         let waiting = zip(names, people).map { stage.arrive($1, name: $0, record: PersonRecord(blocked: people)) }
         for guest in waiting { guest.start() }
         waiting[0].drop()
@@ -49,7 +49,7 @@ import Wire
         #expect(!bob.isMatched)
     }
 
-    /// 4. Whoever left a pair behind was kicked out of his new chat when the old partner left in turn.
+    /// 4. A person left behind was removed from a new chat when the old partner left.
     @Test func aFormerPartnerCannotEndANewChat() {
         let (ada, bob, _) = stage.pair()
         let eve = stage.arrive(name: "Eve")
@@ -72,8 +72,8 @@ import Wire
         #expect(eve.takeEnds() == [])
     }
 
-    /// 5. Nobody was told when his partner's socket was gone.
-    @Test func aPartnerIsToldWhenALineDropsAndWhenSomebodyLeaves() {
+    /// 5. Nobody was notified when a partner's socket closed.
+    @Test func aPartnerIsNotifiedOfDropsAndLeaving() {
         let (ada, bob, matched) = stage.pair()
         bob.drop()
         #expect(ada.take() == [.roulette(.partner(.init(match: matched.match, state: .reconnecting)))])
@@ -86,8 +86,8 @@ import Wire
         #expect(ada.takeEnds() == [.partnerLeft])
     }
 
-    /// 6. Next by both at once, or a double click, fired again and killed the next chat.
-    @Test func nextByBothAtOnceEndsOneChatOnce() {
+    /// 6. Two presses of Next, by both partners or by a double click, ended the next chat too.
+    @Test func simultaneousNextEndsTheChatOnce() {
         let (ada, bob, _) = stage.pair()
         let (eve, dan) = (stage.arrive(), stage.arrive())
         ada.say(.roulette(.next(.init())))
@@ -101,8 +101,8 @@ import Wire
         for guest in [ada, bob, eve, dan] { #expect(guest.takeEnds() == []) }
     }
 
-    /// 7. Entries of sockets long gone stayed in the queue.
-    @Test func nobodyWhoIsGoneStaysInTheQueue() {
+    /// 7. Entries of closed sockets stayed in the queue.
+    @Test func disconnectedPeopleLeaveTheQueue() {
         for leaving in [true, false] {
             let guest = stage.arrive()
             guest.start()
@@ -116,7 +116,7 @@ import Wire
         #expect(stage.hub.nextTimeout == nil)
     }
 
-    /// 8. `next` without its argument threw, and the whole server died.
+    /// 8. `next` without its argument threw, and the whole server crashed.
     @Test(arguments: [
         #"{"type":"roulette.next","seq":1}"#, #"{"type":"roulette.next","seq":1,"args":[{}]}"#,
         #"{"type":"roulette.next","seq":1,"sessionId":null}"#,
@@ -129,12 +129,12 @@ import Wire
         #expect(ada.ask(message)?.type == "roulette.waiting")
     }
 
-    /// 9. The session came from the client: naming another's session got a token for it.
-    @Test func nobodyGetsATokenForASessionThatHeNames() throws {
+    /// 9. The client named the session, so naming someone else's session returned a token for it.
+    @Test func aNamedSessionGrantsNoToken() throws {
         let victim = stage.room()
         let (ada, bob, matched) = stage.pair()
         #expect(matched.publish.session != victim)
-        // The verbs of the roulette take no session, and what they hand out opens the match's own alone.
+        // The roulette's verbs take no session, and their tokens open only the match's own session.
         let odd = #"{"type":"roulette.next","seq":9,"sessionId":"\#(victim)"}"#
         #expect(try Envelope<ClientMessage>.decode(odd.utf8).message == .roulette(.next(.init())))
         let token = try #require(bob.match).publish.token
@@ -142,8 +142,8 @@ import Wire
         #expect(ada.closeCode == .token)
     }
 
-    /// 10. `initial` came whenever a remote service had made a session, or never; there was no error.
-    @Test func everyStartIsAnsweredAtOnceOneWayOrTheOther() {
+    /// 10. `initial` arrived when a remote service had created a session, or never. There was no error.
+    @Test func everyStartIsAnsweredImmediately() {
         let ban = Ban(subject: .address(""), reason: "", createdAt: stage.now)
         #expect(stage.arrive().start()?.type == "roulette.waiting")
         #expect(stage.arrive(record: PersonRecord(ban: ban)).start()?.errorCode == .banned)
@@ -153,7 +153,7 @@ import Wire
         #expect(stage.arrive().next()?.errorCode == .notMatched, "Next before Start")
     }
 
-    /// 11. Everybody was a moderator, for ever.
+    /// 11. Everyone was a moderator without expiry.
     @Test func aMatchMakesPublishersWhoseTokensExpire() throws {
         let (ada, bob, matched) = stage.pair()
         let session = matched.publish.session
@@ -169,8 +169,8 @@ import Wire
         #expect(throws: WireError.self) { try stage.project.verifySessionToken(token, for: session, now: stage.now) }
     }
 
-    /// 12. No limits, no blocking, no reporting, no interests.
-    @Test func peopleCanBlockReportAndFindTheirOwnAndNobodyCanFlood() {
+    /// 12. There were no limits, blocks, reports or interests.
+    @Test func blocksReportsInterestsAndLimitsWork() {
         let ada = stage.arrive()
         ada.start(["chess"])
         let (eve, bob) = (stage.arrive(name: "Eve"), stage.arrive(name: "Bob"))

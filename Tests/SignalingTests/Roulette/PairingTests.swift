@@ -3,11 +3,11 @@ import TestSupport
 import Testing
 import Wire
 
-/// Who meets whom.
+/// Who is paired with whom.
 @Suite struct PairingTests {
     private let stage = Stage()
 
-    /// People who wait side by side because they have blocked each other.
+    /// People who wait at the same time because they have blocked each other.
     private func strangers(_ names: [String], interests: [String] = []) -> [Guest] {
         let people = names.map { _ in stage.identity() }
         return zip(names, people).map { name, identity in
@@ -17,7 +17,7 @@ import Wire
         }
     }
 
-    @Test func bothAreToldTheSameOfEachOther() throws {
+    @Test func bothReceiveMatchingAnnouncements() throws {
         let (ada, bob) = (stage.arrive(), stage.arrive(name: "Bob"))
         ada.start(["Chess", "jazz"], name: "Ada")
         bob.start(["tea", "JAZZ"])
@@ -32,7 +32,7 @@ import Wire
         #expect(stage.project.mediaMode(of: hers.publish.session) == .relayed)
     }
 
-    @Test func aNameThatAProgramVouchesForCannotBeTalkedAway() {
+    @Test func aNameFromATokenCannotBeChanged() {
         let user = Guest(on: stage, as: stage.identity(), name: "the page's")
         user.vouched = "Ada"
         user.arrive()
@@ -43,7 +43,7 @@ import Wire
         #expect(user.partner == "Bobby")
     }
 
-    @Test func theOldestEligibleIsMetFirst() {
+    @Test func theOldestEligibleWaiterIsPairedFirst() {
         let waiting = strangers(["first", "second", "third"])
         for name in ["first", "second", "third"] {
             let guest = stage.arrive()
@@ -53,7 +53,7 @@ import Wire
         #expect(waiting.areMatched)
     }
 
-    @Test func theOldestIsPassedOverOnlyWhenNotEligible() {
+    @Test func theOldestWaiterIsSkippedOnlyIfNotEligible() {
         let waiting = strangers(["first", "second"])
         let picky = stage.arrive(record: PersonRecord(blocked: [waiting[0].identity]))
         picky.start()
@@ -63,7 +63,7 @@ import Wire
         #expect(open.partner == "first")
     }
 
-    @Test func videoAndTextNeverMeet() {
+    @Test func videoAndTextAreNeverPaired() {
         let (ada, bob) = (stage.arrive(), stage.arrive(name: "Bob"))
         ada.start(["chess"], mode: .video)
         bob.start(["chess"], mode: .text)
@@ -77,7 +77,7 @@ import Wire
 
     // MARK: Interests
 
-    @Test func sharedInterestsAloneForFiveSecondsAndThenAnybody() {
+    @Test func onlySharedInterestsForFiveSecondsThenAnyone() {
         let (ada, bob) = (stage.arrive(), stage.arrive())
         ada.start(["chess"])
         bob.start(["jazz"])
@@ -88,7 +88,7 @@ import Wire
         #expect(ada.match?.partner.interests == [])
     }
 
-    @Test func whoHasNoInterestsWaitsForThoseWhoDo() {
+    @Test func peopleWithoutInterestsWaitForThoseWithSome() {
         let (ada, bob) = (stage.arrive(), stage.arrive())
         ada.start(["chess"])
         stage.pass(.seconds(1))
@@ -96,10 +96,10 @@ import Wire
         stage.pass(.milliseconds(3999))
         #expect(!bob.isMatched)
         stage.pass(.milliseconds(1))
-        #expect(bob.isMatched, "when the five seconds of the other are over, not his own")
+        #expect(bob.isMatched, "after the other person's five seconds")
     }
 
-    @Test func theFiveSecondsOfTheLaterOneCountToo() {
+    @Test func bothHaveToWaitFiveSeconds() {
         let (ada, bob) = (stage.arrive(), stage.arrive())
         ada.start(["chess"])
         stage.pass(.seconds(4))
@@ -110,7 +110,7 @@ import Wire
         #expect(ada.isMatched)
     }
 
-    @Test func aSharedInterestIsMetAtOnceEvenBehindOthersAndAfterTheFiveSeconds() {
+    @Test func sharedInterestsPairImmediatelyEvenBehindOthers() {
         _ = strangers(["jazz one", "jazz two"], interests: ["jazz"])
         let chess = strangers(["chess"], interests: ["chess"])
         let ada = stage.arrive()
@@ -119,7 +119,7 @@ import Wire
         #expect(chess[0].isMatched)
     }
 
-    @Test func amongThoseOpenToAnybodyTheOldestIsMetFirstWhetherOrNotHeHadInterests() {
+    @Test func afterFiveSecondsTheOldestIsPairedFirst() {
         let people = (0..<3).map { _ in stage.identity() }
         let record = PersonRecord(blocked: people)
         let names = ["had interests", "had none", "late"]
@@ -147,7 +147,7 @@ import Wire
         #expect(ada.match?.partner.interests?.count == 1)
     }
 
-    @Test func interestsAreTenAtMostAndFiftyCharactersEach() {
+    @Test func interestsAreLimitedToTenOfFiftyCharacters() {
         let ada = stage.arrive()
         #expect(ada.start((0..<11).map { "interest \($0)" })?.errorCode == .invalidInterests)
         #expect(ada.start([String(repeating: "é", count: 51)])?.errorCode == .invalidInterests)
@@ -155,12 +155,13 @@ import Wire
         #expect(ada.start((0..<10).map { "interest \($0)" })?.type == "roulette.waiting")
         #expect(ada.start([String(repeating: "é", count: 50)])?.type == "roulette.waiting")
         #expect(
-            ada.start(Array(repeating: "same", count: 20) + [" ", ""])?.type == "roulette.waiting", "said twice is one")
+            ada.start(Array(repeating: "same", count: 20) + [" ", ""])?.type == "roulette.waiting",
+            "duplicates do not count")
     }
 
     // MARK: Former partners
 
-    @Test func formerPartnersWhoAreAloneMeetAgainAfterTenSeconds() {
+    @Test func lonelyFormerPartnersArePairedAfterTenSeconds() {
         let (ada, bob, first) = stage.pair()
         ada.next()
         stage.pass(.milliseconds(9999))
@@ -172,7 +173,7 @@ import Wire
         #expect(ada.match?.publish.session != first.publish.session)
     }
 
-    @Test func theTenSecondsCountFromWhenTheLaterOneBeganToWait() {
+    @Test func theTenSecondsStartWithTheLaterWaiter() {
         let (ada, bob, _) = stage.pair()
         ada.stop()
         stage.pass(.seconds(8))
@@ -183,7 +184,7 @@ import Wire
         #expect(bob.isMatched)
     }
 
-    @Test func aFormerPartnerIsNotMetWhileAnotherEligibleOneWaits() {
+    @Test func otherEligibleWaitersArePreferredToFormerPartners() {
         let ada = stage.arrive(name: "Ada")
         let bob = stage.arrive(name: "Bob")
         _ = stage.pair(ada, bob)
@@ -193,14 +194,14 @@ import Wire
         eve.start()
         stage.pass(.seconds(60))
         #expect(!ada.isMatched && !eve.isMatched)
-        // Both wait; Ada, his former partner, longer.
+        // Both wait. Ada, Bob's former partner, has waited longer.
         bob.start()
         #expect(bob.isMatched)
         #expect(eve.isMatched)
         #expect(!ada.isMatched)
     }
 
-    @Test func afterAnotherChatAFormerPartnerIsAStrangerAgainToHimWhoMovedOn() {
+    @Test func anotherChatEndsBeingFormerPartners() {
         let (ada, bob, _) = stage.pair()
         ada.next()
         let eve = stage.arrive()
@@ -212,13 +213,13 @@ import Wire
         ada.next()
         stage.pass(.seconds(6))
         bob.next()
-        // Each was just with another, and so all but those two pairs are free to meet at once.
+        // Everyone except these two pairs of former partners may be paired immediately.
         #expect([ada, bob, eve, dan].matchedCount >= 2)
     }
 
     // MARK: Probing
 
-    @Test func anAttemptProbesSoManyAndGoesOnWithTheRestLater() {
+    @Test func anAttemptProbesAFewCandidatesAndContinuesLater() {
         let stage = Stage { $0.candidatesPerAttempt = 4 }
         let people = (0..<12).map { _ in stage.identity() }
         for (index, identity) in people.enumerated() {
@@ -233,7 +234,7 @@ import Wire
         #expect(picky.partner == "10")
     }
 
-    @Test func whoComesBackToTheStartOfTheQueueIsStillFound() {
+    @Test func anEntryMovedDuringAScanIsStillFound() {
         let stage = Stage { $0.candidatesPerAttempt = 4 }
         let people = (0..<6).map { _ in stage.identity() }
         let waiting = people.enumerated().map { index, identity in
@@ -243,7 +244,7 @@ import Wire
         let picky = stage.arrive(record: PersonRecord(blocked: people))
         picky.start()
         stage.pass(.milliseconds(500))
-        // In the middle of the walk somebody new arrives, and finds the one who is walking.
+        // Another person arrives in the middle of the scan and is paired with the one who is scanning.
         let ada = stage.arrive(record: PersonRecord(blocked: people))
         ada.start()
         stage.pass(.seconds(3))

@@ -3,11 +3,11 @@ import TestSupport
 import Testing
 import Wire
 
-/// Skipping quickly and often.
+/// Penalties for frequent quick skips.
 @Suite struct PenaltyTests {
     private let stage = Stage()
 
-    /// Meets a newcomer and says Next after so long; returns the wait that was announced.
+    /// Pairs with a newcomer and presses Next after the duration. Returns the announced wait.
     private func skip(_ ada: Guest, after duration: Duration = .zero, on stage: Stage? = nil) -> Duration? {
         let stage = stage ?? self.stage
         let stranger = stage.arrive()
@@ -28,7 +28,7 @@ import Wire
         return ada
     }
 
-    @Test func theThirdQuickSkipInAMinuteAndEachAfterItWaitsTwiceAsLong() {
+    @Test func penaltiesDoubleFromTheThirdQuickSkipInAMinute() {
         let ada = searching()
         #expect(skip(ada) == nil)
         #expect(skip(ada) == nil)
@@ -51,7 +51,7 @@ import Wire
         #expect(waits == [2, 4, 8, 16, 32, 60, 60, 60].map { .seconds($0) })
     }
 
-    @Test func aChatOfFiveSecondsIsNoSkip() {
+    @Test func aChatOfFiveSecondsIsNotASkip() {
         let ada = searching()
         for _ in 0..<5 { #expect(skip(ada, after: .seconds(5)) == nil) }
         #expect(skip(ada, after: .milliseconds(4999)) == nil)
@@ -69,7 +69,7 @@ import Wire
         #expect(skip(ada) == nil)
     }
 
-    @Test func onlyWhoEndedItIsPenalised() {
+    @Test func onlyThePersonWhoSkippedIsPenalized() {
         let ada = searching()
         for _ in 0..<5 {
             let stranger = stage.arrive()
@@ -85,7 +85,7 @@ import Wire
         }
     }
 
-    @Test func nobodyIsMetDuringThePenalty() {
+    @Test func penalizedPeopleAreNotPaired() {
         let ada = searching()
         for _ in 0..<3 { _ = skip(ada) }
         let bob = stage.arrive()
@@ -98,14 +98,14 @@ import Wire
         #expect(bob.partner == "Ada")
     }
 
-    @Test func nextDuringThePenaltyTellsWhatIsLeftOfIt() {
+    @Test func nextDuringAPenaltyReturnsTheRemainingWait() {
         let ada = searching()
         for _ in 0..<3 { _ = skip(ada) }
         stage.pass(.milliseconds(500))
         #expect(ada.next() == .roulette(.waiting(.init(re: ada.lastRequest, retryAfter: .milliseconds(1500)))))
     }
 
-    @Test func thePenaltyIsNotEscapedByStoppingLeavingOrAnotherTab() {
+    @Test func penaltiesSurviveStoppingLeavingAndOtherTabs() {
         let ada = searching()
         for _ in 0..<3 { _ = skip(ada) }
         ada.stop()
@@ -120,7 +120,7 @@ import Wire
         #expect(stage.hub.waitingCount == 1)
     }
 
-    /// Meets so many newcomers and ends each chat with this verb; returns the wait of the next start.
+    /// Pairs with this many newcomers and ends each chat with the verb. Returns the wait of the next start.
     private func wait(afterEnding count: Int, with verb: ClientMessage) -> Duration? {
         let ada = searching()
         for _ in 0..<count {
@@ -142,7 +142,7 @@ import Wire
         return waiting.retryAfter
     }
 
-    @Test func stoppingQuicklyIsASkipTooAndBlockingIsNot() {
+    @Test func stoppingQuicklyIsASkipAndBlockingIsNot() {
         #expect(wait(afterEnding: 3, with: .roulette(.stop)) == .seconds(2))
         #expect(wait(afterEnding: 6, with: .roulette(.block(.init(match: nil)))) == nil)
     }

@@ -3,13 +3,13 @@ import TestSupport
 import Testing
 import Wire
 
-/// The queue alone, with a test in the place of the people it asks: what happens when one of two cannot.
+/// The pool alone. The test answers its requests to people, also with refusals.
 @Suite struct PoolTests {
-    /// Whom the pool asked, and how a test answers.
+    /// Records the pool's requests and answers them.
     private struct Asking {
         var pool: Pool
         var turn: Turn
-        /// Asked for and not answered: who, for which match, with whom.
+        /// Open requests: who, for which match, and with whom.
         var asked: [(who: IdentityID, match: MatchID, with: IdentityID)] = []
         var begun: [Set<IdentityID>] = []
         var released: [IdentityID] = []
@@ -18,7 +18,7 @@ import Wire
             var rules = Rules()
             adjust(&rules)
             pool = Pool(rules: rules)
-            turn = Turn(Surroundings(rules: rules, project: Stage.project), generator: SeededGenerator(seed: 1))
+            turn = Turn(HubSettings(rules: rules, project: Stage.project), generator: SeededGenerator(seed: 1))
         }
 
         mutating func tell(_ event: PoolEvent) {
@@ -50,7 +50,7 @@ import Wire
             }
         }
 
-        /// Everybody asked agrees.
+        /// Accepts all open requests.
         mutating func agree() {
             while let next = asked.first {
                 asked.removeFirst()
@@ -70,7 +70,7 @@ import Wire
         )
     }
 
-    @Test func aMatchBeginsOnlyWhenBothHaveAgreed() {
+    @Test func aMatchStartsWhenBothAccept() {
         var asking = Asking()
         asking.tell(.enter(entry(1)))
         asking.tell(.enter(entry(2)))
@@ -78,7 +78,7 @@ import Wire
         let match = asking.asked[0].match
         asking.tell(.reserved(match, person(1)))
         asking.tell(.reserved(match, person(1)))
-        #expect(asking.begun == [], "saying it twice is not both")
+        #expect(asking.begun == [], "agreeing twice is not both agreeing")
         asking.tell(.reserved(match, person(2)))
         #expect(asking.begun == [[person(1), person(2)]])
         #expect(asking.pool.waitingCount == 0)
@@ -87,7 +87,7 @@ import Wire
         #expect(asking.begun.count == 1)
     }
 
-    @Test func whoIsBeingAskedIsOfferedToNobodyElse() {
+    @Test func aReservedEntryIsNotOfferedToOthers() {
         var asking = Asking()
         for number in 1...3 { asking.tell(.enter(entry(UInt64(number)))) }
         #expect(asking.asked.count == 2)
@@ -96,7 +96,7 @@ import Wire
         #expect(asking.pool.waitingIdentities == [person(3)])
     }
 
-    @Test func whenOneWithdrawsTheOtherLooksAgainAtOnceAndMeetsWhoCameMeanwhile() {
+    @Test func afterAWithdrawalTheOtherSearchesAgainImmediately() {
         var asking = Asking()
         asking.tell(.enter(entry(1)))
         asking.tell(.enter(entry(2)))
@@ -108,7 +108,7 @@ import Wire
         #expect(Set(asking.asked.map(\.who)) == [person(2), person(3)])
     }
 
-    @Test func whoRefusesIsNotOfferedToTheSameAgainAndBothGoOn() {
+    @Test func aRefusalIsFinalForThePairAndBothContinue() {
         var asking = Asking()
         asking.tell(.enter(entry(1)))
         asking.tell(.enter(entry(2)))
@@ -116,12 +116,12 @@ import Wire
         asking.asked = []
         asking.pass(.seconds(60))
         #expect(asking.asked.isEmpty)
-        #expect(asking.pool.waitingIdentities == [person(1), person(2)], "each keeps his place")
+        #expect(asking.pool.waitingIdentities == [person(1), person(2)], "each keeps their place")
         asking.tell(.enter(entry(3)))
         #expect(Set(asking.asked.map(\.who)) == [person(1), person(3)])
     }
 
-    @Test func theOldestIsStillTheOldestAfterAMatchFellThrough() {
+    @Test func aFailedMatchKeepsTheOrderOfTheQueue() {
         var asking = Asking()
         asking.tell(.enter(entry(1, not: [2])))
         asking.tell(.enter(entry(2)))
@@ -135,7 +135,7 @@ import Wire
             Set(asking.asked.map(\.who)) == [person(2), person(3)], "1 and 3 are not tried again, 1 and 2 must not be")
     }
 
-    @Test func theFiveSecondsGoOnWhileAMatchFallsThrough() {
+    @Test func aFailedMatchKeepsTheExclusiveWait() {
         var asking = Asking()
         asking.tell(.enter(entry(1, ["chess"])))
         asking.pass(.seconds(2))
@@ -149,7 +149,7 @@ import Wire
         #expect(Set(asking.asked.map(\.who)) == [person(1), person(3)])
     }
 
-    @Test func aBlockReachesAnEntryThatWaitsAlready() {
+    @Test func aBlockAppliesToWaitingEntries() {
         var asking = Asking()
         asking.tell(.enter(entry(1)))
         asking.tell(.exclude(person(1), person(2)))
@@ -169,12 +169,13 @@ import Wire
         #expect(asking.asked.isEmpty)
     }
 
-    /// Somebody walks a long queue, remembers a former partner in case nobody else turns up, and that one leaves before the
-    /// walk is over: the next former partner must not be forgotten with him.
-    @Test func aFormerPartnerWhoLeavesDuringAWalkDoesNotHideTheNextOne() {
+    /// Regression test: a person scans a long queue and remembers a former partner as a fallback, who leaves during the
+    /// scan. The next former partner must still be found.
+    @Test func aFormerPartnerWhoLeavesDuringAScanDoesNotHideTheNext() {
         var asking = Asking { $0.candidatesPerAttempt = 4 }
         let all = Array(UInt64(1)...8)
-        // 1 and 2 were 100's partners; nobody in the queue may meet another of it, and 100 may meet only those two.
+        // 1 and 2 were partners of 100. The people in the queue may not be paired with each other, and 100 only with
+        // those two.
         for number in all { asking.tell(.enter(entry(number, not: all, last: number <= 2 ? 100 : nil))) }
         asking.tell(.enter(entry(100, not: Array(all.dropFirst(2)))))
         asking.tell(.withdraw(person(1)))
@@ -182,7 +183,7 @@ import Wire
         #expect(Set(asking.asked.map(\.who)) == [person(2), person(100)])
     }
 
-    @Test func nothingIsLeftOfThoseWhoAreGone() {
+    @Test func nothingIsLeftOfRemovedEntries() {
         var asking = Asking { $0.candidatesPerAttempt = 2 }
         let all = Array(UInt64(1)...40)
         for number in all { asking.tell(.enter(entry(number, ["interest \(number % 7)"], not: all))) }

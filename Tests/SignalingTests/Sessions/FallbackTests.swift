@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 import Wire
 
-/// A relayed session whose media does not get through becomes a routed one, once and as a whole.
+/// A relayed session whose media cannot connect becomes routed, once and for all its members.
 @Suite struct FallbackTests {
     private let stage = Stage { $0.routesMedia = true }
     private let session: SessionID
@@ -28,7 +28,7 @@ import Wire
         .publish(stream, session, by: ada.connection, mids, audio: true, video: true)
     }
 
-    @Test func aPairThatDoesNotConnectMakesTheSessionRouted() {
+    @Test func aFailedPairMakesTheSessionRouted() {
         stage.pass(.seconds(100))
         bob.subscribe(session, stream)
         ada.take()
@@ -43,7 +43,7 @@ import Wire
         #expect((ada.take(), bob.take()) == ([], []), "only once")
     }
 
-    @Test func afterItMediaIsSetUpAnewUnderTheSameNames() {
+    @Test func afterTheFallbackStreamsKeepTheirIds() {
         bob.subscribe(session, stream)
         stage.pass(.seconds(8))
         bob.subscribe(session, stream, mids: mids)
@@ -54,13 +54,13 @@ import Wire
         #expect(stage.media == [published(mids)])
         #expect(stage.ledger.subscriptionCount == 1)
         let eve = stage.arrive()
-        #expect(eve.enter(session, on: stage)?.mediaMode == .routed, "whoever comes later too")
+        #expect(eve.enter(session, on: stage)?.mediaMode == .routed, "for later members too")
         #expect(eve.subscribe(session, stream, mids: mids)?.type == "ok")
         bob.leave()
         #expect(stage.media == [.unsubscribe(stream, by: bob.connection)])
     }
 
-    @Test(arguments: [true, false]) func eitherOfAPairCanSayThatItWorks(_ isPublisher: Bool) {
+    @Test(arguments: [true, false]) func eitherSideCanReportThatAPairWorks(_ isPublisher: Bool) {
         bob.subscribe(session, stream)
         stage.pass(.seconds(7))
         let answer = isPublisher ? ada.connected(session, bob) : bob.connected(session, ada)
@@ -69,7 +69,7 @@ import Wire
         #expect(!hasFallenBack)
     }
 
-    @Test func whatWorkedOnceIsLeftToAnICERestart() {
+    @Test func aPairThatWorkedOnceNeverFallsBack() {
         bob.subscribe(session, stream)
         bob.connected(session, ada)
         #expect(bob.connected(session, ada, false)?.type == "ok")
@@ -79,7 +79,7 @@ import Wire
         #expect(!hasFallenBack)
     }
 
-    @Test func sayingThatItDoesNotWorkIsNotEnough() {
+    @Test func aReportedFailureAloneDoesNotFallBack() {
         bob.subscribe(session, stream)
         stage.pass(.seconds(4))
         bob.connected(session, ada, false)
@@ -89,8 +89,8 @@ import Wire
         #expect(hasFallenBack)
     }
 
-    /// The first news may come when nobody subscribes just then, and there is none after it.
-    @Test func newsOfAPairThatWantsNothingAtTheMomentCounts() {
+    /// The first report may arrive while no stream is subscribed, and no other follows.
+    @Test func reportsCountForPairsWithoutSubscriptions() {
         bob.subscribe(session, stream)
         bob.unsubscribe(session, stream)
         #expect(ada.connected(session, bob)?.type == "ok")
@@ -99,7 +99,7 @@ import Wire
         #expect(!hasFallenBack)
     }
 
-    @Test func newsOfStrangersIsNoNews() {
+    @Test func reportsAboutStrangersAreIgnored() {
         let eve = stage.arrive()
         #expect(ada.connected(session, eve)?.errorCode == .notFound)
         eve.enter(session, on: stage)
@@ -110,7 +110,7 @@ import Wire
         #expect(hasFallenBack)
     }
 
-    @Test func onePairThatDoesNotConnectIsEnough() {
+    @Test func oneFailedPairIsEnough() {
         let eve = stage.arrive()
         eve.enter(session, on: stage)
         bob.subscribe(session, stream)
@@ -121,7 +121,7 @@ import Wire
         #expect(hasFallenBack)
     }
 
-    @Test func aPairThatWantsNothingOfEachOtherAnyMoreIsNotWaitedFor() {
+    @Test func pairsWithoutSubscriptionsDoNotFallBack() {
         let ends: [() -> Void] = [
             { bob.unsubscribe(session, stream) },
             { bob.subscribe(session, stream, audio: false, video: false) },
@@ -134,7 +134,7 @@ import Wire
             #expect(!hasFallenBack)
             bob.subscribe(session, stream)
             stage.pass(.seconds(5))
-            #expect(!hasFallenBack, "all the time again")
+            #expect(!hasFallenBack, "and the full time again")
             end()
         }
         bob.subscribe(session, stream)
@@ -143,7 +143,7 @@ import Wire
         #expect(!hasFallenBack)
     }
 
-    @Test func aPairOfWhichOneHasLeftIsNotWaitedFor() {
+    @Test func pairsThatHaveLeftDoNotFallBack() {
         bob.subscribe(session, stream)
         ada.leave()
         stage.pass(.seconds(60))
@@ -151,8 +151,8 @@ import Wire
         #expect(stage.hub.nextTimeout == nil)
     }
 
-    /// Without the line nobody can negotiate, or say that it works.
-    @Test func whileALineIsDownNothingIsConcluded() {
+    /// While a connection is down, its client can neither negotiate nor report success.
+    @Test func aDroppedConnectionDelaysTheFallback() {
         bob.subscribe(session, stream)
         stage.pass(.seconds(1))
         ada.drop()
@@ -165,7 +165,7 @@ import Wire
         #expect(hasFallenBack)
     }
 
-    @Test func aSessionMadeRelayedOnlyStaysSo() throws {
+    @Test func relayedOnlySessionsStayRelayed() throws {
         let only = stage.room(relayedOnly: true)
         for guest in [ada, bob] { guest.enter(only, on: stage) }
         let stream = try #require(ada.publish(only)).id
@@ -175,7 +175,7 @@ import Wire
         #expect(bob.take() == [])
     }
 
-    @Test func whereNothingRoutesASessionStaysRelayed() throws {
+    @Test func withoutRoutedMediaSessionsStayRelayed() throws {
         let stage = Stage()
         let session = stage.room()
         let (ada, bob) = (stage.arrive(), stage.arrive())
@@ -188,7 +188,7 @@ import Wire
         #expect(bob.connected(session, ada)?.type == "ok")
     }
 
-    @Test func afterEverybodyHasLeftTheSessionIsWhatItsIDSays() {
+    @Test func anEmptySessionReturnsToTheModeOfItsID() {
         bob.subscribe(session, stream)
         stage.pass(.seconds(8))
         for guest in [ada, bob] { guest.leave() }

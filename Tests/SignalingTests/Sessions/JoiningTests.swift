@@ -9,7 +9,7 @@ import Wire
 
     init() { session = stage.room() }
 
-    @Test func joiningTellsOfEverybodyAlreadyThereAndOfEveryStream() throws {
+    @Test func joiningReturnsAllConnectionsAndStreams() throws {
         let (ada, bob, eve) = (stage.arrive(), stage.arrive(), stage.arrive())
         let first = try #require(ada.enter(session, data: "Ada", on: stage))
         #expect(first.connections == [])
@@ -28,7 +28,7 @@ import Wire
         #expect(third.streams == [stream, screen])
     }
 
-    @Test func everybodyThereHearsOfWhoJoinsAndNobodyOfHimself() throws {
+    @Test func othersAreNotifiedOfANewConnection() throws {
         let (ada, bob) = (stage.arrive(), stage.arrive())
         ada.enter(session, on: stage)
         let joined = try #require(bob.enter(session, on: stage))
@@ -36,7 +36,7 @@ import Wire
         #expect(bob.take() == [])
     }
 
-    @Test(arguments: MediaMode.allCases) func theMediaModeIsTheSessions(_ mode: MediaMode) {
+    @Test(arguments: MediaMode.allCases) func joiningReturnsTheMediaMode(_ mode: MediaMode) {
         let session = stage.room(mode)
         #expect(stage.arrive().enter(session, on: stage)?.mediaMode == mode)
     }
@@ -51,7 +51,7 @@ import Wire
         #expect(bob.closeCode == nil)
     }
 
-    @Test func aConnectionJoinsSeveralSessionsButNotWithoutLimit() {
+    @Test func sessionsPerConnectionAreLimited() {
         let stage = Stage { $0.sessionsPerClient = 3 }
         let ada = stage.arrive()
         let rooms = (0..<4).map { _ in stage.room() }
@@ -61,7 +61,7 @@ import Wire
         #expect(ada.enter(rooms[3], on: stage) != nil)
     }
 
-    @Test func aSessionHasRoomForSoMany() {
+    @Test func connectionsPerSessionAreLimited() {
         let stage = Stage { $0.connectionsPerSession = 2 }
         let session = stage.room()
         for _ in 0..<2 { #expect(stage.arrive().enter(session, on: stage) != nil) }
@@ -74,7 +74,7 @@ import Wire
         #expect(late.closeCode == nil)
     }
 
-    @Test func aBadTokenCostsTheConnection() {
+    @Test func anInvalidTokenClosesTheConnection() {
         let (ada, bob) = (stage.arrive(), stage.arrive())
         ada.enter(session, on: stage)
         bob.enter(session, on: stage)
@@ -87,7 +87,7 @@ import Wire
         #expect(stage.hub.clientCount == 1)
     }
 
-    @Test func anIDThatIsNoSessionIsRefusedWithoutClosing() throws {
+    @Test func anInvalidSessionIDIsRefusedWithoutClosing() throws {
         let forged = try #require(SessionID("1_forged"))
         let ada = stage.arrive()
         let claims = Forge.sessionClaims(forged, at: stage.now)
@@ -95,7 +95,7 @@ import Wire
         #expect(ada.closeCode == nil)
     }
 
-    @Test func everySessionVerbWantsItsSenderToHaveJoined() {
+    @Test func sessionVerbsRequireHavingJoined() {
         let (ada, bob) = (stage.arrive(), stage.arrive())
         ada.enter(session, on: stage)
         let stream = StreamID(high: 1, low: 1)
@@ -105,7 +105,7 @@ import Wire
         #expect(ada.take() == [])
     }
 
-    @Test func leavingIsAnsweredAndEverybodyElseIsTold() throws {
+    @Test func leavingIsAnsweredAndAnnounced() throws {
         let (ada, bob) = (stage.arrive(), stage.arrive())
         ada.enter(session, on: stage)
         bob.enter(session, on: stage)
@@ -122,10 +122,10 @@ import Wire
                         .init(session: session, connection: bob.connection, reason: .clientDisconnected))),
             ])
         #expect(bob.signal(session)?.errorCode == .notJoined)
-        #expect(bob.enter(session, on: stage) != nil, "and he may come again")
+        #expect(bob.enter(session, on: stage) != nil, "and may return")
     }
 
-    @Test func aSessionIsForgottenWithItsLastConnectionAndIsThereAgainForTheNext() {
+    @Test func anEmptySessionIsForgottenAndCreatedAgain() {
         let ada = stage.arrive()
         ada.enter(session, on: stage)
         #expect(stage.hub.sessionCount == 1)
@@ -136,7 +136,7 @@ import Wire
 }
 
 enum SessionVerbs {
-    /// Every verb that happens inside a session.
+    /// Every verb that requires a joined session.
     static func all(in session: SessionID, stream: StreamID, connection: ConnectionID) -> [ClientMessage] {
         var publish = SessionVerb.Publish()
         publish.session = session

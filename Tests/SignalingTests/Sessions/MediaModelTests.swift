@@ -3,10 +3,10 @@ import TestSupport
 import Testing
 import Wire
 
-/// Random events in routed sessions, relayed ones that fall back, and matches, with the media plane's view judged after
-/// each. That every command makes sense after those before it is judged by the stage.
+/// Random events in routed sessions, relayed sessions that fall back, and matches. The state of the media plane is
+/// checked after each event. The stage checks that each command is valid after those before it.
 @Suite struct MediaModelTests {
-    @Test func theMediaPlaneKnowsNothingOfWhoeverLeft() {
+    @Test func theMediaPlaneForgetsMembersWhoLeft() {
         guard let world = ModelRun.run("media", MediaWorld.init) else { return }
         for figure in ["publish", "unpublish", "subscribe", "unsubscribe", "leave"] {
             #expect(world.figures[figure, default: 0] > 0, "\(figure), seed \(world.seed)")
@@ -18,13 +18,13 @@ import Wire
     }
 }
 
-/// A few people who do anything at all, in a few sessions.
+/// A few people who do random things in a few sessions.
 private final class MediaWorld: RandomWorld {
     let seed: UInt64
     let stage: Stage
     private var random: SeededGenerator
     private var guests: [Guest] = []
-    /// Routed, routed, relayed and relayed only.
+    /// Two routed sessions, a relayed one, and one that is relayed only.
     private var rooms: [SessionID] = []
     private var relayedOnly: Set<SessionID> = []
     private var matchSessions: Set<SessionID> = []
@@ -36,7 +36,7 @@ private final class MediaWorld: RandomWorld {
         stage = Stage(seed: seed) {
             $0.routesMedia = true
             $0.rouletteMediaMode = .routed
-            // What limits random people is not what is looked at here.
+            // Raised, because this test is not about limits.
             $0.verbs = .init(perSecond: 1000, burst: 1000)
         }
         random = SeededGenerator(seed: ~seed)
@@ -52,7 +52,7 @@ private final class MediaWorld: RandomWorld {
     private func chance(_ percent: Int) -> Bool { Int.random(in: 0..<100, using: &random) < percent }
 
     func step() {
-        // Elsewhere nothing has happened yet: a session falls back but once.
+        // A session falls back only once, so create new ones now and then.
         if chance(3) {
             let kind = Int.random(in: rooms.indices, using: &random)
             rooms[kind] = newRoom(kind)
@@ -128,7 +128,7 @@ private final class MediaWorld: RandomWorld {
         if chance(30) { guest.connected(chosen.session, chosen.publisher, chance(80)) }
     }
 
-    /// Mostly the guest's own; somebody else's may be gone, or not for this guest to do anything with.
+    /// Mostly the guest's own stream. Someone else's stream may be gone, or not permitted for this guest.
     private func withStream(_ guest: Guest, _ verb: (SessionID, StreamID) -> Void) {
         let wanted = chance(80) ? streams.filter { $0.publisher == guest } : streams
         if let chosen = wanted.randomElement(using: &random) { verb(chosen.session, chosen.stream) }
@@ -167,7 +167,7 @@ private final class MediaWorld: RandomWorld {
         figures[name, default: 0] += 1
     }
 
-    // MARK: What must hold
+    // MARK: Invariants
 
     func fault() -> String? {
         let known = Dictionary(guests.map { ($0.connection, $0) }, uniquingKeysWith: { first, _ in first })
@@ -175,7 +175,7 @@ private final class MediaWorld: RandomWorld {
             if relayedOnly.contains(routed.session) { return "a relayed-only session is routed" }
             for client in [routed.publisher] + routed.subscribers.keys {
                 guard let guest = known[client] else { return "\(stream) is still there for somebody who left" }
-                // Whose line is down has not heard yet that he was put out.
+                // A disconnected guest does not know yet that it was removed.
                 if guest.socket != nil, !guest.places.contains(routed.session) {
                     return "\(stream) is still there for somebody who is not in its session"
                 }
@@ -187,7 +187,7 @@ private final class MediaWorld: RandomWorld {
     func empty() {
         for guest in guests where guest.socket != nil { guest.leave() }
         stage.pass(.seconds(7200))
-        // Tokens of whoever was put out are remembered until they expire.
+        // Tokens of removed members are remembered until they expire.
         stage.pass(.seconds(7200))
     }
 }

@@ -24,7 +24,7 @@ import Wire
         return .session(.forceMute(verb))
     }
 
-    @Test func whoIsPutOutIsToldSoAndEverybodyElseThatHeIsGone() throws {
+    @Test func aRemovalIsAnnouncedToAll() throws {
         let stream = try #require(ada.publish(session))
         bob.subscribe(session, stream.id)
         for guest in [moderator, ada, bob] { guest.take() }
@@ -40,11 +40,11 @@ import Wire
         #expect(bob.take() == gone)
         #expect(moderator.take() == gone)
         #expect(ada.signal(session)?.errorCode == .notJoined)
-        #expect(ada.closeCode == nil, "he keeps his line, and may be let in again")
+        #expect(ada.closeCode == nil, "the connection stays and may join again")
         #expect(ada.enter(session, on: stage) != nil)
     }
 
-    @Test func aStreamTakenDownIsToldToItsPublisherToo() throws {
+    @Test func aRemovedStreamIsAnnouncedToItsPublisherToo() throws {
         let stream = try #require(ada.publish(session))
         bob.take()
         moderator.take()
@@ -56,7 +56,7 @@ import Wire
         #expect(ada.publish(session) != nil, "he may publish again")
     }
 
-    @Test func mutingOneStreamTellsItsPublisherAlone() throws {
+    @Test func mutingAStreamNotifiesOnlyItsPublisher() throws {
         let stream = try #require(ada.publish(session))
         bob.take()
         moderator.take()
@@ -66,7 +66,7 @@ import Wire
         #expect(stage.arrive().enter(session, on: stage)?.muted == false, "the session is not muted by it")
     }
 
-    @Test func mutingASessionConcernsPresentAndFutureStreamsButNotTheExcluded() throws {
+    @Test func mutingASessionAppliesToFutureStreamsButNotToExcludedOnes() throws {
         let hers = try #require(ada.publish(session))
         let his = try #require(bob.publish(session))
         for guest in [moderator, ada, bob] { guest.take() }
@@ -82,16 +82,16 @@ import Wire
         #expect(moderator.ask(mute(active: false))?.type == "ok")
         #expect(late.take() == [.session(.muted(.init(session: session, active: false)))])
         #expect(late.publish(session) != nil)
-        #expect(late.take() == [], "nobody is muted from now on")
+        #expect(late.take() == [], "later streams are not muted")
     }
 
-    @Test func aModeratorsOwnStreamIsMutedWithTheOthers() throws {
+    @Test func mutingASessionIncludesTheModerator() throws {
         let stream = try #require(moderator.publish(session))
         moderator.ask(mute())
         #expect(moderator.take().contains(.session(.muted(.init(session: session, active: true, stream: stream.id)))))
     }
 
-    @Test func whatIsNotThereCannotBeForced() {
+    @Test func moderatingUnknownTargetsIsRefused() {
         let stranger = stage.arrive()
         let force = SessionVerb.ForceDisconnect(session: session, connection: stranger.connection)
         #expect(moderator.ask(.session(.forceDisconnect(force)))?.errorCode == .notFound)
@@ -101,8 +101,9 @@ import Wire
         #expect(moderator.ask(mute(nothing))?.errorCode == .notFound)
     }
 
-    /// Somebody who watches a match with a token of his own stays when it ends, and must not be left with ghosts.
-    @Test func aWatcherOfAMatchHearsThatBothAreGoneWhenItEnds() throws {
+    /// A viewer who watches a match with a separate token stays when it ends, and must be notified that both members
+    /// left.
+    @Test func aViewerOfAMatchIsNotifiedThatBothLeft() throws {
         let (first, second, matched) = stage.pair()
         let session = matched.publish.session
         let watcher = stage.arrive()

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 import Wire
 
-/// What subscribers would like of a picture, and which of its layers a publisher is told to send.
+/// Subscribers' preferences for a video, and the layers that its publisher is asked to send.
 @Suite struct PreferenceTests: InRoutedRoom {
     let room = RoutedRoom()
 
@@ -15,7 +15,7 @@ import Wire
         .subscribe(stream, session, by: bob.connection, mids, audio: true, video: true, preferring: preference)
     }
 
-    @Test func aSubscribersWishGoesToTheMediaPlaneAndCanChange() throws {
+    @Test func preferencesReachTheMediaPlaneAndCanChange() throws {
         let stream = try #require(ada.publish(session, mids: mids))
         var small = VideoPreference()
         (small.width, small.height) = (320, 180)
@@ -24,13 +24,15 @@ import Wire
         var slow = small
         slow.frameRate = 7
         #expect(subscribe(stream.id, preferring: slow)?.type == "ok")
-        #expect(stage.media == [told(stream.id, preferring: slow)], "one member of the wish is another wish")
+        #expect(stage.media == [told(stream.id, preferring: slow)], "a preference with other members is a new one")
         #expect(subscribe(stream.id, preferring: VideoPreference())?.type == "ok")
-        #expect(stage.media == [told(stream.id, preferring: VideoPreference())], "no wish is the largest picture again")
-        #expect(ada.takeTypes() == ["session.subscribed"], "the publisher is told of a subscriber, not of wishes")
+        #expect(
+            stage.media == [told(stream.id, preferring: VideoPreference())],
+            "without a preference it is the largest layer again")
+        #expect(ada.takeTypes() == ["session.subscribed"], "the publisher is told of subscribers, not of preferences")
     }
 
-    @Test func thePublisherAloneIsToldWhichLayersAnybodyWants() throws {
+    @Test func onlyThePublisherIsToldTheWantedLayers() throws {
         let stream = try #require(ada.publish(session, mids: mids))
         bob.take()
         stage.handle(.media(.layersWanted(stream.id, session, publisher: ada.connection, rids: ["q", "h"])))
@@ -43,15 +45,15 @@ import Wire
         #expect(bob.take() == [])
     }
 
-    @Test func nobodyIsToldOfLayersOfAStreamThatIsGoneOrAnothers() throws {
+    @Test func layersOfUnknownStreamsAreNotAnnounced() throws {
         let stream = try #require(ada.publish(session, mids: mids))
         bob.take()
         stage.handle(.media(.layersWanted(stream.id, session, publisher: bob.connection, rids: ["f"])))
-        #expect(bob.take() == [], "it is not his stream")
+        #expect(bob.take() == [], "it is another member's stream")
         ada.unpublish(session, stream.id)
         ada.take()
         bob.take()
         stage.handle(.media(.layersWanted(stream.id, session, publisher: ada.connection, rids: ["f"])))
-        #expect(ada.take() == [], "its end crossed the wish for its layers")
+        #expect(ada.take() == [], "its end crossed the preference")
     }
 }

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 import Wire
 
-/// OpenTok's four roles, each verb by each of them.
+/// Each verb with each of OpenTok's four roles.
 @Suite struct RoleTests {
     private let stage = Stage()
     private let session: SessionID
@@ -70,14 +70,14 @@ import Wire
         #expect(other.take().isEmpty == (role != .moderator))
     }
 
-    /// The role is what the token said when its holder joined; another token for the same session changes nothing.
+    /// The role is the one in the token that was used to join. Another token for the same session does not change it.
     @Test func aRoleCannotBeRaisedByJoiningAgain() {
         let guest = member(.subscriber)
         #expect(guest.join(session, token: stage.token(session, .moderator))?.errorCode == .alreadyJoined)
         #expect(guest.publish(session) == nil)
     }
 
-    /// A permission is judged before anything about the stream is said: a refusal must not tell what exists.
+    /// Permissions are checked before the stream, so that a refusal does not reveal whether the stream exists.
     @Test func aRefusalDoesNotTellWhetherTheTargetExists() {
         let guest = member(.publisher)
         for target in [stream, StreamID(high: 9, low: 9)] {

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 import Wire
 
-/// Sessions whose media the server routes: what the media plane is told, and what the members are.
+/// Sessions with routed media: the commands to the media plane, and what members receive.
 @Suite struct RoutedTests: InRoutedRoom {
     let room = RoutedRoom()
 
@@ -29,7 +29,7 @@ import Wire
         #expect(stage.media == [])
     }
 
-    @Test func whatIsForwardedFollowsWhatTheStreamHas() throws {
+    @Test func forwardingFollowsTheStreamsMedia() throws {
         let stream = try #require(ada.publish(session, mids: mids))
         ada.update(session, stream.id, video: false)
         #expect(stage.media == [.update(stream.id, audio: true, video: false)])
@@ -38,27 +38,27 @@ import Wire
         var size = SessionVerb.Update()
         (size.session, size.stream, size.width) = (session, stream.id, 320)
         ada.ask(.session(.update(size)))
-        #expect(stage.media == [], "what it looks like is no business of the media plane")
+        #expect(stage.media == [], "the media plane ignores other properties")
     }
 
-    @Test func otherTransceiversAreToldAlsoWhenTheyAreCalledTheSame() throws {
+    @Test func newTransceiversAreAnnouncedEvenWithTheSameMids() throws {
         let stream = try #require(ada.publish(session, mids: MediaMids(audio: "0")))
         bob.take()
         ada.update(session, stream.id, mids: MediaMids(video: "1"))
-        #expect(stage.media == [published(stream.id, mids)], "the one that was left out stays")
+        #expect(stage.media == [published(stream.id, mids)], "the omitted mid stays")
         ada.update(session, stream.id, mids: mids)
         #expect(stage.media == [published(stream.id, mids)], "of a new peer connection")
-        #expect(bob.take() == [], "it is nobody else's business")
+        #expect(bob.take() == [], "others are not notified")
         ada.update(session, stream.id, audio: false, mids: MediaMids(audio: "4"))
         #expect(stage.media == [published(stream.id, MediaMids(audio: "4", video: "1"), audio: false)])
         #expect(bob.takeTypes() == ["session.streamChanged"])
     }
 
-    @Test func aSubscriptionIsToldWithItsTransceiversAndEndsOnce() throws {
+    @Test func aSubscriptionHasTransceiversAndEndsOnce() throws {
         let stream = try #require(ada.publish(session, mids: mids))
         #expect(bob.subscribe(session, stream.id, mids: mids)?.type == "ok")
         #expect(stage.media == [subscribed(stream.id, by: bob, mids)])
-        #expect(ada.takeTypes() == ["session.subscribed"], "so that he knows whether anybody watches")
+        #expect(ada.takeTypes() == ["session.subscribed"], "so that the publisher knows about viewers")
         bob.subscribe(session, stream.id, video: false, mids: MediaMids(audio: "2"))
         #expect(stage.media == [subscribed(stream.id, by: bob, MediaMids(audio: "2"), video: false)])
         bob.unsubscribe(session, stream.id)
@@ -86,7 +86,7 @@ import Wire
         #expect(stage.media == [.unpublish(stream.id)])
     }
 
-    @Test func whoeverLeavesTakesHisStreamsAndSubscriptionsAlongAndIsGoneAfterThat() throws {
+    @Test func leavingEndsStreamsAndSubscriptionsFirst() throws {
         let (own, other) = (try #require(ada.publish(session, mids: mids)), try #require(bob.publish(session)))
         for guest in [ada, bob] {
             guest.say(.media(.offer(.init(side: .send, sdp: "v"))))
@@ -98,9 +98,9 @@ import Wire
             stage.media == [
                 .unpublish(own.id), .unsubscribe(other.id, by: ada.connection), .leave(ada.connection),
             ])
-        #expect(stage.ledger.subscriptionCount == 1, "his own of himself")
+        #expect(stage.ledger.subscriptionCount == 1, "the subscription to the own stream")
         bob.ask(.session(.leave(.init(session: session))))
-        #expect(stage.media == [.unpublish(other.id)], "he left the session alone")
+        #expect(stage.media == [.unpublish(other.id)], "only the session was left")
     }
 
     @Test func aModeratorEndsStreamsAndConnectionsOnTheMediaPlaneToo() throws {
@@ -118,7 +118,7 @@ import Wire
         #expect(ada.subscribe(session, other.id, mids: mids)?.errorCode == .notJoined)
     }
 
-    @Test func whenAMatchEndsNothingOfItIsForwarded() throws {
+    @Test func forwardingStopsWhenAMatchEnds() throws {
         let stage = Stage {
             $0.routesMedia = true
             $0.rouletteMediaMode = .routed
@@ -136,7 +136,7 @@ import Wire
 
     // MARK: Muting
 
-    @Test func whoIsMutedIsSilentUntilHeUnmutesHimself() throws {
+    @Test func aMutedPublisherIsSilentUntilTheyUnmute() throws {
         let eve = stage.arrive()
         eve.enter(session, .moderator, on: stage)
         let stream = try #require(ada.publish(session, mids: mids))
@@ -150,7 +150,7 @@ import Wire
         #expect(stage.media == [.update(stream.id, audio: true, video: true)])
     }
 
-    @Test func whenAllAreMutedSoIsWhoeverPublishesLater() throws {
+    @Test func mutingAllAppliesToLaterStreams() throws {
         let eve = stage.arrive()
         eve.enter(session, .moderator, on: stage)
         let (first, second) = (
@@ -165,10 +165,10 @@ import Wire
         #expect(stage.media == [published(third.id, mids, audio: false)])
         mute.active = false
         eve.ask(.session(.forceMute(mute)))
-        #expect(stage.media == [], "nobody is unmuted by others")
+        #expect(stage.media == [], "no one is unmuted by others")
     }
 
-    @Test func inARelayedSessionMutingIsLeftToThePublisher() throws {
+    @Test func relayedStreamsAreMutedByTheirPublisher() throws {
         let relayed = stage.room()
         let eve = stage.arrive()
         for guest in [ada, bob] { guest.enter(relayed, on: stage) }
@@ -180,12 +180,12 @@ import Wire
         (mute.session, mute.stream) = (relayed, stream.id)
         eve.ask(.session(.forceMute(mute)))
         #expect(bob.take() == [])
-        #expect(stage.ledger.streams.isEmpty, "the media plane knows nothing of relayed sessions")
+        #expect(stage.ledger.streams.isEmpty, "the media plane does not know relayed sessions")
     }
 
-    // MARK: What is refused, and what is told
+    // MARK: Errors and notifications
 
-    @Test func peersDoNotNegotiateWithEachOther() throws {
+    @Test func peersInRoutedSessionsCannotNegotiate() throws {
         let stream = try #require(ada.publish(session, mids: mids))
         bob.subscribe(session, stream.id, mids: mids)
         var verb = SessionVerb.Negotiate()
@@ -193,7 +193,7 @@ import Wire
         #expect(bob.ask(.session(.negotiate(verb)))?.errorCode == .notPermitted)
     }
 
-    @Test func whereNothingRoutesStreamsAreRefusedAndTheRestWorks() {
+    @Test func withoutRoutedMediaOnlyStreamsAreRefused() {
         let stage = Stage()
         let session = stage.room(.routed)
         let ada = stage.arrive()
@@ -205,7 +205,7 @@ import Wire
         #expect(ada.signal(session)?.type == "ok")
     }
 
-    @Test func aSubscriberHearsThatHisVideoIsPausedAndThatItGoesOn() throws {
+    @Test func aSubscriberIsNotifiedOfPausesAndResumes() throws {
         let stream = try #require(ada.publish(session, mids: mids))
         bob.subscribe(session, stream.id, mids: mids)
         bob.take()
@@ -221,10 +221,10 @@ import Wire
         bob.unsubscribe(session, stream.id)
         stage.handle(
             .media(.videoPaused(stream.id, session, subscriber: bob.connection, paused: true, reason: .codec)))
-        #expect(bob.take() == [], "it crossed his leaving off")
+        #expect(bob.take() == [], "it crossed the unsubscribe")
     }
 
-    @Test func everybodyHearsWhoSpeaks() throws {
+    @Test func activeSpeakersAreAnnouncedToAll() throws {
         let stream = try #require(ada.publish(session, mids: mids))
         ada.take()
         bob.take()

@@ -21,19 +21,19 @@ import Wire
         .session(.signal(.init(session: session, from: ada.connection, type: type, data: data)))
     }
 
-    @Test func aSignalToAllReachesEverybodyAndItsSender() {
+    @Test func aSignalToAllAlsoReachesItsSender() {
         #expect(ada.signal(session, "chat", "hello")?.type == "ok")
         for guest in [ada, bob, eve] { #expect(guest.take() == [received("chat", "hello")]) }
     }
 
-    @Test func aSignalToOneReachesThatOneAlone() {
+    @Test func aDirectSignalReachesOnlyItsRecipient() {
         #expect(ada.signal(session, "typing", "1", to: bob.connection)?.type == "ok")
         #expect(bob.take() == [received("typing", "1")])
         #expect(ada.take() == [])
         #expect(eve.take() == [])
     }
 
-    @Test func aSignalToOneselfComesBackOnce() {
+    @Test func aSignalToOneselfArrivesOnce() {
         ada.signal(session, "note", nil, to: ada.connection)
         #expect(ada.take() == [received("note", nil)])
     }
@@ -43,25 +43,25 @@ import Wire
         #expect(bob.take() == [received(nil, nil)])
     }
 
-    @Test func aSignalToSomebodyWhoIsNotThereIsRefused() {
+    @Test func aSignalToAnUnknownConnectionIsRefused() {
         let stranger = stage.arrive()
         #expect(ada.signal(session, to: stranger.connection)?.errorCode == .notFound)
         #expect(stranger.take() == [])
     }
 
     @Test(arguments: ["a b", "é", "a.b", "a/b", "a\n", String(repeating: "x", count: 129)])
-    func aTypeOutsideTheAlphabetIsRefused(_ type: String) {
+    func typesWithInvalidCharactersAreRefused(_ type: String) {
         #expect(ada.signal(session, type)?.errorCode == .signalInvalid)
         #expect(bob.take() == [])
     }
 
-    @Test func aTypeHas128BytesOfTheAlphabetAtMost() {
+    @Test func typesAreLimitedTo128Bytes() {
         let type = "AZaz09-_~" + String(repeating: "x", count: 119)
         #expect(ada.signal(session, type)?.type == "ok")
         #expect(bob.take() == [received(type, "hello")])
     }
 
-    @Test func dataHasEightKilobytesAtMost() {
+    @Test func dataIsLimitedToEightKilobytes() {
         let most = String(repeating: "é", count: Limits.signalData / 2)
         #expect(ada.signal(session, "chat", most)?.type == "ok")
         #expect(bob.take() == [received("chat", most)])
@@ -83,14 +83,14 @@ import Wire
         #expect(heard == (0..<50).map(String.init))
     }
 
-    @Test func aSignalIsNotRepeatedForWhoeverJoinsLater() {
+    @Test func signalsAreNotReplayedToNewMembers() {
         ada.signal(session)
         let late = stage.arrive()
         late.enter(session, on: stage)
         #expect(late.take() == [])
     }
 
-    @Test func aSignalReachesSomebodyWhoseLineDroppedWhenHeReturns() {
+    @Test func aDroppedMemberReceivesSignalsWhenReturning() {
         bob.drop()
         ada.signal(session, "chat", "are you there?")
         bob.resume()

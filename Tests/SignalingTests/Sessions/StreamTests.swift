@@ -26,7 +26,7 @@ import Wire
 
     // MARK: Publishing
 
-    @Test func whatIsPublishedIsAnnouncedToEverybodyElse() throws {
+    @Test func aNewStreamIsAnnouncedToOthers() throws {
         var verb = SessionVerb.Publish()
         (verb.session, verb.name, verb.hasAudio, verb.videoType, verb.width, verb.height) = (
             session, "Slides", false, .screen, 1920, 1080
@@ -43,7 +43,7 @@ import Wire
         #expect(ada.take() == [])
     }
 
-    @Test func aConnectionPublishesSoManyStreamsAtOnce() throws {
+    @Test func streamsPerConnectionAreLimited() throws {
         let streams = (0..<3).compactMap { _ in ada.publish(session) }
         #expect(Set(streams.map(\.id)).count == 3)
         #expect(ada.publish(session) == nil)
@@ -52,7 +52,7 @@ import Wire
         #expect(ada.publish(session) != nil)
     }
 
-    @Test func onlyItsPublisherUnpublishesAStream() throws {
+    @Test func onlyThePublisherCanUnpublishAStream() throws {
         let stream = try #require(ada.publish(session))
         bob.take()
         let verb = ClientMessage.session(.unpublish(.init(session: session, stream: stream.id)))
@@ -66,7 +66,7 @@ import Wire
         #expect(ada.ask(verb)?.errorCode == .notFound)
     }
 
-    @Test func aChangedStreamIsToldToEverybodyAndItsPublisherAndOnlyWhenItChanged() throws {
+    @Test func streamChangesAreAnnouncedToAllOnce() throws {
         let stream = try #require(ada.publish(session))
         bob.take()
         var verb = SessionVerb.Update()
@@ -85,7 +85,7 @@ import Wire
 
     // MARK: Subscribing
 
-    @Test func thePublisherHearsWhoSubscribesAndToWhat() throws {
+    @Test func thePublisherIsNotifiedOfSubscribers() throws {
         let stream = try #require(ada.publish(session))
         #expect(bob.ask(.session(.subscribe(.init(session: session, stream: stream.id, video: false))))?.type == "ok")
         #expect(
@@ -114,7 +114,7 @@ import Wire
         #expect(bob.ask(verb)?.errorCode == .notFound)
     }
 
-    @Test func aStreamThatIsNotThereCannotBeSubscribedTo() throws {
+    @Test func subscribingToAnUnknownStreamIsRefused() throws {
         #expect(bob.subscribe(session, StreamID(high: 5, low: 5))?.errorCode == .notFound)
         let stream = try #require(ada.publish(session))
         let elsewhere = stage.room()
@@ -122,12 +122,12 @@ import Wire
         #expect(bob.subscribe(elsewhere, stream.id)?.errorCode == .notFound, "it is in another session")
     }
 
-    @Test func nobodySubscribesToHimselfInARelayedSession() throws {
+    @Test func subscribingToOneselfIsRefusedInRelayedSessions() throws {
         let stream = try #require(ada.publish(session))
         #expect(ada.subscribe(session, stream.id)?.errorCode == .notPermitted)
     }
 
-    @Test func thePublisherHearsWhenASubscriberIsGone() throws {
+    @Test func thePublisherIsNotifiedWhenASubscriberLeaves() throws {
         let stream = try #require(ada.publish(session))
         bob.subscribe(session, stream.id)
         ada.take()
@@ -137,7 +137,7 @@ import Wire
 
     // MARK: Negotiating
 
-    @Test func onlyTwoOfWhomOneSubscribesToTheOtherNegotiate() throws {
+    @Test func onlyPublisherAndSubscriberCanNegotiate() throws {
         let eve = stage.arrive()
         eve.enter(session, on: stage)
         let stream = try #require(ada.publish(session))
@@ -156,7 +156,7 @@ import Wire
         #expect(bob.ask(negotiate(ada))?.errorCode == .notPermitted)
     }
 
-    @Test func whatIsNegotiatedArrivesAsItWasSaidWithItsSender() throws {
+    @Test func negotiationMessagesArriveUnchangedWithTheirSender() throws {
         let stream = try #require(ada.publish(session))
         bob.subscribe(session, stream.id)
         ada.take()
@@ -174,7 +174,7 @@ import Wire
         #expect(heard.map(\.candidate) == [nil, candidate, .null])
     }
 
-    @Test func negotiatingWithSomebodyWhoIsNotThereIsRefused() {
+    @Test func negotiatingWithAnUnknownConnectionIsRefused() {
         #expect(ada.ask(negotiate(stage.arrive()))?.errorCode != nil)
     }
 }

@@ -1,11 +1,11 @@
 import Signaling
 import Wire
 
-/// Storage as the rules see it: takes changes, knows what is known of somebody when he comes, and answers inquiries.
+/// Storage for tests: applies changes, loads the records of people who connect, and answers inquiries.
 ///
-/// It is what the server's storage must be in its effects, and keeps everything in dictionaries.
+/// It has the same effects as the server's storage, and keeps everything in dictionaries.
 struct Archive {
-    /// What the secret of a device proves.
+    /// The identity that a device's secret proves.
     enum Resolved: Equatable {
         case itself
         case person(IdentityID)
@@ -15,9 +15,9 @@ struct Archive {
     private(set) var openCalls: [CallID: StoredCall] = [:]
     /// Newest last.
     private(set) var logs: [IdentityID: [CallRecord]] = [:]
-    /// Addresses that wake devices of a person, and which device each wakes.
+    /// Push endpoints of each person, and the device of each endpoint.
     private(set) var endpoints: [IdentityID: [String: IdentityID]] = [:]
-    /// To be refused, for tests of push services that are not allowed.
+    /// Whether to refuse push endpoints, for tests of push services that are not allowed.
     var refusesPush = false
     private var blocked: [IdentityID: [IdentityID]] = [:]
     private var profiles: [IdentityID: Profile] = [:]
@@ -26,7 +26,7 @@ struct Archive {
     private var retired: Set<IdentityID> = []
     private var contacts: [IdentityID: [Contact]] = [:]
 
-    // MARK: What is known
+    // MARK: Records
 
     func resolve(_ device: IdentityID) -> Resolved {
         if retired.contains(device) { return .retired }
@@ -43,7 +43,7 @@ struct Archive {
         )
     }
 
-    /// A device that is somebody else's is not found by its own id.
+    /// A linked device is not found by its own id.
     func identity(of person: PersonID) -> IdentityID? {
         persons[person].flatMap { devices[$0] == nil ? $0 : nil }
     }
@@ -147,7 +147,7 @@ struct Archive {
         }
     }
 
-    /// The cursor is how many were told already.
+    /// The cursor is the number of rows already returned.
     private func logPage(_ page: CallVerb.LogPage, of owner: IdentityID) -> Finding {
         let newest = Array((logs[owner] ?? []).reversed())
         let start = page.before.flatMap { Int($0) } ?? 0

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 import Wire
 
-// What people who call each other do in almost every test, in a word each.
+// Shortcuts for common steps of call tests.
 extension Guest {
     @discardableResult func appear(
         _ name: String? = nil, visible: Bool? = nil, doNotDisturb: Bool? = nil, ringable: Ringable? = nil
@@ -12,7 +12,7 @@ extension Guest {
         return ask(.presence(.appear(appearance)))
     }
 
-    /// Calls somebody, and returns the answer.
+    /// Calls a person and returns the answer.
     @discardableResult func call(_ other: PersonID, video: Bool = true) -> ServerMessage? {
         ask(.call(.start(.init(person: other, video: video))))
     }
@@ -30,19 +30,19 @@ extension Guest {
         ask(.call(.update(.init(call: call, video: video))))
     }
 
-    /// Its log, newest first.
+    /// Returns the call log, newest first.
     func callLog() -> [LoggedCall] {
         guard case .log(let log)? = ask(.call(.log(.init())))?.call else { return [] }
         return log.calls
     }
 
-    /// What was heard about calls since the last time; the rest is dropped.
+    /// Returns the call notices since the last take. All other messages are dropped.
     func takeCalls() -> [CallNotice] { take().compactMap(\.call) }
 
-    /// How calls ended, as far as heard and not yet taken.
+    /// Returns the outcomes of the calls that have ended since the last take.
     func takeCallEnds() -> [CallOutcome] { takeCalls().compactMap(\.ended).map(\.reason) }
 
-    /// Goes into a call as it was told to.
+    /// Joins the session of an accepted call.
     @discardableResult func enter(_ accepted: CallNotice.Accepted?) -> ServerMessage? {
         guard let accepted else { return nil }
         return join(accepted.admission.session, token: accepted.admission.token)
@@ -58,7 +58,7 @@ extension CallNotice {
     var partner: CallNotice.Partner? { if case .partner(let news) = self { news } else { nil } }
 }
 
-/// Two who are in a call, and what each was told of it.
+/// Two people in a call, and what each received.
 struct Talk {
     var call: CallID
     var session: SessionID
@@ -69,7 +69,7 @@ struct Talk {
 extension Stage {
     func person(_ guest: Guest) -> PersonID { project.personID(of: guest.person) }
 
-    /// Somebody who has appeared under this name, with an empty inbox.
+    /// Returns a guest who has gone online with this name, with an empty inbox.
     func present(_ name: String, on identity: IdentityID? = nil, push: Bool = false) -> Guest {
         let guest = arrive(identity)
         guest.appear(name)
@@ -78,13 +78,13 @@ extension Stage {
         return guest
     }
 
-    /// One of its devices can be woken.
+    /// Registers a push endpoint for a device.
     func register(_ guest: Guest) {
         let registration = PushRegistration(kind: .web, endpoint: "https://push.example/\(guest.identity)")
         guest.ask(.push(.register(registration)))
     }
 
-    /// Another device of the same person, as if it were linked.
+    /// Adds a linked device of the same person.
     func another(of guest: Guest) -> Guest {
         let other = arrive(guest.person)
         other.appear()
@@ -92,7 +92,7 @@ extension Stage {
         return other
     }
 
-    /// The first calls the second, whose devices ring; both inboxes are empty afterwards.
+    /// Lets one guest call another, whose devices ring. Both inboxes are empty afterwards.
     func ring(_ caller: Guest, _ callee: Guest, video: Bool = true) throws -> CallID {
         let placed = try #require(caller.call(person(callee), video: video)?.call?.placed)
         caller.take()
@@ -100,7 +100,7 @@ extension Stage {
         return placed.call
     }
 
-    /// The first calls the second, who accepts; both are in the session, and their inboxes empty.
+    /// Lets one guest call another, who accepts. Both are in the session and their inboxes are empty.
     func talk(_ caller: Guest, _ callee: Guest) throws -> Talk {
         let call = try ring(caller, callee)
         let mine = try #require(callee.accept(call)?.call?.accepted)
@@ -112,7 +112,7 @@ extension Stage {
         return Talk(call: call, session: mine.admission.session, caller: theirs, callee: mine)
     }
 
-    /// How calls went into somebody's log.
+    /// Returns the stored call log of a person.
     func logged(_ guest: Guest) -> [CallRecord] { archive.logs[guest.person, default: []] }
 
     func noticesOf(_ guest: Guest) -> [PushNotice.Kind] {

@@ -2,9 +2,9 @@ import Signaling
 import TestSupport
 import Wire
 
-/// What random people do who call each other.
+/// The random events of people who call each other.
 extension CallWorld {
-    /// Lets some time pass and has one thing happen. Returns whether all is well.
+    /// Passes some time and lets one event happen. Returns false after a fault.
     func step() -> Bool {
         let pace = Int.random(in: 0..<100, using: &random)
         let range = pace < 70 ? 1...200 : pace < 97 ? 200...2000 : 2000...20_000
@@ -61,7 +61,7 @@ extension CallWorld {
         act(device)
     }
 
-    // MARK: Coming and going
+    // MARK: Connecting and disconnecting
 
     private func arrive() {
         guard devices.count < 2 * identities.count, let identity = identities.randomElement(using: &random) else {
@@ -97,10 +97,10 @@ extension CallWorld {
         }
     }
 
-    /// With a resume while that is possible, or as a page that was loaded anew.
+    /// Resumes while that is possible, or connects like a reloaded page.
     private func comeBack(_ device: Device) {
         let resumes = device.droppedAt != nil && chance(80)
-        note("\(name(device)) comes back\(resumes ? "" : " anew")")
+        note("\(name(device)) comes back\(resumes ? "" : " with a fresh start")")
         count(resumes ? "resumes" : "reloads")
         if resumes {
             device.guest.resume()
@@ -139,7 +139,7 @@ extension CallWorld {
     // MARK: Verbs
 
     private func call() {
-        // Most are free, and call people who are there.
+        // Mostly people who are free, calling people who are online.
         let isLikely = chance(70)
         let others = isLikely ? devices.filter { $0.isLive && $0.isPresent }.map(\.guest.person) : identities
         guard let device = anybody({ $0.isLive && (!isLikely || $0.isPresent && $0.held.isEmpty) }),
@@ -150,7 +150,7 @@ extension CallWorld {
         device.guest.say(.call(.start(.init(person: stage.project.personID(of: other), video: chance(70)))))
     }
 
-    /// The one whom a call rings calls back.
+    /// Lets a person who is being called call the caller.
     private func mutual() {
         guard let device = anybody({ $0.isLive && !$0.rings.isEmpty }), let call = device.rings.sorted().first,
             let caller = stored[call]?.caller
@@ -173,7 +173,7 @@ extension CallWorld {
         }
     }
 
-    /// Most go in as they should.
+    /// Joins the session of a call, mostly with valid parameters.
     private func enter() {
         for device in devices where device.isLive && chance(60) {
             guard let call = device.active, let token = tokens.last(where: { $0.call == call }),
@@ -212,7 +212,7 @@ extension CallWorld {
         settleTakeover(device, call, from: before)
     }
 
-    /// Whoever was dropped and came too late does not hold it any more, though nobody has told it yet.
+    /// A dropped device that is too late no longer holds the call, although it is not notified yet.
     private func settleTakeover(_ device: Device, _ call: CallID, from other: Device?) {
         settle()
         guard let other, !other.isLive, device.active == call || device.outgoing == call else { return }
@@ -235,7 +235,7 @@ extension CallWorld {
         device.guest.say(.presence(verb))
     }
 
-    /// With a token of somebody else's call, present or past: only the places of a call that goes on are open.
+    /// Uses a token of another call, present or past. Only the members of an active call may join.
     private func steal() {
         guard let device = anybody(), let token = tokens.randomElement(using: &random) else { return }
         note("\(name(device)) tries a token of \(token.call)")
@@ -251,7 +251,7 @@ extension CallWorld {
         if device.guest.closeCode != nil { devices.removeAll { $0 === device } }
     }
 
-    /// Some call that this device may have nothing to do with.
+    /// Returns some call, which may not involve this device.
     private func someCall(_ device: Device) -> CallID? {
         switch Int.random(in: 0..<10, using: &random) {
         case 0..<5: (device.held + device.remembered).randomElement(using: &random)
@@ -274,9 +274,9 @@ extension CallWorld {
         if case .rejoin = verb { settleTakeover(device, call, from: other) }
     }
 
-    // MARK: The end
+    // MARK: End of the run
 
-    /// Everybody goes, and time passes: nothing may be left.
+    /// Disconnects everyone and passes time. Nothing may be left.
     func empty() {
         for device in devices where device.isLive {
             if chance(50) { device.guest.leave() } else { device.guest.drop() }

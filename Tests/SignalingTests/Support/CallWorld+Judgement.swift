@@ -1,7 +1,7 @@
 import Signaling
 import Wire
 
-/// What must hold after every event.
+/// The invariants, checked after every event.
 extension CallWorld {
     func judge() {
         if stage.archive.openCalls.count != stage.hub.callCount {
@@ -14,7 +14,7 @@ extension CallWorld {
         judgeEnds()
     }
 
-    /// Nobody rings for ever, and nobody waits for ever for the other to come in.
+    /// Checks that a call does not ring or wait for a member longer than it should.
     private func judge(_ call: StoredCall) {
         guard let acceptedAt = call.acceptedAt else {
             if call.ringsUntil <= now { fail("\(call.id) rings too long") }
@@ -30,10 +30,10 @@ extension CallWorld {
         for device in holders where device.guest.places.contains(call.session) {
             entered[call.id, default: []].insert(device.guest.person)
         }
-        // Somebody whose device is not there is given up after a while, and so is who does not go in.
+        // A member who is offline, or who does not join, is given up after a while.
         let since = max(acceptedAt, restartedAt)
-        let patience = rules.joinTimeout + (acceptedAt < restartedAt ? rules.resumeGrace : .zero)
-        if since + patience < now, entered[call.id]?.count != 2 { fail("\(call.id) waits too long for its two") }
+        let limit = rules.joinTimeout + (acceptedAt < restartedAt ? rules.resumeGrace : .zero)
+        if since + limit < now, entered[call.id]?.count != 2 { fail("\(call.id) waits too long for its two") }
         for person in [call.caller, call.callee] where since + rules.resumeGrace < now {
             let isAwaited = ghosts.contains { $0.person == person && $0.call == call.id && now < $0.until }
             let mayReturn =
@@ -46,7 +46,7 @@ extension CallWorld {
         }
     }
 
-    /// Nobody is connected twice, in calls or in a call and a chat; and at most two calls have to do with anybody.
+    /// Checks that nobody is in two calls, or in a call and a chat, and that nobody has more than two calls.
     private func judgePeople(_ open: [StoredCall]) {
         var all: [IdentityID: Int] = [:]
         var engaged: [IdentityID: Int] = [:]
@@ -64,7 +64,7 @@ extension CallWorld {
         }
     }
 
-    /// A device believes only what is so.
+    /// Checks that a device's view is correct.
     private func judge(_ device: Device) {
         for call in device.rings {
             let open = stage.archive.openCalls[call]
@@ -79,13 +79,13 @@ extension CallWorld {
         }
     }
 
-    /// One end for each of the two, and none for calls that became one.
+    /// Checks that each side is notified once of the end of a call, and not at all of calls that were merged.
     private func judgeEnds() {
         for call in over.keys where !merged.contains(call) {
             if logged[call]?.count != 2 { fail("\(call) is over for \(logged[call]?.count ?? 0) of two") }
         }
         for call in merged where logged[call] != nil { fail("\(call) was merged, and is in a log") }
-        // What is long over is not looked at again.
+        // Calls that ended long ago are not checked again.
         if over.count > 50 {
             for (call, at) in over where at + .seconds(60) < now {
                 over[call] = nil

@@ -3,21 +3,21 @@ import TestSupport
 import Testing
 import Wire
 
-/// Random people with several devices each, who call each other on a stage, and what is known of each from outside: what
-/// its devices were told, and what was stored.
+/// Random people with several devices each, who call each other on a stage. It tracks what an outside observer knows of
+/// them: what their devices received, and what was stored.
 ///
-/// Everything follows from the seed. The first fault ends the run, with the events that led to it.
+/// A run is determined by its seed. It ends at the first fault and prints the events that led to it.
 final class CallWorld {
-    /// One device, as its page sees the world.
+    /// One device, with the state its page would show.
     final class Device {
         let guest: Guest
         let number: Int
         var isPresent = false
-        /// Calls that ring here.
+        /// Calls that ring on this device.
         var rings: Set<CallID> = []
         var outgoing: CallID?
         var active: CallID?
-        /// What its page asks about after a fresh start.
+        /// Calls that the page asks about after a fresh start.
         var remembered: [CallID] = []
         var droppedAt: Timestamp?
 
@@ -26,7 +26,7 @@ final class CallWorld {
         var isLive: Bool { guest.socket != nil }
         var held: [CallID] { rings.sorted() + [outgoing, active].compactMap { $0 } }
 
-        /// Its page is told everything anew.
+        /// Resets the page's state before a snapshot.
         func startAfresh() {
             remembered = (remembered + held).suffix(8)
             (isPresent, rings, outgoing, active, droppedAt) = (false, [], nil, nil, nil)
@@ -42,22 +42,22 @@ final class CallWorld {
     private(set) var fault: String?
     private(set) var log: [String] = []
     private var lastNumber = 0
-    /// Calls that were stored, whether or not they are over.
+    /// Calls in storage, both open and ended.
     var stored: [CallID: StoredCall] = [:]
-    /// Who was told in the log of which call.
+    /// The people whose log has the call.
     var logged: [CallID: [IdentityID]] = [:]
-    /// Calls that are over, and when.
+    /// Calls that have ended, and when.
     var over: [CallID: Timestamp] = [:]
-    /// Who of its two has been in the session of a call, since the last restart.
+    /// The members who have joined a call's session since the last restart.
     var entered: [CallID: Set<IdentityID>] = [:]
-    /// Calls of two who called each other that were given up.
+    /// Mutual calls that were merged into another call.
     var merged: Set<CallID> = []
     var noted = 0
-    /// Clients of pages that were loaded anew: the call of each waits for it until the server gives it up.
+    /// Clients of pages that were reloaded. Their call is kept until the server gives them up.
     var ghosts: [(person: IdentityID, call: CallID, until: Timestamp)] = []
-    /// When the server was started again.
+    /// The time of the last restart.
     var restartedAt = Timestamp(milliseconds: 0)
-    /// Tokens handed out.
+    /// Tokens issued so far.
     var tokens: [(call: CallID, session: SessionID, token: String)] = []
 
     init(seed: UInt64, people: Int, _ adjust: (inout Rules) -> Void = { _ in }) {
@@ -99,7 +99,7 @@ final class CallWorld {
         return device
     }
 
-    /// What was heard and stored is taken note of; then everything is judged.
+    /// Records what was received and stored, and then checks the invariants.
     func settle() {
         noteChanges()
         for device in devices { hear(device) }
@@ -109,7 +109,7 @@ final class CallWorld {
         judge()
     }
 
-    // MARK: What is stored
+    // MARK: Storage
 
     private func noteChanges() {
         for change in stage.changes[noted...] {
@@ -139,7 +139,7 @@ final class CallWorld {
 
     private func check(_ record: CallRecord, of owner: IdentityID) {
         guard let call = stored[record.call] else {
-            // It never rang: refused at once.
+            // It never rang, because it was refused immediately.
             let isRefusal = [.busy, .unreachable, .missed].contains(record.outcome)
             if !isRefusal { fail("\(record.outcome) of a call that never was") }
             return
@@ -149,7 +149,7 @@ final class CallWorld {
         if (record.duration != nil) != (call.acceptedAt != nil) { fail("\(call.id) has a wrong duration") }
     }
 
-    // MARK: What is heard
+    // MARK: Messages
 
     private func hear(_ device: Device) {
         for message in device.guest.take() {
@@ -218,7 +218,7 @@ final class CallWorld {
             }
             return
         }
-        // Told without having known of it: what somebody missed, or what nobody there had heard.
+        // Received by a device that did not know of the call: a missed call, or one whose end was not delivered before.
         let person = device.guest.person
         guard let record = stage.archive.logs[person]?.last(where: { $0.call == call }) else {
             return fail("\(name(device)) hears of the end of a call that is not in the log")
@@ -229,7 +229,7 @@ final class CallWorld {
 }
 
 extension CallOutcome {
-    /// Of which a device may hear beside those that had to do with the call.
+    /// Whether all of the person's devices may be notified, and not only those that took part in the call.
     fileprivate var endsForPerson: Bool {
         switch self {
         case .answeredElsewhere, .declinedElsewhere, .merged: false

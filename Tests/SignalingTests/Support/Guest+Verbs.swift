@@ -2,13 +2,13 @@ import Signaling
 import Testing
 import Wire
 
-// What guests do in almost every test, in a word each.
+// Shortcuts for common steps.
 extension Guest {
     @discardableResult func join(_ session: SessionID, token: String) -> ServerMessage? {
         ask(.session(.join(.init(session: session, token: token))))
     }
 
-    /// Joins and returns what it was told, or `nil`.
+    /// Joins a session and returns the `joined` notice, or nil.
     @discardableResult func enter(_ session: SessionID, _ role: Role = .publisher, data: String = "", on stage: Stage)
         -> SessionNotice.Joined?
     {
@@ -41,7 +41,7 @@ extension Guest {
         ask(.session(.unpublish(.init(session: session, stream: stream))))
     }
 
-    /// Says of a stream of its own what is otherwise now.
+    /// Changes one of its own streams.
     @discardableResult func update(
         _ session: SessionID, _ stream: StreamID, audio: Bool? = nil, video: Bool? = nil, mids: MediaMids = MediaMids()
     ) -> ServerMessage? {
@@ -78,13 +78,13 @@ extension Guest {
 
     var isMatched: Bool { match != nil }
 
-    /// The partner's name in the present chat; tests name people so that they can tell them apart.
+    /// The partner's name in the current chat. Tests use names to tell people apart.
     var partner: String? { match?.partner.name }
 
-    /// The types of what was heard, for tests that are about order.
+    /// Returns the types of the received messages, for tests of their order.
     func takeTypes() -> [String] { take().map(\.type) }
 
-    /// How this client's last chat ended, as far as heard and not yet taken.
+    /// Returns the reasons of the chats that have ended since the last take.
     func takeEnds() -> [EndReason] {
         take().compactMap { if case .roulette(.ended(let ended)) = $0 { ended.reason } else { nil } }
     }

@@ -2,12 +2,13 @@ import Signaling
 import Testing
 import Wire
 
-/// One client connection as a test plays it: it counts as real clients do, and keeps what it is told until asked for it.
+/// A client connection driven by a test. It numbers and acknowledges as real clients do, and stores received messages
+/// until they are taken.
 final class Guest: Hashable {
     private unowned let stage: Stage
-    /// What its secret proves; another once that is nobody's any more.
+    /// The identity its secret proves. A new one if the old one was deleted.
     private(set) var identity: IdentityID
-    /// Whose device it is: its own unless it was linked.
+    /// The identity of its person. Differs from `identity` on a linked device.
     private(set) var person: IdentityID
     let name: String?
     let address: String
@@ -15,23 +16,23 @@ final class Guest: Hashable {
     private(set) var socket: SocketID?
     private(set) var connection = ConnectionID(high: 0, low: 0)
     private(set) var welcome: Welcome?
-    /// What was heard and not yet taken, without the unnumbered.
+    /// Numbered messages that were received and not yet taken.
     private var inbox: [ServerMessage] = []
-    /// Unnumbered errors, which close the socket or answer a hello.
+    /// Unnumbered errors, which close the socket or answer `hello`.
     private(set) var refusals: [WireError] = []
     private(set) var closeCode: CloseCode?
-    /// The chat at present, as far as this client knows.
+    /// The current chat, as this client knows it.
     private(set) var match: RouletteNotice.Matched?
-    /// The sessions it is in, as far as this client knows.
+    /// The sessions this client is in, as it knows them.
     private(set) var places: Set<SessionID> = []
     private var leaving: [UInt64: SessionID] = [:]
     private(set) var received: UInt64 = 0
     private var acknowledged: UInt64 = 0
     private var sent: UInt64 = 0
     private var unanswered: Set<UInt64> = []
-    /// Which message answered which request.
+    /// The number of the answer to each request.
     private var answers: [UInt64: UInt64] = [:]
-    /// Messages sent on a socket that was lost, for tests of resuming.
+    /// Messages sent on a lost socket, for tests of resuming.
     private(set) var outbox: [UInt64: ClientMessage] = [:]
 
     init(on stage: Stage, as identity: IdentityID, name: String? = nil, address: String = "") {
@@ -42,12 +43,12 @@ final class Guest: Hashable {
     static func == (left: Guest, right: Guest) -> Bool { left === right }
     func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
 
-    // MARK: Coming and going
+    // MARK: Connecting and disconnecting
 
-    /// A name that a program's token vouches for, if any.
+    /// A name from a token of the embedding program, if any.
     var vouched: String?
 
-    /// - `record`: what storage knows, if not what the stage's archive does.
+    /// - `record`: what storage knows, if it differs from the stage's archive.
     func arrive(resume: Hello.Resume? = nil, record: PersonRecord? = nil) {
         closeCode = nil
         let socket = stage.connect(self)
@@ -67,8 +68,8 @@ final class Guest: Hashable {
         stage.handle(.arrived(arrival))
     }
 
-    /// Comes back on a new socket, with the secret of the last welcome unless told otherwise, and sends again what the
-    /// server lacks.
+    /// Reconnects on a new socket, with the secret of the last welcome unless given, and sends the messages that the
+    /// server has not received.
     func resume(secret: String? = nil, received: UInt64? = nil) {
         let secret = secret ?? welcome?.resume.secret ?? ""
         arrive(resume: Hello.Resume(secret: secret, received: received ?? self.received))
@@ -78,13 +79,13 @@ final class Guest: Hashable {
         }
     }
 
-    /// The line breaks; nobody said goodbye.
+    /// Drops the connection without `bye`.
     func drop() { lose(leaving: false) }
 
-    /// The tab is closed.
+    /// Closes the tab.
     func leave() { lose(leaving: true) }
 
-    /// The server is gone, and the line with it.
+    /// Loses the connection because the server is gone.
     func lostServer() { socket = nil }
 
     private func lose(leaving: Bool) {
@@ -93,9 +94,9 @@ final class Guest: Hashable {
         stage.disconnect(socket, leaving: leaving)
     }
 
-    // MARK: Saying
+    // MARK: Sending
 
-    /// Says something with the next number, and returns that number.
+    /// Sends a message with the next number and returns that number.
     @discardableResult func say(_ message: ClientMessage) -> UInt64 {
         sent += 1
         unanswered.insert(sent)
@@ -105,14 +106,14 @@ final class Guest: Hashable {
         return sent
     }
 
-    /// Says something and returns the answer, which is taken out of the inbox.
+    /// Sends a request and returns its answer, which is removed from the inbox.
     @discardableResult func ask(_ message: ClientMessage) -> ServerMessage? {
         let seq = say(message)
         guard let index = inbox.firstIndex(where: { $0.re == seq }) else { return nil }
         return inbox.remove(at: index)
     }
 
-    /// Says it and loses it on the way: the socket is broken already, though nobody knows yet.
+    /// Sends a message that is lost: the socket is broken, but neither end knows it yet.
     func sayInVain(_ message: ClientMessage) {
         sent += 1
         unanswered.insert(sent)
@@ -140,13 +141,13 @@ final class Guest: Hashable {
         stage.handle(.unreadable(socket, UnreadableMessage(seq: numbered ? sent : nil, ack: received, error: error)))
     }
 
-    /// Real clients say how far they got after 32 messages; without it the server would run out of room.
+    /// Real clients acknowledge every 32 messages. Without that, the server's buffer would overflow.
     var owesAcknowledgement: Bool { received - acknowledged >= 32 }
     func acknowledge() { sayUnnumbered(.ack) }
 
-    // MARK: Hearing
+    // MARK: Receiving
 
-    /// Everything heard since the last time.
+    /// Returns all messages since the last take.
     @discardableResult func take() -> [ServerMessage] {
         defer { inbox = [] }
         return inbox
@@ -193,7 +194,7 @@ final class Guest: Hashable {
         }
     }
 
-    /// As if nothing after this message had arrived: it was on the way when the line broke.
+    /// Forgets everything after this message, as if it had been in flight when the connection dropped.
     func miss(after seq: UInt64) {
         for (later, re) in answers where later > seq { unanswered.insert(re) }
         (received, acknowledged) = (seq, min(acknowledged, seq))
@@ -220,12 +221,12 @@ final class Guest: Hashable {
     /// The number of the last request.
     var lastRequest: UInt64 { sent }
 
-    /// Requests without an answer so far.
+    /// The number of requests without an answer.
     var openRequests: Int { unanswered.count }
 }
 
 extension ServerMessage {
-    /// The news of people, for tests that are about these.
+    /// The presence notice in this message, if any.
     var presence: PresenceNotice? { if case .presence(let news) = self { news } else { nil } }
     var nearby: NearbyNotice? { if case .nearby(let news) = self { news } else { nil } }
     var call: CallNotice? { if case .call(let news) = self { news } else { nil } }

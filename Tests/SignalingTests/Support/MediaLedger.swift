@@ -1,7 +1,7 @@
 import Signaling
 import Wire
 
-/// What a media plane would know after each command, and which command it could not make sense of.
+/// Tracks the state of a media plane after each command, and finds invalid commands.
 struct MediaLedger {
     struct Routed: Equatable {
         var session: SessionID
@@ -19,13 +19,13 @@ struct MediaLedger {
     }
 
     private(set) var streams: [StreamID: Routed] = [:]
-    /// Streams that were there once: an id is never used again.
+    /// Streams that have ended. Their ids are never reused.
     private var past: Set<StreamID> = []
     private var left: Set<ConnectionID> = []
 
     var subscriptionCount: Int { streams.values.reduce(0) { $0 + $1.subscribers.count } }
 
-    /// Carries a command out, or says what is wrong with it.
+    /// Applies a command. Returns a description of the fault if the command is invalid.
     mutating func note(_ command: MediaCommand) -> String? {
         switch command {
         case .offer(let client, _, _, _), .close(let client, _): return naming(client, command)

@@ -1,23 +1,24 @@
 import Signaling
 import Wire
 
-/// Time, and the judging of pairings: who may meet, whom one must prefer, and who must not go on waiting side by side.
+/// Timeouts of the model, and its checks of pairings: who may be paired, who is preferred, and who must not be left
+/// waiting.
 extension Model {
     // MARK: Time
 
-    /// When something happens by itself next: a penalty ends, or somebody dropped is given up.
+    /// The time of the next timeout: the end of a penalty or of a grace period.
     var nextDue: Timestamp? {
         let penalties = people.values.compactMap { person -> Timestamp? in
-            if case .penalised(let until) = person.state { until } else { nil }
+            if case .penalized(let until) = person.state { until } else { nil }
         }
         let drops = visitors.values.compactMap { $0.droppedAt.map { $0 + rules.resumeGrace } }
         return (penalties + drops).min()
     }
 
-    /// Does what falls due now. Returns who was given up.
+    /// Handles the timeouts that are due. Returns the visitors who were given up.
     func ring() -> [Visitor] {
         for person in people.values {
-            if case .penalised(let until) = person.state, until <= now { enterQueue(person) }
+            if case .penalized(let until) = person.state, until <= now { enterQueue(person) }
         }
         let lost = visitors.values.filter { visitor in visitor.droppedAt.map { $0 + rules.resumeGrace <= now } ?? false
         }
@@ -29,7 +30,7 @@ extension Model {
         return lost
     }
 
-    // MARK: Who may meet
+    // MARK: Pairing rules
 
     private func sharedInterests(_ one: Someone, _ other: Someone) -> Set<String> {
         (one.search?.interests ?? []).intersection(other.search?.interests ?? [])
@@ -44,7 +45,7 @@ extension Model {
         one.lastPartner == other.identity || other.lastPartner == one.identity
     }
 
-    /// Whether they may meet, leaving aside that they may have just left each other.
+    /// Whether they may be paired, not considering that they may be former partners.
     private func mayMeet(_ one: Someone, _ other: Someone) -> Bool {
         guard one !== other, let mode = one.search?.mode, mode == other.search?.mode else { return false }
         guard !one.blocked.contains(other.identity), !other.blocked.contains(one.identity) else { return false }
@@ -53,7 +54,7 @@ extension Model {
         return first <= now && second <= now
     }
 
-    /// Somebody whom the seeker must prefer. What begins in this very instant may come a moment before or after.
+    /// Returns someone whom the seeker must prefer, if any. Events at this very moment may count as earlier or later.
     private func better(for seeker: Someone, than candidate: Someone) -> Someone? {
         people.values.first { other in
             guard other !== candidate, let since = other.since, since < now, let chosen = candidate.since else {
@@ -79,7 +80,7 @@ extension Model {
         return nil
     }
 
-    /// Takes note of a pairing that was announced to these two, or says which rule it breaks.
+    /// Records an announced pairing. Returns a description of the rule it breaks, if any.
     func pair(
         _ first: (Visitor, RouletteNotice.Matched), _ second: (Visitor, RouletteNotice.Matched), token: (String) -> Bool
     ) -> String? {
@@ -91,7 +92,7 @@ extension Model {
         guard left.search?.visitor == first.0.number, right.search?.visitor == second.0.number else {
             return "another tab was told"
         }
-        // Whoever of the two looked, by his lights the other was right.
+        // Either of the two may have been the seeker. The rules must hold for at least one of them.
         if let fault = fault(seeker: left, right), self.fault(seeker: right, left) != nil { return fault }
         guard one.publish.session == other.publish.session, one.publish == one.subscribe,
             other.publish == other.subscribe,
@@ -118,7 +119,7 @@ extension Model {
         return nil
     }
 
-    /// Two who may meet and both wait, though they need not any more.
+    /// Returns two waiting people who may be paired and should have been.
     func missedPair(slack: Duration) -> String? {
         let waiting = people.values.filter { $0.since != nil }
         for (index, one) in waiting.enumerated() {
@@ -135,20 +136,20 @@ extension Model {
         return nil
     }
 
-    /// What a welcome says of the roulette.
+    /// The expected roulette state in a welcome.
     func snapshot(_ visitor: Visitor) -> Snapshot.Roulette {
         guard let person = people[visitor.identity], person.search?.visitor == visitor.number else { return .init() }
         switch person.state {
         case .idle: return .init()
         case .chatting(let match): return .init(state: .matched, match: match)
-        case .waiting, .penalised, .away: return .init(state: .waiting)
+        case .waiting, .penalized, .away: return .init(state: .waiting)
         }
     }
 
     var waitingCount: Int { people.values.count { $0.since != nil } }
     var runningCount: Int { pairings.values.count { !$0.isOver } }
 
-    /// Pairings that nobody can speak of any more.
+    /// Removes pairings that no verb can refer to any more.
     func forgetOldPairings() {
         for (match, pairing) in pairings {
             if let ended = pairing.ended, ended + rules.reportWindow + .seconds(60) < now { pairings[match] = nil }

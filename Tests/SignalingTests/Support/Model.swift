@@ -1,8 +1,8 @@
 import Signaling
 import Wire
 
-/// The contract's rules of people and roulette, written down a second time and as plainly as they go: lists and loops, no
-/// queue, no timers, no letters. It says what each client must hear, and judges the pairings it is shown.
+/// A second, simple implementation of the rules of people and roulette: lists and loops, without a queue, timers or
+/// letters. It predicts what each client receives and checks the announced pairings.
 final class Model {
     let rules: Rules
     var now = Timestamp(milliseconds: 0)
@@ -10,7 +10,7 @@ final class Model {
     var people: [IdentityID: Someone] = [:]
     var pairings: [MatchID: Pairing] = [:]
     var places: [SessionID: Place] = [:]
-    /// What storage would know of somebody.
+    /// Records as storage would have them.
     var records: [IdentityID: PersonRecord] = [:]
     var reports = 0
     private var leftBehind: [(Someone, MatchID, EndReason)] = []
@@ -32,7 +32,7 @@ final class Model {
 
     private func isDropped(_ visitor: Int) -> Bool { !(visitors[visitor]?.isLive ?? false) }
 
-    // MARK: Coming and going
+    // MARK: Connecting and disconnecting
 
     func arrive(_ visitor: Visitor) {
         visitors[visitor.number] = visitor
@@ -46,7 +46,7 @@ final class Model {
         let person = person(visitor)
         guard person.search?.visitor == visitor.number else { return }
         switch person.state {
-        case .waiting, .penalised: person.state = .away
+        case .waiting, .penalized: person.state = .away
         case .chatting(let match): tellPartner(of: person, in: match, .reconnecting)
         case .idle, .away: break
         }
@@ -59,7 +59,7 @@ final class Model {
         switch person.state {
         case .away: search(person, re: nil)
         case .chatting(let match): tellPartner(of: person, in: match, .connected)
-        case .idle, .waiting, .penalised: break
+        case .idle, .waiting, .penalized: break
         }
     }
 
@@ -85,7 +85,7 @@ final class Model {
         guard isValid else { return expect(visitor.number, .failure(re: re, .invalidInterests)) }
         if let search = person.search, search.visitor != visitor.number {
             guard isDropped(search.visitor) else { return expect(visitor.number, .failure(re: re, .elsewhere)) }
-            // It hears of it when it is back.
+            // A disconnected person is notified when it returns.
             if case .chatting(let match) = person.state {
                 expect(search.visitor, .ended(match, .stopped))
             } else {
@@ -102,7 +102,7 @@ final class Model {
         }
     }
 
-    /// Waits out a penalty, or waits in the queue, or for the line to come back.
+    /// Waits for the end of a penalty, in the queue, or for the connection to return.
     private func search(_ person: Someone, re: UInt64?) {
         guard let search = person.search else { return }
         let penalty = person.penaltyUntil.flatMap { now < $0 ? $0 : nil }
@@ -110,7 +110,7 @@ final class Model {
         if isDropped(search.visitor) {
             person.state = .away
         } else if let penalty {
-            person.state = .penalised(until: penalty)
+            person.state = .penalized(until: penalty)
         } else {
             enterQueue(person)
         }
@@ -135,13 +135,13 @@ final class Model {
         }
         switch person.state {
         case .chatting(let match) where named != nil && named != match:
-            // Meant for a match that was over already.
+            // Meant for a match that had already ended.
             expect(visitor.number, .ok(re: re))
         case .chatting(let match):
             leave(person, match, .next)
             expect(visitor.number, .ended(match, .next))
             search(person, re: re)
-        case .penalised(let until): expect(visitor.number, .waiting(re: re, retryAfter: until - now))
+        case .penalized(let until): expect(visitor.number, .waiting(re: re, retryAfter: until - now))
         default: expect(visitor.number, .waiting(re: re, retryAfter: nil))
         }
     }
@@ -169,11 +169,11 @@ final class Model {
         remember(match, person)
         if reason != .blocked, reason != .banned { countSkip(person, began: pairing.began) }
         guard let partner = people[pairing.partner(of: person.identity)], partner.match == match else { return }
-        // Blocking looks like Next to the one who is blocked.
+        // To the blocked person, a block looks like Next.
         leftBehind.append((partner, match, reason == .next || reason == .blocked ? .partnerNext : .partnerLeft))
     }
 
-    /// Whoever was left is told, and searches again, after the one who left has done so.
+    /// Notifies the partners left behind, who then search again, after the one who left.
     func tellLeftBehind() {
         for (partner, match, told) in leftBehind {
             remember(match, partner)
@@ -204,9 +204,9 @@ final class Model {
         person.penaltyUntil = now + wait
     }
 
-    // MARK: Blocking, reporting, banning
+    // MARK: Blocks, reports, bans
 
-    /// The chat that a verb is about: the one named, the present one, or the last one of the last minute.
+    /// The chat a verb refers to: the named one, the current one, or the last one within a minute.
     private func chat(_ person: Someone, _ named: MatchID?) -> MatchID? {
         var chats = person.match.map { [$0] } ?? []
         let recent = person.recentChats.suffix(8).filter { now <= $0.ended + rules.reportWindow }
@@ -224,7 +224,7 @@ final class Model {
             records[person.identity, default: PersonRecord()].blocked.append(other)
         }
         expect(visitor.number, .ok(re: re))
-        // Whichever of their chats was named, whoever is blocked is not talked to any more.
+        // Whichever chat was named, a block also ends the current chat with that person.
         guard let present = person.match, pairings[present]?.partner(of: person.identity) == other,
             let search = person.search
         else { return }
@@ -240,7 +240,7 @@ final class Model {
         expect(visitor.number, .ok(re: re))
     }
 
-    /// Returns who is put out. Somebody whom nobody remembers is only banned on disk.
+    /// Returns the visitors to disconnect. A person who is not in memory is only banned in storage.
     func ban(_ identity: IdentityID, _ ban: Ban) -> [Visitor] {
         records[identity, default: PersonRecord()].ban = ban
         guard let person = people[identity] else { return [] }
@@ -253,7 +253,7 @@ final class Model {
 
     // MARK: Sessions
 
-    /// Whether the token lets in; if not, whether trying it costs the connection.
+    /// Expects the result of joining a session. Returns false if the attempt closes the connection.
     func join(_ visitor: Visitor, _ session: SessionID, match: MatchID?, re: UInt64) -> Bool {
         let isIn = places[session]?.members.contains { $0.visitor == visitor.number } ?? false
         if isIn {

@@ -1,16 +1,17 @@
 import Foundation
 import Testing
 
-/// Something that random events happen to, small enough to be judged after each.
+/// A system under random events, small enough to be checked after each.
 protocol RandomWorld {
-    /// How often what happened, for people, and to see that it happened at all.
+    /// Counts of what happened, to print and to verify that it happened at all.
     var figures: [String: Int] { get }
     mutating func step()
-    /// What must not be, if it is.
+    /// Returns a description of a broken invariant, if any.
     mutating func fault() -> String?
 }
 
-/// How many random events, and from which seed: `CONFAB_MODEL_EVENTS` and `CONFAB_MODEL_SEED`, which repeats a run.
+/// Reads the number of random events and the seed from `CONFAB_MODEL_EVENTS` and `CONFAB_MODEL_SEED`. The same seed
+/// reproduces a run.
 enum ModelRun {
     private static let environment = ProcessInfo.processInfo.environment
 
@@ -21,7 +22,7 @@ enum ModelRun {
         figures.sorted { $0.key < $1.key }.map { "\($0.value) \($0.key)" }.joined(separator: ", ")
     }
 
-    /// Lets a tenth of the events happen to a world, and judges it after each; the first fault is the end.
+    /// Runs a tenth of the events on a new world and checks it after each. Stops at the first fault.
     ///
     /// - Returns: the world, or nil after a fault, which is recorded.
     static func run<World: RandomWorld>(_ name: String, _ make: (_ seed: UInt64) -> World) -> World? {

@@ -1,8 +1,8 @@
 import Signaling
 import Wire
 
-/// What the model says a client must hear next. Everything that answers or concerns the roulette is in one line for each
-/// client, so that a missing, doubled or misplaced message is seen at once.
+/// A message that the model expects a client to receive next. All roulette messages and answers of a client are in one
+/// sequence, so that a missing, duplicate or misplaced one is found immediately.
 enum Expectation: Equatable, CustomStringConvertible {
     case ok(re: UInt64)
     case failure(re: UInt64?, WireError.Code)
@@ -12,7 +12,7 @@ enum Expectation: Equatable, CustomStringConvertible {
     case partner(MatchID, PartnerState)
     case signal(String)
 
-    /// `nil` for messages that are judged otherwise: pairings, and who is in a session.
+    /// nil for messages that are checked elsewhere: pairings and session membership.
     init?(_ message: ServerMessage) {
         switch message {
         case .ok(let answer): self = .ok(re: answer.re)
@@ -39,7 +39,7 @@ enum Expectation: Equatable, CustomStringConvertible {
     }
 }
 
-/// One client connection in the model's world: what it sent and heard, and what it has yet to hear.
+/// A client connection in the model: what it sent and received, and what it still expects.
 final class Visitor {
     let number: Int
     let identity: IdentityID
@@ -50,13 +50,13 @@ final class Visitor {
     var sent: UInt64 = 0
     var received: UInt64 = 0
     var expected: [Expectation] = []
-    /// Who is in which session, as this client was told.
+    /// Members of each session, as this client knows them.
     var views: [SessionID: Set<ConnectionID>] = [:]
-    /// Sessions that it asked to leave; the answer takes the view away.
+    /// Sessions it has asked to leave, by request. The answer removes the view.
     var leaving: [UInt64: SessionID] = [:]
-    /// The matches that this client was in, the newest last.
+    /// The matches of this client, newest last.
     var matches: [MatchID] = []
-    /// When the line dropped.
+    /// When the connection dropped.
     var droppedAt: Timestamp?
 
     init(number: Int, identity: IdentityID, address: String) {
@@ -66,13 +66,13 @@ final class Visitor {
     var isLive: Bool { socket != nil }
 }
 
-/// Where people meet in the model: by a match's token, or with tokens of a program's own.
+/// A session in the model, joined with a match's token or with a token of a program.
 struct Place {
-    /// In the order of joining, each with the match of its token.
+    /// In the order of joining, with the match of each token.
     var members: [(visitor: Int, match: MatchID?)] = []
 }
 
-/// One pairing, running or over.
+/// A pairing, active or ended.
 struct Pairing {
     let match: MatchID
     let session: SessionID
@@ -87,7 +87,7 @@ struct Pairing {
     func partner(of identity: IdentityID) -> IdentityID { people[0] == identity ? people[1] : people[0] }
 }
 
-/// One identity as the rules describe it, in the simplest terms.
+/// One identity, in the simplest terms of the rules.
 final class Someone {
     struct Search: Equatable {
         var visitor: Int
@@ -98,10 +98,10 @@ final class Someone {
 
     enum State: Equatable {
         case idle
-        case penalised(until: Timestamp)
+        case penalized(until: Timestamp)
         case waiting(since: Timestamp)
         case chatting(MatchID)
-        /// Searching, with the line down.
+        /// Searching while disconnected.
         case away
     }
 
@@ -112,7 +112,7 @@ final class Someone {
     var blocked: Set<IdentityID>
     var ban: Ban?
     var lastPartner: IdentityID?
-    /// The newest last.
+    /// Newest last.
     var recentChats: [(match: MatchID, ended: Timestamp)] = []
     var skips: [Timestamp] = []
     var penaltyUntil: Timestamp?

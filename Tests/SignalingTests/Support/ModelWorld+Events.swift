@@ -2,18 +2,18 @@ import Signaling
 import TestSupport
 import Wire
 
-/// What random people do.
+/// The random events of the model's people.
 extension ModelWorld {
     private static let interests = ["chess", "jazz", "tea", "run", "sew"]
 
     private func chance(_ percent: Int) -> Bool { Int.random(in: 0..<100, using: &random) < percent }
 
     private func anybody(_ isWanted: (Visitor) -> Bool = { $0.isLive }) -> Visitor? {
-        // In order: dictionaries differ from run to run, and a seed must not.
+        // Sorted, because dictionary order differs between runs and a seed must reproduce them.
         visitors.keys.sorted().compactMap { visitors[$0] }.filter(isWanted).randomElement(using: &random)
     }
 
-    /// Lets some time pass and has one thing happen. Returns whether all is well.
+    /// Passes some time and lets one event happen. Returns false after a fault.
     func step(most: Int) -> Bool {
         if let lately, let impatient = visitors[lately], impatient.isLive, chance(30) {
             pass(.milliseconds(Int.random(in: 1...2000, using: &random)))
@@ -44,7 +44,7 @@ extension ModelWorld {
 
     private func act() {
         guard let visitor = anybody() else { return goOrReturn() }
-        // Whoever does nothing mostly begins to; the rest is as it comes.
+        // Idle people mostly start a search.
         if model.person(visitor).state == .idle, chance(60) { return start(visitor) }
         switch Int.random(in: 0..<100, using: &random) {
         case 0..<8: start(visitor)
@@ -103,7 +103,7 @@ extension ModelWorld {
         say(visitor, .roulette(.stop))
     }
 
-    /// The present chat, an old one by name, or one that never was.
+    /// The current chat, an earlier one, or one that never existed.
     private func someMatch(_ visitor: Visitor) -> MatchID? {
         switch Int.random(in: 0..<10, using: &random) {
         case 0..<6: nil
@@ -142,7 +142,7 @@ extension ModelWorld {
 
     // MARK: Sessions
 
-    /// With one's own present token, with anybody's present or old one, or with a program's.
+    /// Joins with its own current token, with anyone's current or old token, or with a program's token.
     private func join(_ visitor: Visitor) {
         let chosen: (session: SessionID, token: String, match: MatchID?)
         let own = model.person(visitor).match.flatMap { model.pairings[$0] }
@@ -166,7 +166,7 @@ extension ModelWorld {
         }
     }
 
-    /// One of three sessions that a program made.
+    /// One of three sessions that a program created.
     private func program() -> (session: SessionID, token: String, match: MatchID?) {
         var fixed = SeededGenerator(seed: UInt64.random(in: 0..<3, using: &random))
         let made = Timestamp(milliseconds: 1_700_000_000_000)
@@ -197,9 +197,9 @@ extension ModelWorld {
         say(visitor, .session(.leave(.init(session: session))))
     }
 
-    // MARK: The end
+    // MARK: End of the run
 
-    /// Everybody goes, and time passes: nothing may be left.
+    /// Disconnects everyone and passes time. Nothing may be left.
     func empty() {
         while fault == nil, let visitor = visitors.values.first(where: \.isLive) { lose(visitor, leaving: chance(50)) }
         pass(.seconds(7200))

@@ -2,9 +2,9 @@ import Signaling
 import TestSupport
 import Wire
 
-/// Random people in front of a hub, and the model beside it: whatever the one says to anybody, the other must have expected.
+/// Random people on a hub, next to the model. The model must have predicted every message that the hub sends.
 ///
-/// Everything follows from the seed. The first difference ends the run, with the events that led to it.
+/// A run is determined by its seed. It ends at the first difference and prints the events that led to it.
 final class ModelWorld {
     let seed: UInt64
     let rules: Rules
@@ -16,28 +16,28 @@ final class ModelWorld {
     private(set) var fault: String?
     private(set) var log: [String] = []
     var figures: [String: Int] = [:]
-    /// Who was paired last: impatient people say Next at once.
+    /// The visitor who was paired last. Impatient people press Next immediately.
     var lately: Int?
 
     var visitors: [Int: Visitor] { model.visitors }
     private var bySocket: [SocketID: Visitor] = [:]
     private var lastVisitor = 0
     private var lastSocket: UInt64 = 0
-    /// Pairings announced in the present event, in order.
+    /// Pairings announced during the current event, in order.
     private var announced: [(MatchID, [(Visitor, RouletteNotice.Matched)])] = []
-    /// Tokens handed out so far, also long ago.
+    /// Tokens issued so far, including old ones.
     var tokens: [(session: SessionID, token: String, match: MatchID?)] = []
     private var reportsStored = 0
     private var ledger = MediaLedger()
 
     init(seed: UInt64, slack: Duration = .zero, adjust: (inout Rules) -> Void = { _ in }) {
         var rules = Rules()
-        // Random people complain far more than real ones, and what limits them is not what is looked at here.
+        // Raised, because random people report far more often than real ones. Other tests cover the limit.
         rules.reports = .init(perSecond: 1, burst: 1000)
         adjust(&rules)
         (self.seed, self.rules, self.slack, project) = (seed, rules, slack, Stage.project)
         random = SeededGenerator(seed: seed)
-        hub = Hub(surroundings: Surroundings(rules: rules, project: project), generator: SeededGenerator(seed: ~seed))
+        hub = Hub(hubSettings: HubSettings(rules: rules, project: project), generator: SeededGenerator(seed: ~seed))
         model = Model(rules: rules)
         model.now = Timestamp(milliseconds: 1_790_000_000_000)
     }
@@ -120,7 +120,7 @@ final class ModelWorld {
         perform(.closed(socket, leaving: leaving))
     }
 
-    /// The server is to close this one; whether it did is checked.
+    /// Expects the server to close these connections. `closed` is checked later.
     func expectClosed(_ visitors: [Visitor], _ input: Input, with code: CloseCode) {
         let live = visitors.filter(\.isLive)
         for visitor in visitors { model.depart(visitor) }
@@ -132,9 +132,9 @@ final class ModelWorld {
 
     private var closed: [Int: CloseCode] = [:]
 
-    // MARK: Saying
+    // MARK: Requests
 
-    /// The next number of this client's messages, which is what an answer refers to.
+    /// The number of this client's next message, to which its answer refers.
     func nextRequest(_ visitor: Visitor) -> UInt64 { visitor.sent + 1 }
 
     func message(_ visitor: Visitor, _ message: ClientMessage) -> Input {
@@ -147,7 +147,7 @@ final class ModelWorld {
 
     func say(_ visitor: Visitor, _ message: ClientMessage) { perform(self.message(visitor, message)) }
 
-    // MARK: What came of it
+    // MARK: Effects
 
     func perform(_ input: Input, state: Snapshot? = nil) {
         expectedState = state
@@ -252,7 +252,7 @@ final class ModelWorld {
         }
     }
 
-    // MARK: What must hold after every event
+    // MARK: Invariants
 
     private func settle() {
         judgePairings()
@@ -290,7 +290,8 @@ final class ModelWorld {
         announced = []
     }
 
-    /// Everybody who is here knows exactly who is in his sessions. Whose line is down is told when it is back.
+    /// Checks that every connected client knows the exact members of its sessions. Disconnected ones are notified when
+    /// they return.
     private func checkSessions() {
         var expected: [Int: [SessionID: Set<ConnectionID>]] = [:]
         for (session, place) in model.places where !place.members.isEmpty {

@@ -2,10 +2,10 @@ import Signaling
 import TestSupport
 import Wire
 
-/// A `ClientLine` on the simulated network: it joins a session, and puts a count into every signal, by which loss and
-/// repetition are seen.
+/// A `ClientLine` on the simulated network. It joins a session and puts a counter into every signal, to detect loss and
+/// duplicates.
 final class NetworkClient {
-    /// What a request of this client's present epoch was, and whether it has its outcome.
+    /// A request of the current epoch, and whether it has an outcome.
     private struct Asked {
         var type: String
         var isSettled = false
@@ -16,17 +16,17 @@ final class NetworkClient {
     private unowned let network: SimulatedNetwork
 
     private var line: ClientLine
-    /// The socket that the line uses, and what the network calls it.
+    /// The line's current socket, and its id in the network.
     private var socket: (own: ClientLine.Socket, network: SocketID)?
     private var connection = ConnectionID(high: 0, low: 0)
-    /// How often this client began anew.
+    /// How often this client has started over.
     private(set) var epoch = 0
     private(set) var said = 0
     private var asked: [ClientLine.RequestID: Asked] = [:]
     private var requestCount: UInt64 = 0
-    /// Whether the line gave its connection up before the server did.
+    /// Whether the line gave up its connection before the server did.
     private var hasExpired = false
-    /// The last count heard from each sender's epoch, in this client's present epoch.
+    /// The last counter received from each sender's epoch, in this client's current epoch.
     private(set) var heard: [String: Int] = [:]
     private(set) var resumes = 0
     private(set) var failures = 0
@@ -42,7 +42,7 @@ final class NetworkClient {
 
     func connect() { report(.connect) }
 
-    /// The network has no way to the server at present.
+    /// Reports that the server cannot be reached.
     func unreachable(_ socket: ClientLine.Socket) { report(.closed(socket, .abnormal)) }
 
     func lost(_ socket: SocketID) {
@@ -122,14 +122,14 @@ final class NetworkClient {
             if welcome.connection != connection { network.fail("\(number) was resumed as another") }
             return
         }
-        if welcome.connection == connection { network.fail("\(number) began anew under its old name") }
+        if welcome.connection == connection { network.fail("\(number) started over with its old connection id") }
         if welcome.state != Snapshot() || welcome.received != 0 { network.fail("a fresh start has a past") }
         connection = welcome.connection
         if case .restarted(let reason) = start {
             failures += 1
-            // An error lost on the way leaves the welcome to say it; both come in one breath.
+            // If the error was lost, the welcome implies it. Both are sent together.
             if reason.code != .resumeFailed, !hasExpired, network.weather.losses == 0 {
-                network.fail("\(number) began anew and was not told why")
+                network.fail("\(number) started over without a reason")
             }
         }
         if !hasExpired { beginAnew() }
@@ -143,7 +143,7 @@ final class NetworkClient {
         ask(.session(.join(.init(session: network.session, token: network.token()))))
     }
 
-    /// Notes a request's outcome.
+    /// Records a request's outcome.
     /// - Returns: the type of the request.
     private func settle(_ id: ClientLine.RequestID, _ outcome: String) -> String {
         guard let request = asked[id] else {

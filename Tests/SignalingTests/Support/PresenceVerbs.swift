@@ -2,9 +2,9 @@ import Signaling
 import Testing
 import Wire
 
-// What guests do about people nearby, in a word each.
+// Shortcuts for tests of presence and people nearby.
 extension Stage {
-    /// As the list of those whom somebody blocked names them.
+    /// Returns the id that a guest has in the list of people blocked by the owner.
     func blocked(_ guest: Guest, by owner: Guest) -> PersonID {
         project.blockedID(of: guest.person, by: owner.person)
     }
@@ -23,7 +23,7 @@ extension Guest {
         ask(.nearby(.move(.init(latitude: latitude, longitude: longitude))))
     }
 
-    /// Says `nearby.watch`, and returns the list.
+    /// Sends `nearby.watch` and returns the list.
     @discardableResult func watch(
         _ radius: Int = 200, _ unit: DistanceUnit = .miles, after: String? = nil, limit: Int? = nil
     ) -> NearbyNotice.List? {
@@ -32,7 +32,7 @@ extension Guest {
         return list
     }
 
-    /// What was told of the page since the last time; everything else heard stays unheard.
+    /// Returns the changes of the page since the last take. Other messages stay in the inbox.
     func takeChanges() -> [NearbyNotice.Changed] {
         take().compactMap { if case .nearby(.changed(let changed)) = $0 { changed } else { nil } }
     }
@@ -68,7 +68,7 @@ extension Guest {
 }
 
 extension Stage {
-    /// Somebody who is there, at this place.
+    /// Returns a guest who is online at this location.
     func nearby(_ name: String, _ latitude: Double = 52.52, _ longitude: Double = 13.405) -> Guest {
         let guest = arrive()
         guest.appear(name)

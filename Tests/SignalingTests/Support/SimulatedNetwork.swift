@@ -3,26 +3,26 @@ import Signaling
 import TestSupport
 import Wire
 
-/// How bad a network is. What stands in one socket arrives in order, as TCP has it, until the socket breaks; then each end
-/// finds out in its own time, and what was under way is lost.
+/// Fault rates of a network. Data in one socket arrives in order, as with TCP, until the socket breaks. Each end then
+/// notices it separately, and data in flight is lost.
 struct Weather {
-    /// Of a thousand frames, so many are delivered twice.
+    /// Duplicated frames per thousand.
     var duplicates = 0
-    /// Of a thousand frames from the server, so many vanish though the socket goes on: what no TCP does and a careless
-    /// proxy might.
+    /// Frames from the server, per thousand, that vanish although the socket stays open. TCP never does this, but a
+    /// faulty proxy might.
     var losses = 0
-    /// Of a thousand frames, at so many the socket breaks.
+    /// Frames, per thousand, at which the socket breaks.
     var breaks = 0
     var delay = 5...300
-    /// How long until an end notices that a socket is broken, in milliseconds.
+    /// How long until an end notices a broken socket, in milliseconds.
     var notice = 0...12_000
-    /// How long the server is out of reach for a client whose socket broke.
+    /// How long a client cannot reach the server after its socket broke, in milliseconds.
     var absence = 0...4000
 
     static let calm = Weather(delay: 1...5)
 }
 
-/// Clients in front of a hub, with a network between them. All of it in simulated time, and all of it from one seed.
+/// Clients and a hub with a network between them, in simulated time and determined by one seed.
 final class SimulatedNetwork {
     private enum Event {
         case toServer(SocketID, [UInt8])
@@ -62,13 +62,13 @@ final class SimulatedNetwork {
     private(set) var clients: [NetworkClient] = []
     private(set) var faults: [String] = []
     private var sockets: [SocketID: Socket] = [:]
-    /// By client number: until when the server is out of reach, and when the client is woken.
+    /// For each client: until when the server is unreachable, and the client's next timeout.
     private var awayUntil: [Int: Timestamp] = [:]
     private var wakes: [Int: Timestamp] = [:]
     private var lastSocket: UInt64 = 0
     private var events = Heap<Due>()
     private var order = 0
-    /// Whether clients go on saying things of themselves.
+    /// Whether clients keep sending signals on their own.
     var isTalkative = true
 
     init(seed: UInt64, weather: Weather, clients count: Int, replay: Link.Bounds) {
@@ -77,7 +77,7 @@ final class SimulatedNetwork {
         (self.seed, self.weather, project) = (seed, weather, Stage.project)
         random = SeededGenerator(seed: seed)
         session = project.makeSessionID(mediaMode: .relayed, now: now, using: &random)
-        hub = Hub(surroundings: Surroundings(rules: rules, project: project), generator: SeededGenerator(seed: ~seed))
+        hub = Hub(hubSettings: HubSettings(rules: rules, project: project), generator: SeededGenerator(seed: ~seed))
         clients = (0..<count).map {
             NetworkClient(number: $0, identity: .random(using: &random), seed: random.next(), on: self)
         }
@@ -128,7 +128,7 @@ final class SimulatedNetwork {
         case .connect(let client): client.connect()
         case .unreachable(let client, let socket): client.unreachable(socket)
         case .wake(let client, let time):
-            // An earlier one took its place.
+            // Replaced by an earlier timeout.
             guard wakes[client.number] == time else { return }
             wakes[client.number] = nil
             client.wake()
@@ -140,7 +140,7 @@ final class SimulatedNetwork {
 
     // MARK: Sockets
 
-    /// - Returns: nil if the server is out of reach, of which the client learns later.
+    /// - Returns: nil if the server is unreachable. The client is notified later.
     func connect(_ client: NetworkClient, _ wanted: ClientLine.Socket) -> SocketID? {
         if let until = awayUntil[client.number], now < until {
             schedule(.unreachable(client, wanted), in: weather.delay)
@@ -152,14 +152,14 @@ final class SimulatedNetwork {
         return socket
     }
 
-    /// Calls the client at this time, or at an earlier one, from which it asks again.
+    /// Schedules a timeout of the client. An earlier one replaces a later one.
     func wake(_ client: NetworkClient, at time: Timestamp) {
         if let planned = wakes[client.number], planned <= time { return }
         wakes[client.number] = time
         schedule(.wake(client, time), at: max(now, time))
     }
 
-    /// A client gives a socket up; the server learns of it later.
+    /// Closes a socket on the client's side. The server notices it later.
     func abandon(_ socket: SocketID) { breakDown(socket) }
 
     private func breakDown(_ socket: SocketID) {
@@ -188,7 +188,7 @@ final class SimulatedNetwork {
         if isOneOf(weather.breaks) { breakDown(socket) }
     }
 
-    // MARK: The server's end
+    // MARK: Server side
 
     private func arriveAtServer(_ socket: SocketID, _ bytes: [UInt8]) {
         guard let open = sockets[socket], !open.isBroken, open.isOpenForServer else { return }

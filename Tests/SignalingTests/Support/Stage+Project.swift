@@ -2,6 +2,6 @@ import Crypto
 @testable import Signaling
 
 extension Stage {
-    /// The project of all tests here. That others make the same of its key and secret, `SessionIDTests` sees to.
+    /// The project of all tests here. `SessionIDTests` checks that other implementations derive the same keys.
     static let project = Project(apiKey: apiKey, key: SymmetricKey(data: Array(secret.utf8)))
 }

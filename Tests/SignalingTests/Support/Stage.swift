@@ -3,12 +3,11 @@ import TestSupport
 import Testing
 import Wire
 
-/// A hub in simulated time, with the shell's part played as the server plays it: sockets are numbered, a close ends in
-/// `closed`, timers ring when they are due and nobody waits for anything.
+/// A hub in simulated time. It plays the server's shell: it numbers sockets, answers a close with `closed` and fires
+/// timers when they are due.
 ///
-/// Whatever a test does, the stage checks what must always hold: every message to a client is
-/// numbered without gaps, every request is answered exactly once, and the media plane is asked for nothing that makes
-/// no sense after what it was asked before.
+/// In every test it checks the invariants: messages to a client are numbered without gaps, every request is answered
+/// exactly once, and every command to the media plane is valid after those before it.
 final class Stage {
     static let apiKey = "45000001"
     static let secret = "00112233445566778899aabbccddeeff0011223344556677"
@@ -18,25 +17,25 @@ final class Stage {
     private(set) var hub: Hub
     private(set) var now = Timestamp(milliseconds: 1_790_000_000_000)
     var generator: SeededGenerator
-    /// What was to be stored so far.
+    /// Changes sent to storage so far.
     private(set) var changes: [Change] = []
-    /// What storage made of them.
+    /// The storage that applies them.
     var archive = Archive()
-    /// What was to wake sleeping devices so far.
+    /// Push notifications sent so far.
     private(set) var pushes: [(identity: IdentityID, notice: PushNotice)] = []
-    /// What the last event had the shell do, in order.
+    /// The effects of the last event, in order.
     private(set) var effects: [Effect] = []
-    /// What the last event asked of the media plane, and what that has come to.
+    /// The media commands of the last event, and the resulting state of the media plane.
     private(set) var media: [MediaCommand] = []
     private(set) var ledger = MediaLedger()
-    /// Answers to requests over HTTP.
+    /// Answers to HTTP requests.
     private(set) var replies: [SocketID: [ResourceReply]] = [:]
-    /// Sockets that the hub closed, resources of WHIP and WHEP among them.
+    /// Sockets that the hub has closed, including WHIP resources.
     private(set) var overResources: Set<SocketID> = []
     private var guests: [SocketID: Guest] = [:]
-    private var originals: [SocketID: Original] = [:]
+    private var legacyGuests: [SocketID: LegacyGuest] = [:]
     private var lastSocket: UInt64 = 0
-    /// Storage has read what it was asked for, and is not heard before `hearStorage`.
+    /// If true, results from storage are held until `hearStorage`.
     var isStorageSlow = false
     private var unheard: [(Question, Finding)] = []
 
@@ -46,14 +45,14 @@ final class Stage {
         (project, self.rules) = (Self.project, rules)
         generator = SeededGenerator(seed: seed)
         hub = Hub(
-            surroundings: Surroundings(rules: rules, project: project, ice: ice, version: "test"),
+            hubSettings: HubSettings(rules: rules, project: project, ice: ice, version: "test"),
             generator: SeededGenerator(seed: seed &+ 1)
         )
     }
 
     // MARK: Time
 
-    /// Lets time pass; every timer that falls due rings at its own instant.
+    /// Passes time and fires every timer at its own time.
     func pass(_ duration: Duration) {
         let end = now + duration
         media = []
@@ -70,7 +69,7 @@ final class Stage {
         media = []
         carryOut(hub.handle(input, now: now))
         var all = effects
-        // Some work is put off to a timer that is due at once.
+        // Some work is scheduled on a timer that is due immediately.
         while let next = hub.nextTimeout, next <= now {
             carryOut(hub.handleTimeout(now: now))
             all += effects
@@ -93,16 +92,16 @@ final class Stage {
             case .reply(let socket, let reply): replies[socket, default: []].append(reply)
             case .transmit(let socket, let bytes):
                 guests[socket]?.receive(bytes, on: socket)
-                originals[socket]?.receive(bytes)
+                legacyGuests[socket]?.receive(bytes)
             case .close(let socket, let code, _):
                 guests[socket]?.closed(code, on: socket)
-                originals[socket]?.isBooted = true
+                legacyGuests[socket]?.isBooted = true
                 overResources.insert(socket)
                 closing.append((socket, code))
             }
         }
         for (socket, code) in closing
-        where guests.removeValue(forKey: socket) != nil || originals.removeValue(forKey: socket) != nil {
+        where guests.removeValue(forKey: socket) != nil || legacyGuests.removeValue(forKey: socket) != nil {
             carryOutMore(hub.handle(.closed(socket, leaving: code.isLeaving), now: now))
         }
         for question in questions {
@@ -116,7 +115,7 @@ final class Stage {
         for guest in Set(guests.values) where guest.owesAcknowledgement { guest.acknowledge() }
     }
 
-    /// What storage found while it was slow.
+    /// Delivers the results that were held while storage was slow.
     func hearStorage() {
         isStorageSlow = false
         let findings = unheard
@@ -129,7 +128,7 @@ final class Stage {
         if let fault = ledger.note(command) { Issue.record("the media plane: \(fault)") }
     }
 
-    /// What follows from a close must not hide what the event itself did.
+    /// Keeps the effects of a close from replacing those of the event itself.
     private func carryOutMore(_ more: [Effect]) {
         let first = effects
         carryOut(more)
@@ -150,26 +149,28 @@ final class Stage {
         return SocketID(rawValue: lastSocket)
     }
 
-    func connect(_ original: Original) -> SocketID {
+    func connect(_ guest: LegacyGuest) -> SocketID {
         lastSocket += 1
         let socket = SocketID(rawValue: lastSocket)
-        originals[socket] = original
+        legacyGuests[socket] = guest
         return socket
     }
 
     func disconnect(_ socket: SocketID, leaving: Bool) {
-        guard guests.removeValue(forKey: socket) != nil || originals.removeValue(forKey: socket) != nil else { return }
+        guard guests.removeValue(forKey: socket) != nil || legacyGuests.removeValue(forKey: socket) != nil else {
+            return
+        }
         handle(.closed(socket, leaving: leaving))
     }
 
-    /// The server dies with all it has in memory; whoever was connected finds the line broken, and another server begins
-    /// with what was stored, after a while.
+    /// Restarts the server: everything in memory is lost, all connections drop, and a new server starts with what was
+    /// stored, after a pause.
     func restart(after pause: Duration = .zero) {
         now = now + pause
         for guest in Set(guests.values) { guest.lostServer() }
-        (guests, originals) = ([:], [:])
+        (guests, legacyGuests) = ([:], [:])
         hub = Hub(
-            surroundings: hub.surroundings,
+            hubSettings: hub.hubSettings,
             generator: SeededGenerator(seed: UInt64.random(in: 0 ... .max, using: &generator))
         )
         (media, ledger) = ([], MediaLedger())
@@ -178,11 +179,11 @@ final class Stage {
         }
     }
 
-    // MARK: People and places
+    // MARK: Guests and sessions
 
     func identity() -> IdentityID { .random(using: &generator) }
 
-    func arrive(
+    @discardableResult func arrive(
         _ identity: IdentityID? = nil, name: String? = nil, address: String = "", record: PersonRecord? = nil
     ) -> Guest {
         let guest = Guest(on: self, as: identity ?? self.identity(), name: name, address: address)
@@ -190,11 +191,11 @@ final class Stage {
         return guest
     }
 
-    /// Somebody on RouletteTok's wire, who has just been told his session.
-    func arriveOriginal(address: String = "") -> Original {
-        let original = Original(on: self)
-        original.arrive(address: address)
-        return original
+    /// Returns a legacy client that has just received its session.
+    func arriveLegacy(address: String = "") -> LegacyGuest {
+        let guest = LegacyGuest(on: self)
+        guest.arrive(address: address)
+        return guest
     }
 
     func room(_ mode: MediaMode = .relayed, relayedOnly: Bool = false) -> SessionID {
@@ -210,7 +211,7 @@ final class Stage {
             using: &generator)
     }
 
-    /// Two people who have just been paired, with everything said on the way taken out of their inboxes.
+    /// Returns two guests who have just been paired, with empty inboxes.
     func pair(_ first: Guest? = nil, _ second: Guest? = nil) -> (Guest, Guest, RouletteNotice.Matched) {
         let (first, second) = (first ?? arrive(), second ?? arrive())
         first.say(.roulette(.start(.init())))

@@ -3,8 +3,8 @@ import Foundation
 import Signaling
 import Wire
 
-/// Signs whatever it is given, as somebody does who has the secret and means harm, or makes a mistake. Not the code under
-/// test: Foundation's base64 and Crypto's HMAC alone.
+/// Signs arbitrary data, to play an attacker or a faulty program that has the secret. It uses only Foundation's base64
+/// and Crypto's HMAC, not the code under test.
 enum Forge {
     static func token(
         _ claims: String, header: String = #"{"alg":"HS256","typ":"JWT"}"#, secret: String = Stage.secret
@@ -23,7 +23,7 @@ enum Forge {
             .replacingOccurrences(of: "=", with: "")
     }
 
-    /// A session token's claims in order, with some replaced (`nil` leaves one out). Values are JSON.
+    /// A session token's claims in order, with some replaced; nil leaves one out. Values are JSON.
     static func sessionClaims(_ session: SessionID, at now: Timestamp, _ changes: [String: String?] = [:]) -> String {
         claims(
             [

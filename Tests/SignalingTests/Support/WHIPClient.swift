@@ -2,7 +2,7 @@ import Signaling
 import Testing
 import Wire
 
-/// A client of WHIP or WHEP as a test plays it, the media plane's part included.
+/// A WHIP or WHEP client driven by a test. It also plays the media plane.
 final class WHIPClient {
     private unowned let stage: Stage
     let socket: SocketID
@@ -26,7 +26,7 @@ final class WHIPClient {
         "head\r\na=ice-ufrag:\(credentials.ufrag)\r\na=ice-pwd:\(credentials.pwd)\r\ntail"
     }
 
-    /// The POST, as far as the media plane's answer.
+    /// Sends the POST, without the media plane's answer.
     func post(address: String = "192.0.2.1") throws {
         let grant = try stage.project.verifyResourceToken(token, for: session, purpose, now: stage.now)
         let offer = ResourceOffer(head: "head\r\n", tail: "tail", credentials: Self.credentials, mids: Self.mids)
@@ -37,7 +37,7 @@ final class WHIPClient {
         )
     }
 
-    /// What the media plane was asked last, if it was an offer.
+    /// The last offer to the media plane, if its last command was one.
     var offered: (client: ConnectionID, re: UInt64, side: MediaSide, sdp: String)? {
         for case .offer(let client, let re, let side, let sdp) in stage.media.reversed() {
             return (client, re, side, sdp)
@@ -58,7 +58,7 @@ final class WHIPClient {
         stage.handle(.media(.refused(offered.client, re: offered.re, error)))
     }
 
-    /// The whole way to a resource.
+    /// Creates a resource.
     /// - Returns: its connection in the session, and its ETag.
     @discardableResult func create() throws -> (connection: ConnectionID, tag: String) {
         try post()
@@ -71,7 +71,7 @@ final class WHIPClient {
         return (client, tag)
     }
 
-    /// The next answer.
+    /// Returns the next answer.
     func take() -> ResourceReply? {
         let replies = stage.replies[socket] ?? []
         guard taken < replies.count else { return nil }

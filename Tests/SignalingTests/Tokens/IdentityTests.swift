@@ -44,8 +44,8 @@ import Wire
         #expect(other.identity(ofUser: "ada") != stage.project.identity(ofUser: "ada"))
     }
 
-    /// A newline in a name must not make two (project, name) pairs one.
-    @Test func noTwoUsersShareAnIdentityByCleverSpelling() throws {
+    /// A newline in a name must not let two (project, name) pairs produce the same identity.
+    @Test func differentUsersNeverShareAnIdentity() throws {
         let short = try #require(Project(apiKey: "4", secret: Stage.secret))
         let long = try #require(Project(apiKey: "45", secret: Stage.secret))
         #expect(short.identity(ofUser: "5\nada") != long.identity(ofUser: "ada"))
@@ -53,7 +53,7 @@ import Wire
             stage.project.identity(ofUser: "é") != stage.project.identity(ofUser: "e\u{301}"), "bytes, not characters")
     }
 
-    @Test func aUserTokenLivesADayAtMost() {
+    @Test func userTokensExpireWithinADay() {
         let now = stage.now.seconds
         #expect(refusal(ofUser: user(["exp": "\(now + 24 * 3600)"])) == nil)
         #expect(refusal(ofUser: user(["exp": "\(now + 25 * 3600)"])) == .tokenLifetime)
@@ -63,7 +63,7 @@ import Wire
         #expect(refusal(ofUser: user(["iat": "\(now + 120)"])) == .tokenNotYet)
     }
 
-    @Test func aUserHasANameOfOneTo256Bytes() {
+    @Test func userNamesHave1To256Bytes() {
         func sub(_ text: String) -> WireError.Code? { refusal(ofUser: user(["sub": "\"\(text)\""])) }
         #expect(sub("") == .tokenMalformed)
         #expect(sub(String(repeating: "a", count: 256)) == nil)
@@ -74,24 +74,24 @@ import Wire
         #expect(refusal(ofUser: user(["name": "\"" + String(repeating: "n", count: 257) + "\""])) == .tokenMalformed)
     }
 
-    @Test func aSessionTokenIsNoUserToken() {
+    @Test func aSessionTokenIsNotAUserToken() {
         #expect(refusal(ofUser: stage.token(stage.room())) == .tokenScope)
     }
 
-    @Test func aSecretProvesItsIdentityAndNoOther() throws {
+    @Test func aSecretProvesOnlyItsIdentity() throws {
         for _ in 0..<50 {
             let id = stage.identity()
             #expect(try stage.project.verifyIdentitySecret(stage.project.secret(of: id)).id == id)
         }
     }
 
-    /// Made by Python's `hmac`.
+    /// Computed with Python's `hmac`.
     @Test func aSecretMadeByAnIndependentImplementationVerifies() throws {
         let identity = try stage.project.verifyIdentitySecret("a_Dx4tPEtaaXiHlqW0w9Lh8PxeQMQJaOJ-3_oIextfGxc")
         #expect(identity.id.description == "0f1e2d3c4b5a69788796a5b4c3d2e1f0")
     }
 
-    @Test func anyCharacterOfASecretChangedIsRefused() {
+    @Test func aSecretWithAnyChangedCharacterIsRefused() {
         let secret = stage.project.secret(of: stage.identity())
         let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.= ".utf8)
         var accepted: [String] = []
@@ -106,7 +106,7 @@ import Wire
         #expect(accepted == [])
     }
 
-    @Test func aSecretOfAnotherProjectOrShapeIsRefused() throws {
+    @Test func secretsOfOtherProjectsOrFormatsAreRefused() throws {
         let other = try #require(Project(apiKey: Stage.apiKey, secret: String(Stage.secret.reversed())))
         let secret = stage.project.secret(of: stage.identity())
         #expect(refusal(ofSecret: secret, by: other) == .tokenSignature)

@@ -3,11 +3,11 @@ import TestSupport
 import Testing
 import Wire
 
-/// A token handed out by a match dies with it.
+/// A match's tokens are revoked when it ends.
 @Suite struct MatchTokenTests {
     private let stage = Stage()
 
-    @Test func bothJoinAndArePutOutWhenTheMatchEnds() {
+    @Test func bothJoinAndAreRemovedWhenTheMatchEnds() {
         let (ada, bob, matched) = stage.pair()
         let session = matched.publish.session
         for guest in [ada, bob] {
@@ -35,7 +35,7 @@ import Wire
         #expect(stranger.closeCode == .token)
         bob.take()
         #expect(bob.join(session, token: token)?.errorCode == .tokenMatchEnded)
-        #expect(bob.closeCode == nil, "his join crossed the end; he has done nothing wrong")
+        #expect(bob.closeCode == nil, "the join crossed the end, which is no fault")
         for guest in [ada, bob] where guest.socket != nil { guest.stop() }
         stage.pass(.seconds(3600))
         let later = stage.arrive()
@@ -44,9 +44,9 @@ import Wire
         #expect(stage.hub.sessionCount == 0)
     }
 
-    /// The partner says Next and somebody else is there at once: the join for the first match crosses the end of it and the
-    /// beginning of the second.
-    @Test func aJoinThatCrossesTheNextMatchCostsNothing() {
+    /// The partner presses Next, and another person is matched at once. The join for the first match arrives after its
+    /// end and after the start of the second.
+    @Test func aJoinThatCrossesTheNextMatchIsHarmless() {
         let (ada, bob, first) = stage.pair()
         let (eve, dan) = (stage.arrive(), stage.arrive())
         bob.next()
@@ -59,8 +59,8 @@ import Wire
         #expect(ada.isMatched)
     }
 
-    /// Tokens can be passed on, and a chat of two must not become a crowd.
-    @Test func aMatchHasTwoPlacesHoweverManyHoldItsTokens() {
+    /// Tokens can be passed on, but a chat for two must not become a group.
+    @Test func onlyTwoCanUseAMatchsTokens() {
         let (ada, bob, matched) = stage.pair()
         for guest in [ada, bob] { guest.join(matched.publish.session, token: matched.publish.token) }
         let third = stage.arrive()
@@ -83,10 +83,10 @@ import Wire
     @Test func aSessionTokenWithoutAMatchStillOpensTheSession() {
         let (ada, _, matched) = stage.pair()
         ada.stop()
-        #expect(stage.arrive().enter(matched.publish.session, on: stage) != nil, "whoever has the secret may")
+        #expect(stage.arrive().enter(matched.publish.session, on: stage) != nil, "any holder of the secret may")
     }
 
-    @Test func whoIsDroppedWhenTheMatchEndsIsPutOutAllTheSame() {
+    @Test func droppedMembersAreRemovedWhenTheMatchEnds() {
         let (ada, bob, matched) = stage.pair()
         bob.join(matched.publish.session, token: bob.match?.publish.token ?? "")
         bob.drop()

@@ -7,15 +7,15 @@ import Wire
     private let stage = Stage()
     private let now = Timestamp(milliseconds: 1_790_000_000_000)
 
-    @Test(arguments: MediaMode.allCases) func anIDTellsItsMediaMode(_ mode: MediaMode) {
+    @Test(arguments: MediaMode.allCases) func anIDContainsItsMediaMode(_ mode: MediaMode) {
         let session = stage.project.makeSessionID(mediaMode: mode, now: now, using: &stage.generator)
         #expect(stage.project.mediaMode(of: session) == mode)
         #expect(session.text.hasPrefix(mode == .routed ? "2_" : "1_"))
         #expect(session.text.utf8.count <= Limits.sessionID)
     }
 
-    /// OpenTok's SDKs take ids apart: `1~key~~ms~random~~~` in base64url behind the prefix.
-    @Test func anIDHasOpenTokStructure() throws {
+    /// OpenTok's SDKs parse ids: `1~key~~ms~random~~~` in base64url after the prefix.
+    @Test func anIDHasOpenToksFormat() throws {
         let session = stage.room()
         let plain = try #require(Base64URL.decode(session.text.utf8.dropFirst(2)))
         let parts = String(decoding: plain, as: UTF8.self).split(separator: "~", omittingEmptySubsequences: false)
@@ -25,7 +25,7 @@ import Wire
         #expect(parts.suffix(3) == ["", "", ""])
     }
 
-    /// Made by Python's `hmac`, from the description in the protocol alone.
+    /// Computed with Python's `hmac`, only from the protocol's description.
     @Test func anIDMadeByAnIndependentImplementationVerifies() throws {
         let session = try #require(
             SessionID("1_MX40NTAwMDAwMX5-MTc5MDAwMDAwMDAwMH5BUUlEQkFVR0J3Z0pBTGdWZjF3ekdGZnp-fn4")
@@ -33,7 +33,7 @@ import Wire
         #expect(stage.project.mediaMode(of: session) == .relayed)
     }
 
-    @Test func anIDTellsWhetherItsSessionIsRelayedOnly() throws {
+    @Test func anIDContainsWhetherItIsRelayedOnly() throws {
         for (mode, only) in [(MediaMode.relayed, true), (.relayed, false), (.routed, false)] {
             let session = stage.room(mode, relayedOnly: only)
             #expect(stage.project.mediaMode(of: session) == mode)
@@ -42,7 +42,7 @@ import Wire
             #expect(grant.isRelayedOnly == only)
         }
         #expect(stage.room(.routed, relayedOnly: true).text.hasPrefix("2_"))
-        // Made by Python's `hmac`.
+        // Computed with Python's `hmac`.
         let independent = try #require(
             SessionID("1_MX40NTAwMDAwMX5-MTc5MDAwMDAwMDAwMH5BUUlEQkFVR0J3Z0pBaWdPU011UC1CdlN-fn4")
         )
@@ -50,7 +50,7 @@ import Wire
         #expect(try stage.project.verifySessionToken(token, for: independent, now: stage.now).isRelayedOnly)
     }
 
-    @Test func noTwoIDsAreTheSame() {
+    @Test func idsAreUnique() {
         #expect(Set((0..<500).map { _ in stage.room() }).count == 500)
     }
 
@@ -70,7 +70,7 @@ import Wire
         #expect(accepted == [])
     }
 
-    @Test func anIDThatIsCutLengthenedOrSpeltOtherwiseIsRefused() throws {
+    @Test func nonCanonicalIDsAreRefused() throws {
         let text = stage.room().text
         let variants = [
             String(text.dropLast()), String(text.dropFirst()), text + "A", text + "AAAA", "1_", "1",

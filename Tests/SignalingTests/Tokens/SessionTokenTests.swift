@@ -26,7 +26,7 @@ import Wire
         Forge.sessionClaims(session, at: stage.now, changes)
     }
 
-    @Test(arguments: Role.allCases) func aTokenLetsItsHolderInWithItsRoleAndData(_ role: Role) throws {
+    @Test(arguments: Role.allCases) func aTokenGrantsItsRoleAndData(_ role: Role) throws {
         let grant = try verify(stage.token(session, role, data: "data"))
         #expect((grant.session, grant.mediaMode, grant.role, grant.data) == (session, .relayed, role, "data"))
         #expect(grant.match == nil)
@@ -34,7 +34,7 @@ import Wire
         #expect(try verify(stage.token(session, match: match)).match == match)
     }
 
-    /// Made by Python's `hmac` and `json`, with the claims of OpenTok's own SDK (a fraction for a nonce, a layout list).
+    /// Computed with Python's `hmac` and `json`, with the claims of OpenTok's SDK (a fractional nonce, a layout list).
     @Test func aTokenMadeByAnIndependentImplementationVerifies() throws {
         let session = try #require(
             SessionID("1_MX40NTAwMDAwMX5-MTc5MDAwMDAwMDAwMH5BUUlEQkFVR0J3Z0pBTGdWZjF3ekdGZnp-fn4")
@@ -68,7 +68,7 @@ import Wire
         #expect(refusal(Forge.base64URL(#"{"alg":"none"}"#) + "." + parts[1] + ".") == .tokenMalformed)
     }
 
-    @Test func aSignatureOfAnotherSecretOrCutShortIsRefused() {
+    @Test func wrongAndTruncatedSignaturesAreRefused() {
         let token = Forge.token(claims())
         #expect(refusal(Forge.token(claims(), secret: String(Stage.secret.reversed()))) == .tokenSignature)
         #expect(refusal(String(token.dropLast(2))) != nil)
@@ -84,7 +84,7 @@ import Wire
         }
     }
 
-    @Test func anExpiredTokenIsRefusedFromTheVeryMillisecond() {
+    @Test func aTokenExpiresAtItsExactMillisecond() {
         let token = stage.token(session, lifetime: .seconds(10))
         stage.pass(.milliseconds(9999))
         #expect(refusal(token) == nil)
@@ -92,7 +92,7 @@ import Wire
         #expect(refusal(token) == .tokenExpired)
     }
 
-    @Test func anExpiryInThePastOrMissingOrOddIsRefused() {
+    @Test func invalidExpiriesAreRefused() {
         let now = stage.now.seconds
         #expect(refusal(Forge.token(claims(["exp": "\(now)"]))) == .tokenExpired)
         #expect(refusal(Forge.token(claims(["exp": "-1"]))) == .tokenExpired)
@@ -103,7 +103,7 @@ import Wire
         #expect(refusal(Forge.token(claims(["exp": "\(now + 60).5"]))) == nil, "a NumericDate may have a fraction")
     }
 
-    @Test func aTokenNotYetValidIsRefusedBeyondTheSkewOfTwoClocks() {
+    @Test func tokensFromTheFutureAreRefusedBeyondTheClockSkew() {
         let now = stage.now.seconds
         for claim in ["iat", "nbf"] {
             #expect(refusal(Forge.token(claims([claim: "\(now + 60)"]))) == nil)
@@ -114,7 +114,7 @@ import Wire
         #expect(refusal(Forge.token(claims(["iat": nil]))) == nil)
     }
 
-    @Test func aTokenLivesThirtyDaysAtMostHoweverItIsDated() {
+    @Test func tokensExpireWithinThirtyDays() {
         let now = stage.now.seconds
         let day: Int64 = 24 * 3600
         #expect(refusal(Forge.token(claims(["exp": "\(now + 30 * day)"]))) == nil)
@@ -141,7 +141,7 @@ import Wire
         #expect(refusal(Forge.token(claims(["session_id": "\"a b\""]))) == .tokenSession)
     }
 
-    @Test func aTokenForASessionNobodyMadeIsRefused() throws {
+    @Test func aTokenForAForgedSessionIDIsRefused() throws {
         let forged = try #require(SessionID("1_forged"))
         #expect(refusal(Forge.token(claims(["session_id": "\"1_forged\""])), for: forged) == .sessionInvalid)
     }
@@ -155,7 +155,7 @@ import Wire
         #expect(refusal(stage.project.makeUserToken(user: "ada", name: nil, now: stage.now)) == .tokenScope)
     }
 
-    @Test func aMissingRoleIsAPublisherAndAnUnknownOneIsRefused() throws {
+    @Test func aMissingRoleIsPublisherAndUnknownOnesAreRefused() throws {
         #expect(try verify(Forge.token(claims(["role": nil]))).role == .publisher)
         for role in ["\"admin\"", "\"Moderator\"", "\"\"", "7", "[\"moderator\"]"] {
             #expect(refusal(Forge.token(claims(["role": role]))) == .tokenRole, "\(role)")
@@ -167,20 +167,20 @@ import Wire
         #expect(refusal(stage.token(session, data: String(repeating: "a", count: 1001))) == .tokenMalformed)
     }
 
-    @Test func aTokenOverEightKilobytesIsRefusedUnread() {
+    @Test func tokensOverEightKilobytesAreRefused() {
         let long = Forge.token(claims(["padding": "\"" + String(repeating: "x", count: 7000) + "\""]))
         #expect(long.utf8.count > Limits.token)
         #expect(refusal(long) == .tokenMalformed)
         #expect(refusal(String(repeating: "A", count: 1_000_000)) == .tokenMalformed)
     }
 
-    @Test func aMatchMustBeAnID() {
+    @Test func theMatchClaimMustBeAnID() {
         #expect(refusal(Forge.token(claims(["match": "\"x\""]))) == .tokenMalformed)
         #expect(refusal(Forge.token(claims(["match": "5"]))) == .tokenMalformed)
     }
 
     @Test(arguments: ["", ".", "..", "...", "a.b.c", "a.b.c.d", "é.é.é", " ", "null"])
-    func whatIsNoTokenIsRefused(_ text: String) {
+    func malformedTokensAreRefused(_ text: String) {
         #expect(refusal(text) == .tokenMalformed)
     }
 }

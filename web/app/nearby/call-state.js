@@ -1,6 +1,6 @@
-// Calls, as the page's machine sees them: what rings, what is spoken in, what waits for the camera. Pure.
+// The calls part of the state machine: what rings, the current call, and what waits for the camera. Pure.
 //
-// Invariant: camera and microphone are open only while something wants them, a wish or a call that is not just ringing here.
+// Invariant: camera and microphone are open only while something needs them: a wish, or a call that is not just ringing here.
 import { changeKeeping, keepingOf } from '../shared/keep.js';
 
 /** @typedef {import('./types.js').State} State */
@@ -12,16 +12,16 @@ import { changeKeeping, keepingOf } from '../shared/keep.js';
 /** @typedef {import('./types.js').Wish} Wish */
 /** @typedef {import('./types.js').Person} Person */
 
-/** How long the sentence about a call that ended stays, unless something else is said. */
+/** How long the text about an ended call stays, unless another one replaces it. */
 const overTime = 60_000;
-/** Good news stays this long in the status line. */
+/** How long a confirmation stays in the status line. */
 export const passingTime = 5_000;
 
 /** @param {State} state @returns {Step} */
 const unchanged = (state) => [state, []];
 
 /**
- * The call one is in or makes. Of two the newer: the older is about to be told its end.
+ * Returns the current call, incoming ones excluded. Of two, returns the newer one: the older one is about to end.
  * @param {State} state @returns {Line | null}
  */
 export function currentCall({ calls }) {
@@ -29,7 +29,7 @@ export function currentCall({ calls }) {
 }
 
 /**
- * The call that rings here.
+ * Returns the call that rings here.
  * @param {State} state @returns {Line | null}
  */
 export function incomingCall({ calls }) {
@@ -37,7 +37,7 @@ export function incomingCall({ calls }) {
 }
 
 /**
- * Whoever one is with, or about to be: also before there is a call.
+ * Returns the person in the current call, or the one being called before the call exists.
  * @param {State} state @returns {Person | null}
  */
 export function companion(state) {
@@ -91,17 +91,17 @@ function answer(state, line, video) {
 }
 
 /**
- * Begins what a wish needs: the camera first.
+ * Starts what a wish needs: opens the camera first.
  * @param {State} state @param {Wish} wish @returns {Step}
  */
 function want(state, wish) {
   const { media } = state;
   if (media.is === 'on') {
     if (media.camera || !wish.video) return fulfil({ ...state, wish });
-    // The microphone is in use in a call: only the camera is opened beside it.
+    // The microphone is in use in a call: open only the camera.
     return [{ ...state, wish, media: { is: 'asking' } }, [{ do: 'addCamera' }]];
   }
-  // Who answers instead of calling, and without a picture, is not to be asked for one any more.
+  // The user answers without video instead of calling: do not ask for a camera any more.
   const isAsked = media.is === 'asking' && (state.wish?.video ?? wish.video) === wish.video;
   if (isAsked) return [{ ...state, wish }, []];
   return [{ ...state, wish, media: { is: 'asking' } }, [{ do: 'openMedia', camera: wish.video }]];
@@ -111,7 +111,7 @@ function want(state, wish) {
 function fulfil(state) {
   const { wish } = state;
   if (!wish) return unchanged(state);
-  // A picture that was off in the call before is not off in the next one.
+  // A camera turned off in the previous call is on again in the next one.
   const fresh = { ...state, cameraOff: !wish.video };
   if (wish.is === 'answer') return [{ ...fresh, wish: null }, [{ do: 'accept', line: wish.line, video: wish.video }]];
   if (wish.sent) return unchanged(state);
@@ -120,34 +120,34 @@ function fulfil(state) {
 
 /** @param {State} state @param {boolean} camera @returns {Step} */
 function mediaOn(state, camera) {
-  // Where there is no camera, the voice alone is better than nothing.
+  // Without a camera, continue with audio only.
   const wish = state.wish && { ...state.wish, video: state.wish.video && camera };
   const asked = state.media.is === 'asking' && state.media.toggle;
   const on = { ...state, wish, media: /** @type {Media} */ ({ is: 'on', camera }) };
   if (on.wish) return fulfil(on);
   const call = currentCall(on);
   if (!call) return release(on);
-  // It was asked for by an answer that is not wanted any more: the call one is in goes on as it was.
+  // The camera was requested for an answer that was withdrawn: the current call continues unchanged.
   if (!asked) return unchanged(on);
-  // The camera was asked for in this call: it is shown now.
+  // The camera was requested during this call: show it now.
   return [{ ...on, cameraOff: !camera }, [{ do: 'setVideo', line: call.line, on: camera }]];
 }
 
 /** @param {State} state @param {import('./types.js').MediaTrouble} why @returns {Step} */
 function mediaFailed(state, why) {
   const person = state.wish?.is === 'dial' ? state.wish.person : null;
-  // In a call only the picture is missing.
+  // In a call, only the video is missing.
   if (currentCall(state)) {
     return [{ ...state, media: { is: 'on', camera: false }, wish: null, trouble: { code: 'media', message: '', person, why } }, []];
   }
   const failed = { ...state, media: /** @type {Media} */ ({ is: 'failed', why }), wish: null };
-  // A call that rings goes on ringing, says why, and may be answered without a picture.
+  // The call keeps ringing and shows the problem; the user can still answer without video.
   const trouble = incomingCall(state) ? state.trouble : { code: 'media', message: '', person, why };
   return [{ ...failed, trouble }, [{ do: 'closeMedia' }]];
 }
 
 /**
- * A device was unplugged. Without a microphone one is still seen; that the camera is gone, the other is told.
+ * A device was unplugged. Without a microphone the video continues; if the camera is gone, the partner is notified.
  * @param {State} state @param {'audio' | 'video'} kind @returns {Step}
  */
 function mediaLost(state, kind) {
@@ -156,7 +156,7 @@ function mediaLost(state, kind) {
   const unheard = { code: 'media', message: '', person: null, why: 'unheard' };
   if (kind === 'audio') return [{ ...state, trouble: unheard }, []];
   const [lost, effects] = mediaFailed({ ...state, cameraOff: true }, 'lost');
-  // Not to be heard is worse than not to be seen.
+  // A missing microphone is worse than a missing camera.
   const trouble = state.trouble?.why === 'unheard' ? state.trouble : lost.trouble;
   return [{ ...lost, trouble }, call ? [...effects, { do: 'setVideo', line: call.line, on: false }] : effects];
 }
@@ -166,17 +166,17 @@ function hangUp(state) {
   const call = currentCall(state);
   if (call) return [state, [{ do: 'hangUp', line: call.line }]];
   if (state.wish?.is !== 'dial') return unchanged(state);
-  // The camera's question was still open: nobody was called yet.
+  // The camera prompt was still open, so no call was placed yet.
   return release({ ...state, wish: null });
 }
 
 /**
- * Puts the camera out unless somebody needs it.
+ * Turns the camera off unless something needs it.
  * @param {State} state @returns {Step}
  */
 function release(state) {
   if (state.wish || currentCall(state) || state.media.is === 'off') return unchanged(state);
-  // What was unplugged is no trouble any more.
+  // Clear the notice about an unplugged device.
   const trouble = state.trouble?.why === 'lost' || state.trouble?.why === 'unheard' ? null : state.trouble;
   return [{ ...state, trouble, media: { is: 'off' }, muted: false, cameraOff: false }, [{ do: 'closeMedia' }]];
 }
@@ -202,7 +202,7 @@ function callNews(state, call, now) {
   const activeAt = known?.activeAt ?? (call.state === 'active' ? now : null);
   const line = { ...call, activeAt, silent: known?.silent ?? false };
   const calls = known ? changed(state.calls, call.line, line) : [...state.calls, line];
-  // The call that was wished for is there.
+  // The requested call exists now.
   const wish = state.wish?.is === 'dial' && call.direction === 'outgoing' ? null : state.wish;
   const news = { ...state, calls, wish, over: call.state === 'incoming' ? state.over : null };
   const begins = call.state === 'active' && known?.activeAt == null;
@@ -215,7 +215,7 @@ function callOver(state, { line, callId, outcome, person, direction, video, dura
   const wish = state.wish?.is === 'answer' && state.wish.line === line ? null : state.wish;
   const known = state.calls.length !== calls.length || line === null;
   if (!known || outcome === 'merged') return release({ ...state, calls, wish });
-  // What ends beside a call is told when that one is over too: by its mark in the log.
+  // Do not show the end of a second call during a call; the call history shows it.
   const beside = currentCall({ ...state, calls }) !== null;
   const over = beside ? state.over : { callId, person, direction, outcome, video, durationMs };
   const missed = state.missed + (outcome === 'missed' && state.panel !== 'log' ? 1 : 0);

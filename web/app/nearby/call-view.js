@@ -1,4 +1,4 @@
-// A call on the screen, the question when somebody calls, and the one that comes beside a call.
+// Draws a call, the incoming call dialog, and the question about a second call.
 import { box, button, byId, enable, setAttribute, setText, show } from '../shared/dom.js';
 import { keepingOf, keepWords } from '../shared/keep.js';
 import { companion, currentCall, incomingCall } from './call-state.js';
@@ -30,8 +30,8 @@ export class CallView {
       press(`${prefix}accept-voice`, () => ({ type: 'accept', line: this.#asked, video: false }));
       press(`${prefix}decline`, () => ({ type: 'decline', line: this.#asked }));
     }
-    // The words have the focus at first, not Accept: a key meant for something else must not take a call either.
-    // Escape does not decline: who calls would be sent away by a key pressed for something else.
+    // The text has the focus at first, not Accept: a key meant for something else must not accept the call.
+    // For the same reason, Escape does not decline.
     this.#dialog.addEventListener('cancel', (event) => event.preventDefault());
     this.#dialog.addEventListener('close', () => {
       if (this.#wanted) this.#dialog.showModal();
@@ -56,7 +56,7 @@ export class CallView {
 
   /** @param {State} state @param {import('./types.js').Line | null} call */
   #renderIncoming(state, call) {
-    // A question of another kind waits: two windows one above the other would hide whoever calls.
+    // Another question waits: a second dialog would hide the incoming call.
     this.#wanted = call !== null;
     if (!call) {
       if (this.#dialog.open) this.#dialog.close();
@@ -120,7 +120,7 @@ export class CallView {
     show(button('keep'), canKeep && !keeping.agreed);
     setAttribute(button('keep'), 'aria-pressed', String(keeping.mine));
     const words = keepWords(keeping);
-    // What it does is shown to whoever is about to press it; how it stands, always.
+    // Show what the button does only on hover or focus, but always show a status.
     setAttribute(box('keep-words'), 'data-is', words);
     setText(box('keep-words'), canKeep && call ? this.strings[words](call.person.name) : '');
   }

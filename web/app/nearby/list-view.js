@@ -1,4 +1,4 @@
-// The lists: who is nearby, who was found, contacts and calls.
+// The lists: people nearby, search result, contacts and calls.
 import { box, button, byId, enable, icon, input, setAttribute, setText, show } from '../shared/dom.js';
 import { showQr } from './qr.js';
 import { avatar, menu, rowButton, showRows, wordsOf } from './rows.js';
@@ -155,7 +155,7 @@ export class ListView {
   }
 }
 
-/** @param {string} personId @returns {string} what others open to find this person */
+/** @param {string} personId @returns {string} the link that others open to find this person */
 export function linkTo(personId) {
   return new URL(`/nearby#person=${personId}`, location.href).href;
 }

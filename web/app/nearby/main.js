@@ -1,5 +1,5 @@
-// The wiring of the page `/nearby`: elements tell the machine what happened, the machine's effects are carried out, and every
-// state is drawn. The rules are in `state.js`.
+// Wires the page `/nearby`: elements send events to the state machine, its effects are carried out, and every state is drawn.
+// The rules are in `state.js`.
 import { box, followWays } from '../shared/dom.js';
 import { deviceMemory, identityMemory } from '../shared/memory.js';
 import { run } from '../shared/run.js';
@@ -111,13 +111,13 @@ const machine = run({
     ring.set(soundOf(state));
     const ringing = incomingCall(state);
     notifications.show(ringing && { id: ringing.id, name: ringing.person.name });
-    // The clock of a call goes on.
+    // Update the duration of the call.
     const since = currentCall(state)?.activeAt;
     return since ? now + 1000 - ((now - since) % 1000) : null;
   },
 });
 
-// The buttons beside a trouble.
+// The buttons of a notice.
 followWays({
   retryLink: () => dispatch({ type: 'retryLink' }),
   reload: () => location.reload(),
@@ -137,24 +137,24 @@ window.addEventListener('hashchange', () => {
   const asked = arrival();
   if (asked.find || asked.link || asked.call) dispatch({ type: 'arrived', ...asked });
 });
-// The worker asks who rings by itself, and says that a notification of a call was pressed.
+// The service worker asks whether this page rings, and reports a click on a call's notification.
 navigator.serviceWorker?.addEventListener('message', ({ data, ports }) => {
   const { entered, me, link } = machine.state;
   if (data?.type === 'rings') ports[0]?.postMessage(entered && me !== null && link.is === 'online');
   if (data?.type === 'call' && !guest) dispatch({ type: 'arrived', call: true });
 });
 
-/** What the address asks for: somebody's link, a code that makes this device one of another's, or the call of a notification. */
+/** Reads the address: a person's link, a code that links this device, or the call of a notification. */
 function arrival() {
   const parts = new URLSearchParams(location.hash.slice(1));
   const link = parts.get('link');
   const call = parts.has('call') && !guest;
-  // A code works once, and a call is over soon: neither must be tried again by a reload.
+  // A code works once and a call is short-lived: a reload must not try them again.
   if (link || call) history.replaceState(null, '', location.pathname + location.search);
   return { find: personIdIn(parts.get('person') ?? ''), link, call };
 }
 
-/** How this device stands with notifications; one that was to be woken says so again, should the server have forgotten. */
+/** Updates the push status. Registers again if push was on, in case the server has lost the registration. */
 async function tellPush() {
   const is = await notifications.state(server.client, machine.state.kept.push);
   dispatch({ type: 'pushIs', is });
@@ -188,11 +188,11 @@ function save(blob, name) {
   link.href = URL.createObjectURL(blob);
   link.download = name;
   link.click();
-  // The download has its own hold on it by then.
+  // The download does not need the URL any more after this time.
   window.setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
 }
 
-/** What this device is called among a person's others. */
+/** Returns the name of this device in the list of the person's devices. */
 function deviceLabel() {
   const agent = navigator.userAgent;
   const browser = ['Firefox', 'Edg', 'OPR', 'Chrome', 'Safari'].find((name) => agent.includes(`${name}/`));

@@ -1,4 +1,4 @@
-// Camera and microphone of a call. Nothing leaves the browser from here: the publisher it makes is handed to the call.
+// Camera and microphone of a call. Sends nothing: the call publishes the publisher made here.
 import { OT } from '../../lib/index.js';
 import { box } from '../shared/dom.js';
 import { mediaTrouble } from '../shared/media-trouble.js';
@@ -6,23 +6,23 @@ import { mediaTrouble } from '../shared/media-trouble.js';
 export class Media {
   /** @type {any} The SDK's Publisher, or null */
   publisher = null;
-  // Counts openings and closings: an answer that belongs to an earlier one is thrown away.
+  // Counts openings and closings. A result of an earlier one is ignored.
   #turn = 0;
   #isUnheard = false;
 
   /**
    * @param {string} label @param {(event: import('./types.js').Event) => void} dispatch
-   * @param {import('../shared/memory.js').DeviceMemory} devices those chosen last
+   * @param {import('../shared/memory.js').DeviceMemory} devices the devices used last
    */
   constructor(label, dispatch, devices) {
     this.label = label;
     this.dispatch = dispatch;
     this.devices = devices;
-    // Whatever was plugged in may be a microphone.
+    // The new device may be a microphone.
     navigator.mediaDevices?.addEventListener?.('devicechange', () => { if (this.#isUnheard) this.#findMicrophone(); });
   }
 
-  /** @param {boolean} camera without it, no camera's light goes on */
+  /** @param {boolean} camera false: the camera stays off */
   open(camera) {
     this.close();
     if (!window.isSecureContext || !navigator.mediaDevices) {
@@ -40,7 +40,7 @@ export class Media {
   }
 
   /**
-   * The devices chosen last time may be gone: any will do.
+   * The saved devices may be gone: use any.
    * @param {any} failed @param {boolean} camera @param {number} turn
    */
   #openAny(failed, camera, turn) {
@@ -63,16 +63,16 @@ export class Media {
     }, (/** @type {any} */ error) => done(publisher, error ?? undefined));
   }
 
-  /** @param {any} publisher @param {boolean} asked whether a camera was asked for */
+  /** @param {any} publisher @param {boolean} asked whether a camera was requested */
   #opened(publisher, asked) {
     this.publisher = publisher;
     publisher.on('mediaStopped', (/** @type {any} */ event) => this.#stopped(publisher, event));
-    // Where there is only a microphone, the SDK takes that.
+    // If there is only a microphone, the SDK publishes that.
     this.dispatch({ type: 'mediaOn', camera: asked && !!publisher.getVideoSource().track });
   }
 
   /**
-   * A device was unplugged. The publisher lives on, also with nothing to send: the call does, and there may be another.
+   * A device was unplugged. Keep the publisher, even with nothing to send: the call continues, and another device may follow.
    * @param {any} publisher @param {any} event
    */
   #stopped(publisher, event) {
@@ -90,7 +90,7 @@ export class Media {
     try {
       await publisher?.setAudioSource(true);
     } catch {
-      // There is none, or none that is free: the browser says when another comes.
+      // No free device. The browser sends `devicechange` when one is connected.
       return;
     }
     if (publisher !== this.publisher || !this.#isUnheard) return;
@@ -104,7 +104,7 @@ export class Media {
     this.dispatch({ type: 'mediaFailed', why: mediaTrouble(error) });
   }
 
-  /** Beside the microphone, which is in use. */
+  /** Opens a camera in addition to the microphone, which is in use. */
   async addCamera() {
     const { publisher } = this;
     try {

@@ -1,4 +1,4 @@
-// What this browser remembers of the page `/nearby`, beside the name and the agreement it shares with the front page.
+// Data that this browser keeps for the page `/nearby`, in addition to the name and the agreement shared with the front page.
 import { formMemory, shelf } from '../shared/memory.js';
 
 /** @typedef {import('./types.js').Remembered} Remembered */
@@ -6,7 +6,7 @@ import { formMemory, shelf } from '../shared/memory.js';
 /** @param {unknown} value */
 const isPair = (value) => Array.isArray(value) && value.length === 2 && value.every((one) => typeof one === 'string');
 
-/** @param {boolean} guest a guest's settings live in its tab alone, as its identity does */
+/** @param {boolean} guest a guest's settings are kept only in its tab, like its identity */
 export function nearbyMemory(guest) {
   const kept = shelf(guest, 'confab.nearby');
   const forms = formMemory(guest);

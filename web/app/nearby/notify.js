@@ -1,4 +1,4 @@
-// Notifications of a call: by this page while it is out of sight, by the service worker when there is no page.
+// Notifications of a call: from this page while it is hidden, from the service worker when no page is open.
 import { disablePush, enablePush, pushState } from '../../lib/index.js';
 
 /** @typedef {import('./types.js').Push} Push */
@@ -11,7 +11,7 @@ export class Notifications {
   /** @type {Notification | null} */
   #plain = null;
 
-  /** @param {import('./strings.js').NearbyStrings['notification']} words @param {boolean} guest its identity ends with its tab */
+  /** @param {import('./strings.js').NearbyStrings['notification']} words @param {boolean} guest a guest's identity ends with its tab, so it gets no push */
   constructor(words, guest) {
     this.words = words;
     this.guest = guest;
@@ -33,7 +33,7 @@ export class Notifications {
   }
 
   /**
-   * To be called from a click.
+   * Call this in a click handler.
    * @param {any} client @returns {Promise<Push>}
    */
   async enable(client) {
@@ -44,7 +44,7 @@ export class Notifications {
       await enablePush(client, { serviceWorker });
       return 'on';
     } catch (error) {
-      // A page that is open still notifies.
+      // An open page can still notify.
       if (/** @type {any} */ (error)?.code === 'push_unsupported') return 'onPage';
       throw error;
     }
@@ -53,13 +53,13 @@ export class Notifications {
   /** @param {any} client @returns {Promise<Push>} */
   async disable(client) {
     const serviceWorker = await this.#worker;
-    // The subscription is that of the person whose browser it is.
+    // The push subscription belongs to the person of this browser, not to a guest.
     if (serviceWorker && !this.guest) await disablePush(client, { serviceWorker });
     return 'off';
   }
 
   /**
-   * Shows the call that rings while nobody sees the page, and takes it away again.
+   * Shows a notification for a call that rings while the page is hidden, and removes it afterwards.
    * @param {{id: string, name: string} | null} call
    */
   async show(call) {
@@ -86,7 +86,7 @@ export class Notifications {
         plain.close();
       });
     } catch {
-      // Phones notify through the worker alone, which is not there yet.
+      // Phones notify only through the service worker, which is not ready yet.
     }
   }
 }

@@ -1,14 +1,14 @@
-// Where this device is. Only the first fix, and moves of 50 m and more, at most one in ten seconds, leave the browser: the
-// server rounds to cells of 2 km, so that more would only cost a battery.
+// This device's location. Sends the first fix, then moves of at least 50 m, at most one in ten seconds: the server rounds to
+// cells of 2 km, so more would only drain the battery.
 
 /** @typedef {{latitude: number, longitude: number, accuracy?: number}} Fix */
 /** @typedef {{sent: Fix | null, sentAt: number, waiting: Fix | null}} Moves */
 
-/** A phone that lies on a table wanders about as much as this (metres). */
+/** A phone lying on a table drifts by about this much (meters). */
 const leastMove = 50;
-/** Between two moves that are told (milliseconds). */
+/** Minimum time between two moves sent (milliseconds). */
 const leastPause = 10_000;
-/** Until a move that the server refused is told again (milliseconds). */
+/** How long to wait before retrying a move that the server rejected (milliseconds). */
 const retryPause = 60_000;
 const earthRadius = 6_371_000;
 
@@ -16,7 +16,7 @@ const earthRadius = 6_371_000;
 export const noMoves = { sent: null, sentAt: 0, waiting: null };
 
 /**
- * What a fix leads to: a move to send now, or a time to look again.
+ * Returns the move to send now, or after how long to check again.
  * @param {Moves} moves @param {Fix | null} fix null when that time has come @param {number} now
  * @returns {{moves: Moves, send: Fix | null, after: number | null}}
  */
@@ -29,7 +29,7 @@ export function moved(moves, fix, now) {
 }
 
 /**
- * Metres over the globe.
+ * Returns the great-circle distance in meters.
  * @param {Fix} one @param {Fix} other
  */
 export function distance(one, other) {
@@ -96,7 +96,7 @@ export class Position {
       if (watch === this.#watch) this.tell('on');
     } catch {
       if (watch !== this.#watch) return;
-      // Whoever refused it says why elsewhere. It may be true all the same: somebody did land from an aeroplane.
+      // The caller of `send` shows the error. The location may still be right (after a flight, for example), so retry it later.
       this.#moves = { ...noMoves, waiting: fix };
       this.#lookAgain(retryPause);
     }
@@ -104,7 +104,7 @@ export class Position {
 
   /** @param {number} code of GeolocationPositionError: 1 is refused */
   #failed(code) {
-    // A watch that told a position before goes on, and that position counts until the next.
+    // The watch continues, and its last location stays valid until the next one.
     if (code !== 1 && this.#moves.sent) return;
     this.stop();
     this.tell(code === 1 ? 'refused' : 'unavailable');

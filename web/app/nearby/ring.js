@@ -1,9 +1,9 @@
-// What one hears: the ring of a call, a knock beside a call, and what a caller hears while it rings there. Made by the browser's
-// synthesizer, so that nothing is loaded. Browsers play nothing before somebody touched the page, and the page says so then.
+// Sounds: the ring of a call, a knock for a second call, and the ringback tone for the caller. Made with Web Audio, so that
+// nothing is loaded. Browsers play no sound before the first user gesture; the page then shows a hint.
 
 /** @typedef {'none' | 'ring' | 'knock' | 'ringback'} Sound */
 /**
- * Tones: [hertz, from, to] in seconds, and after how many seconds it begins again.
+ * Tones as [hertz, from, to] in seconds, and the period in seconds.
  * @type {Record<Exclude<Sound, 'none'>, {tones: [number, number, number][], every: number, volume: number}>}
  */
 const sounds = {
@@ -21,7 +21,7 @@ export class Ring {
   /** @type {AbortController | null} */
   #awaiting = null;
 
-  /** @param {(silent: boolean) => void} tell whether it should sound and does not */
+  /** @param {(silent: boolean) => void} tell true if it should play but the browser blocks it */
   constructor(tell) {
     this.tell = tell;
   }
@@ -83,7 +83,7 @@ function mayPlay() {
 function tone(context, frequency, from, to, volume) {
   const oscillator = new OscillatorNode(context, { frequency });
   const gain = new GainNode(context, { gain: 0 });
-  // Ends that fade, so that nothing clicks.
+  // Fade in and out to avoid clicks.
   gain.gain.setValueAtTime(0, from);
   gain.gain.linearRampToValueAtTime(volume, from + 0.02);
   gain.gain.setValueAtTime(volume, to - 0.03);

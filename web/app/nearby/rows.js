@@ -1,5 +1,5 @@
-// Lists that change while somebody looks at them: a row stays the same element for as long as it stands for the same person or
-// call, so that neither focus nor an open menu is lost. Names are written by `textContent` and nothing else.
+// Lists that update while the user looks at them. A row keeps its element while it shows the same person or call, so that focus
+// and an open menu are kept. Names are written only with `textContent`.
 import { icon, setAttribute } from '../shared/dom.js';
 import { initialOf } from './words.js';
 
@@ -33,7 +33,7 @@ export function showRows(list, items, key, fill, mark = () => {}) {
 }
 
 /**
- * Focus and an open menu stay with the button of the same name.
+ * Keeps focus and an open menu on the button with the same name.
  * @param {HTMLElement} row @param {HTMLElement[]} children
  */
 function refill(row, children) {
@@ -44,7 +44,7 @@ function refill(row, children) {
   if (focused) /** @type {HTMLElement | null} */ (row.querySelector(`[data-do="${focused}"]`))?.focus();
 }
 
-/** @param {string} name @param {boolean | null} online null where it does not matter */
+/** @param {string} name @param {boolean | null} online null if not shown */
 export function avatar(name, online = null) {
   const element = document.createElement('span');
   element.className = 'initial';
@@ -69,8 +69,8 @@ export function wordsOf(name, hint) {
 }
 
 /**
- * @param {{does: string, label?: string, text?: string, icon?: string, className?: string}} how `label`: its whole accessible
- *   name, when the text alone would not say whom it is about
+ * @param {{does: string, label?: string, text?: string, icon?: string, className?: string}} how `label`: the full accessible
+ *   name, if the text alone does not name the person
  * @param {() => void} press
  */
 export function rowButton({ does, label, text, icon: picture, className = 'button small' }, press) {
@@ -86,7 +86,7 @@ export function rowButton({ does, label, text, icon: picture, className = 'butto
 }
 
 /**
- * What else can be done with somebody.
+ * The menu with further actions for a person.
  * @param {string} label
  * @param {[string, () => void][]} items
  */
@@ -107,7 +107,7 @@ export function menu(label, items) {
   return details;
 }
 
-/** One menu is open at a time, and a click elsewhere or Escape closes it. */
+/** Closes an open menu on a click elsewhere, when another one opens, and on Escape. */
 export function closeMenus() {
   const close = (/** @type {EventTarget | null} */ but) => {
     for (const open of document.querySelectorAll('details.more[open]')) {

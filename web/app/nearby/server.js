@@ -1,5 +1,5 @@
-// The page's side of the server: one client with its people and calls. What they say becomes events of the machine, what the
-// machine wants becomes calls of the SDK. Nothing is decided here but how to begin again after a bad identity.
+// The page's connection to the server: one client with its people and calls. Turns SDK events into events of the state machine,
+// and effects into SDK calls. Its only decision is how to restart after an invalid identity.
 import { Calls, Client, OT, People } from '../../lib/index.js';
 import { box } from '../shared/dom.js';
 
@@ -7,7 +7,7 @@ import { box } from '../shared/dom.js';
 /** @typedef {{recall: () => string | undefined, remember: (secret: string | null) => void}} IdentityMemory */
 /** @typedef {import('../../lib/people/call.js').Call} SdkCall */
 
-/** One page of the list, and of the log. */
+/** Rows per page of the list and of the call history. */
 const rows = 50;
 
 export class Server {
@@ -24,7 +24,7 @@ export class Server {
   /** @type {string | null} why the connection is about to close */
   #farewell = null;
 
-  /** @param {IdentityMemory} identity @param {Dispatch} dispatch @param {() => any} publisher the present one */
+  /** @param {IdentityMemory} identity @param {Dispatch} dispatch @param {() => any} publisher returns the current publisher */
   constructor(identity, dispatch, publisher) {
     this.identity = identity;
     this.dispatch = dispatch;
@@ -37,7 +37,7 @@ export class Server {
     this.#farewell = null;
     this.#lines.clear();
     /**
-     * To the present client's news only, never to those of one before it.
+     * Ignores events of earlier clients.
      * @param {(detail: any) => void} listen
      */
     const present = (listen) => (/** @type {any} */ detail) => {
@@ -71,11 +71,11 @@ export class Server {
       restarted: tell(() => ({ type: 'restarted', isNew: client.welcome?.identity !== undefined })),
       closed: present(({ code, error }) => this.#closed(error?.code ?? String(code), error?.message)),
     });
-    // How it ends is told by `closed`; the promise tells it a second time.
+    // `closed` reports the failure; ignore the rejection.
     Promise.resolve(client.connect()).catch(() => {});
   }
 
-  /** Whoever comes next in this browser is somebody else. */
+  /** The next person in this browser is a new one. */
   #deleted() {
     this.#farewell = 'deleted';
     this.identity.remember(null);
@@ -83,7 +83,7 @@ export class Server {
 
   /** @param {string} code @param {string | undefined} message */
   #closed(code, message) {
-    // The identity kept here is of another server, or of one whose secret was changed: it will never be good again.
+    // The stored identity belongs to another server, or the server's secret has changed. It will never be valid again.
     if (code.startsWith('token_') && this.identity.recall() && !this.#forgotIdentity) {
       this.#forgotIdentity = true;
       this.identity.remember(null);
@@ -101,8 +101,8 @@ export class Server {
   }
 
   /**
-   * Tells the machine of every change of a call, until it is over.
-   * @param {SdkCall} call @param {import('./types.js').Person} [known] who it is, until the server says so
+   * Reports every change of a call to the state machine, until the call is over.
+   * @param {SdkCall} call @param {import('./types.js').Person} [known] the person, until the server sends it
    */
   #follow(call, known) {
     const line = this.#lineCount += 1;
@@ -145,7 +145,7 @@ export class Server {
   }
 
   /**
-   * Cancels or ends, as the case may be.
+   * Cancels or ends the call, depending on its state.
    * @param {number} line
    */
   hangUp(line) {
@@ -160,11 +160,11 @@ export class Server {
   /** @param {number} line @param {(call: SdkCall) => Promise<void>} act */
   #onLine(line, act) {
     const call = this.#lines.get(line);
-    // How a call ended is told by its end.
+    // If the call has ended, its end was reported already.
     if (call) act(call).catch((error) => { if (!call.isOver) this.dispatch({ type: 'refused', ...described(error) }); });
   }
 
-  /** To be called from a click. */
+  /** Call this in a click handler. */
   unblockSound() {
     OT.unblockAudio();
   }
@@ -201,7 +201,7 @@ export class Server {
     });
   }
 
-  /** @param {import('../../lib/people/people.js').Position} fix @returns {Promise<void>} rejects when the server refuses it, having said so */
+  /** @param {import('../../lib/people/people.js').Position} fix @returns {Promise<void>} rejects if the server rejects the location, after reporting it */
   async move(fix) {
     try {
       await this.people.move(fix);
@@ -212,9 +212,9 @@ export class Server {
   }
 
   /**
-   * Asks, and says how it turned out.
+   * Sends a request and reports its result.
    * @param {(people: any) => any} ask
-   * @param {{done?: (answer: any) => void, refused?: (error: any) => void}} then `refused` may throw the error on
+   * @param {{done?: (answer: any) => void, refused?: (error: any) => void}} then `refused` may rethrow the error
    */
   async wish(ask, then = {}) {
     const { done, refused } = then;
@@ -244,7 +244,7 @@ function snapshot(call, line, person) {
 }
 
 /**
- * What ends with the connection is told with it.
+ * True if the request failed because the connection closed, which is reported separately.
  * @param {any} error
  */
 const isLeaving = (error) => ['left', 'not_connected'].includes(error?.code);

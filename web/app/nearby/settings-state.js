@@ -1,4 +1,4 @@
-// How one is there, on which devices, and what is held about one: the settings' part of the machine. Pure.
+// The settings part of the state machine: status, devices, blocked people, stored data. Pure.
 import { passingTime } from './call-state.js';
 
 /** @typedef {import('./types.js').State} State */
@@ -6,14 +6,14 @@ import { passingTime } from './call-state.js';
 /** @typedef {import('./types.js').Effect} Effect */
 /** @typedef {import('./types.js').Step} Step */
 
-/** Names of blocked people that are remembered; the others are called what the server calls them. */
-const mostBlockedNames = 200;
+/** Maximum stored names of blocked people. Others appear with the name the server sends. */
+const maxBlockedNames = 200;
 
 /** @param {State} state @returns {Step} */
 const unchanged = (state) => [state, []];
 
 /**
- * Good news for a moment.
+ * Shows a confirmation for a moment.
  * @param {State} state @param {string} passing @param {Effect[]} [effects] @returns {Step}
  */
 const good = (state, passing, effects = []) => [
@@ -71,14 +71,14 @@ function push(state, on) {
 
 /** @param {State} state @param {import('./types.js').Person} person @returns {Step} */
 function block(state, { personId, name }) {
-  // They may call themselves something else tomorrow; one remembers whom one blocked.
+  // Keep the name as it was when the user blocked the person: it may change later.
   const others = state.kept.blockedNames.filter(([id]) => id !== personId);
-  const kept = { ...state.kept, blockedNames: /** @type {[string, string][]} */ ([...others, [personId, name]]).slice(-mostBlockedNames) };
+  const kept = { ...state.kept, blockedNames: /** @type {[string, string][]} */ ([...others, [personId, name]]).slice(-maxBlockedNames) };
   return [{ ...state, kept }, [{ do: 'remember', form: state.form, kept }, { do: 'block', personId }]];
 }
 
 /**
- * What was asked about is wanted.
+ * The user confirmed the question.
  * @param {State} state @returns {Step}
  */
 function agree(state) {

@@ -1,4 +1,4 @@
-// The settings: how one is there, devices, blocked people, what is held.
+// The settings: status, devices, blocked people, stored data.
 import { box, button, byId, enable, input, setAttribute, setText, show } from '../shared/dom.js';
 import { showQr } from './qr.js';
 import { rowButton, showRows, wordsOf } from './rows.js';
@@ -62,7 +62,7 @@ export class SettingsView {
     this.#renderQuestion(state.question);
     if (!state.entered || state.panel !== 'settings' || !state.me) return;
     const { me, kept } = state;
-    // What somebody is typing is theirs.
+    // Do not overwrite a name that the user is typing.
     if (document.activeElement !== this.#name) this.#name.value = me.name;
     input('visible').checked = me.visible;
     input('do-not-disturb').checked = me.doNotDisturb;
@@ -85,7 +85,7 @@ export class SettingsView {
   /** @param {State} state */
   #renderDevices({ devices }) {
     const { words } = this;
-    // What a row depends on is in its item: the only device cannot be unlinked.
+    // Include in the item everything the row depends on: the only device cannot be unlinked.
     const items = (devices ?? []).map((device) => ({ ...device, canUnlink: (devices ?? []).length > 1 }));
     showRows(box('devices'), items, ({ deviceId }) => deviceId, ({ canUnlink, ...device }) => {
       const name = device.label || words.unnamedDevice;

@@ -1,5 +1,5 @@
-// The page `/nearby` as a pure machine: an event and the time go in, the next state and what is to be done come out. Calls are
-// in `call-state.js`, devices and what else is set up in `settings-state.js`; `words.js` puts a state into words.
+// The page `/nearby` as a pure state machine: it takes an event and the time, and returns the next state and the effects. Calls
+// are in `call-state.js`, devices and settings in `settings-state.js`; `words.js` turns a state into text.
 import { changeKeeping } from '../shared/keep.js';
 import { callHandlers, passingTime } from './call-state.js';
 import { settingsHandlers } from './settings-state.js';
@@ -13,16 +13,16 @@ import { settingsHandlers } from './settings-state.js';
 /** @typedef {import('./types.js').Remembered} Remembered */
 
 /**
- * The buckets of each unit, upper edges (protocol §11); also the radii one can choose.
+ * The distance buckets of each unit, upper edges (protocol §11). Also the radii to choose from.
  * @type {Record<import('./types.js').Unit, number[]>}
  */
 export const distances = { mi: [2, 5, 10, 25, 50, 100, 200], km: [3, 8, 16, 40, 80, 160, 320] };
-/** The longest name (protocol §10). */
+/** Maximum length of a name (protocol §10). */
 export const longestName = 40;
-/** Contacts shown at most; the server holds no more. */
-const mostContacts = 500;
-/** Rows of the log kept in the page. */
-const mostLogged = 500;
+/** Maximum contacts shown; the server stores no more. */
+const maxContacts = 500;
+/** Maximum rows of the call history in the page. */
+const maxLogged = 500;
 
 /** @type {Listing} */
 const noList = { is: 'off', people: [], next: null, pages: [null] };
@@ -32,7 +32,7 @@ const noList = { is: 'off', people: [], next: null, pages: [null] };
  * @returns {State}
  */
 export function initialState({ form, kept: before, guest, arrival: { call = false, ...arrival } = { find: null, link: null } }) {
-  // Whoever answers a call wants to be there for it.
+  // Answering a call means going online for it.
   const kept = { ...before, entered: before.entered || (call && form.agreed) };
   return {
     link: { is: 'connecting' }, guest, form, kept, entered: kept.entered && form.agreed, saysForm: false, me: null, position: 'off', list: noList,
@@ -48,7 +48,7 @@ export function initialState({ form, kept: before, guest, arrival: { call = fals
  */
 export function step(state, event, now) {
   const handle = handlers[event.type];
-  if (!handle) throw new Error(`no such event: ${event.type}`);
+  if (!handle) throw new Error(`Unknown event "${event.type}".`);
   return handle(state, event, now);
 }
 
@@ -60,7 +60,7 @@ const handlers = {
   ...settingsHandlers,
   ...callHandlers,
 
-  // What the person does on the first screen and in the list.
+  // User actions on the first screen and in the list.
   form: (state, { change }) => changeForm(state, change),
   keepPosition: (state, { on }) => remember({ ...state, kept: { ...state.kept, position: on } }),
   enter: (state) => enter({ ...state, saysForm: true }, state),
@@ -86,7 +86,7 @@ const handlers = {
   retryLink: (state) => [{ ...state, link: { is: 'connecting' } }, [{ do: 'connect' }]],
   identityLost: (state) => identityLost(state),
 
-  // What the server says of people.
+  // Events about people.
   self: (state, { me }) => self(state, me),
   appearRefused: (state, event) => appearRefused(state, event),
   position: (state, { is }) => position(state, is),
@@ -94,13 +94,13 @@ const handlers = {
   nearby: (state, { people, next = null }) => [state.list.is === 'off' ? state : { ...state, list: { ...state.list, is: 'here', people, next } }, []],
   noPosition: (state) => [{ ...state, list: noList }, []],
   found: (state, { person }) => [{ ...state, found: person ? { is: 'found', person } : { is: 'nobody' } }, []],
-  contacts: (state, { people }) => [{ ...state, contacts: people.slice(0, mostContacts) }, []],
+  contacts: (state, { people }) => [{ ...state, contacts: people.slice(0, maxContacts) }, []],
   contactChanged: (state, { person }) => [{ ...state, contacts: state.contacts?.map((one) => (one.personId === person.personId ? person : one)) ?? null }, []],
   contactAdded: (state, event) => contactAdded(state, event),
   contactRemoved: (state, { personId }) => [{ ...state, contacts: state.contacts?.filter((one) => one.personId !== personId) ?? null }, []],
   log: (state, event) => logArrived(state, event),
 
-  // How wishes turned out, and time.
+  // Results of requests, and time.
   refused: (state, { code, message = '' }) => [{ ...state, trouble: { code, message, person: null } }, []],
   passed: (state) => [{ ...state, passing: null }, []],
 };
@@ -121,7 +121,7 @@ function changeForm(state, change) {
 }
 
 /**
- * By the button, or for a call that woke this device.
+ * Goes online, by the button or for a call that woke this device.
  * @param {State} state @param {State} [otherwise] as it stays when there is nothing to enter @returns {Step}
  */
 function enter(state, otherwise = state) {
@@ -135,8 +135,8 @@ function enter(state, otherwise = state) {
 }
 
 /**
- * To be there for others: as the server knows us, for another device of ours may have chosen otherwise since we were here.
- * The form is said by whoever presses Enter, and for somebody the server has never seen.
+ * Appears to others. Keeps the settings the server knows, because another device of this person may have changed them.
+ * Sends the form only after the user went online here, and if this person is new to the server.
  * @param {State} state @param {boolean} isNew @returns {Step}
  */
 function appear(state, isNew) {
@@ -147,7 +147,7 @@ function appear(state, isNew) {
 }
 
 /**
- * Back to the first screen, where the name can be changed.
+ * Goes back to the first screen, where the user can change the name.
  * @param {State} state @param {Event} event @returns {Step}
  */
 function appearRefused(state, { code, message = '' }) {
@@ -165,7 +165,7 @@ function leave(state) {
 }
 
 /**
- * Nothing of what the server said about people is true any more.
+ * Clears everything the server said about people.
  * @param {State} state @returns {State}
  */
 function blank(state) {
@@ -179,7 +179,7 @@ function blank(state) {
 /** @param {State} state @param {boolean} resumed @param {boolean} isNew @returns {Step} */
 function connected(state, resumed, isNew) {
   const dropped = state.link.is === 'reconnecting';
-  // Back, but as somebody new: `restarted` follows, and the SDK says again what was said before.
+  // Connected again, but as a new client: `restarted` follows, and the SDK repeats `presence.appear`.
   if (dropped && !resumed) return unchanged(state);
   if (dropped) return backOnline(state, isNew);
   /** @type {State} */
@@ -188,25 +188,25 @@ function connected(state, resumed, isNew) {
 }
 
 /**
- * Whoever was there before is so again by itself; Enter may have been pressed meanwhile.
+ * The SDK restores an earlier presence. The user may also have gone online in the meantime.
  * @param {State} state @param {boolean} isNew @returns {Step}
  */
 function backOnline(state, isNew) {
   /** @type {State} */
   const online = { ...state, link: { is: 'online' }, passing: 'back' };
-  // The SDK said that we are here; who we were, it does not know since the last Enter.
+  // The SDK repeats `presence.appear`, but not with a form that the user changed since.
   const [appearing, effects] = state.entered && (!state.me || isNew) ? appear(online, isNew) : unchanged(online);
   return [appearing, [...effects, passes()]];
 }
 
 /**
- * The server will not have the identity of this browser any more: it is there as somebody new.
+ * The server no longer accepts the identity of this browser: continue as a new person.
  * @param {State} state @returns {Step}
  */
 function identityLost(state) {
   const { entered, saysForm } = state;
-  const anew = { ...blank(state), entered, saysForm, link: /** @type {State['link']} */ ({ is: 'connecting' }), media: /** @type {State['media']} */ ({ is: 'off' }) };
-  return [anew, [...(state.media.is === 'off' ? [] : [{ do: 'closeMedia' }]), { do: 'stopPosition' }, { do: 'connect' }]];
+  const restarted = { ...blank(state), entered, saysForm, link: /** @type {State['link']} */ ({ is: 'connecting' }), media: /** @type {State['media']} */ ({ is: 'off' }) };
+  return [restarted, [...(state.media.is === 'off' ? [] : [{ do: 'closeMedia' }]), { do: 'stopPosition' }, { do: 'connect' }]];
 }
 
 /** @param {State} state @param {Event} event @returns {Step} */
@@ -216,7 +216,7 @@ function closed(state, { code, message = '' }) {
   /** @type {Effect[]} */
   const effects = [...(state.media.is === 'off' ? [] : [{ do: 'closeMedia' }]), { do: 'stopPosition' }];
   if (code !== 'deleted' && code !== 'unlinked') return [ended, effects];
-  // By one's own wish, or that of another device: whoever enters next is somebody else.
+  // The account was deleted or this device unlinked, here or on another device: the next person here is a new one.
   const form = code === 'deleted' ? { ...state.form, name: '' } : state.form;
   const [kept, more] = remember({ ...ended, entered: false, saysForm: false, form, kept: { ...state.kept, entered: false, push: false } });
   return [kept, [...effects, ...more]];
@@ -227,7 +227,7 @@ function self(state, me) {
   if (!state.entered) return unchanged(state);
   const first = state.me === null || state.me.personId !== me.personId;
   const { visible, doNotDisturb, ringable } = me;
-  // Who chose no name is called something by the server, which is no choice to be remembered.
+  // Without a chosen name the server picks one. Do not save that as the user's choice.
   const chosen = state.form.name !== '' || (state.me !== null && state.me.name !== me.name);
   const form = chosen ? { ...state.form, name: me.name } : state.form;
   const known = { ...state, me, form, saysForm: false, kept: { ...state.kept, visible, doNotDisturb, ringable } };
@@ -242,7 +242,7 @@ function self(state, me) {
 }
 
 /**
- * What the address asked for is done once, as soon as one is there.
+ * Does what the address requested, once, as soon as the user is online.
  * @param {State} state @returns {Step}
  */
 function arrive(state) {
@@ -253,7 +253,7 @@ function arrive(state) {
 }
 
 /**
- * The address changed in an open page, or a notification of a call was pressed.
+ * The address changed in an open page, or the user pressed a call's notification.
  * @param {State} state @param {Event} event @returns {Step}
  */
 function arrived(state, { find: whom = null, link = null, call = false }) {
@@ -283,7 +283,7 @@ function watch(state) {
 /** @param {State} state @param {Partial<Remembered>} change @returns {Step} */
 function watchAnew(state, change) {
   const [kept, effects] = remember({ ...state, kept: { ...state.kept, ...change }, list: { ...state.list, pages: [null] } });
-  // Distances of the other unit mean nothing in the new one.
+  // Distances in the old unit mean nothing in the new one.
   if (change.unit) kept.list = { ...kept.list, people: [] };
   if (kept.list.is === 'off') return [kept, effects];
   const [watching, more] = watch({ ...kept, list: { ...kept.list, is: 'loading' } });
@@ -291,7 +291,7 @@ function watchAnew(state, change) {
 }
 
 /**
- * The radius at the same place in the other unit's table.
+ * Returns the radius at the same index in the other unit's table.
  * @param {Remembered} kept @param {import('./types.js').Unit} unit
  */
 function sameRadius({ unit: old, radius }, unit) {
@@ -337,7 +337,7 @@ function forgetPosition(state) {
 }
 
 /**
- * It is forgotten, here or on another device: then this one must not tell it anew.
+ * The location was deleted, here or on another device: this device must not send it again.
  * @param {State} state @returns {Step}
  */
 function dropPosition(state) {
@@ -354,7 +354,7 @@ function position(state, is) {
 }
 
 /**
- * Nobody looks at a page that is out of sight: the list rests meanwhile.
+ * Stops watching the list while the page is hidden.
  * @param {State} state @param {boolean} visible @returns {Step}
  */
 function shown(state, visible) {
@@ -366,12 +366,12 @@ function shown(state, visible) {
 function contactAdded(state, { person, callId }) {
   const others = (state.contacts ?? []).filter((one) => one.personId !== person.personId);
   const keeping = callId ? changeKeeping(state.keeping, callId, { mine: true, theirs: true, agreed: true }) : state.keeping;
-  return [{ ...state, keeping, contacts: state.contacts && [...others, person].slice(0, mostContacts) }, []];
+  return [{ ...state, keeping, contacts: state.contacts && [...others, person].slice(0, maxContacts) }, []];
 }
 
 /** @param {State} state @param {Event} event @returns {Step} */
 function logArrived(state, { calls, next = null, before = null }) {
-  const kept = before === null ? calls : [...(state.log.calls ?? []), ...calls].slice(0, mostLogged);
+  const kept = before === null ? calls : [...(state.log.calls ?? []), ...calls].slice(0, maxLogged);
   const unseen = calls.filter((/** @type {import('./types.js').Logged} */ call) => call.outcome === 'missed' && !call.seen).length;
   const missed = state.panel === 'log' ? 0 : Math.max(state.missed, unseen);
   return [{ ...state, missed, log: { calls: kept, next } }, []];

@@ -1,4 +1,4 @@
-// What the machine of the page `/nearby` is made of. Types only.
+// Types of the state machine of the page `/nearby`.
 
 /** @typedef {{personId: string, name: string, online: boolean}} Person */
 /** @typedef {{personId: string, name: string, distance: number, busy: boolean}} Row one of the list: `distance` is its bucket's upper edge */
@@ -9,7 +9,7 @@
  */
 /**
  * @typedef {{is: 'connecting'} | {is: 'online'} | {is: 'reconnecting'} | {is: 'closed', code: string, message: string}} Link
- *   connecting → online ⇄ reconnecting; any → closed, from which only a new page or `retryLink` leads back
+ *   connecting → online ⇄ reconnecting; any → closed, left only by reloading the page or by `retryLink`
  */
 /**
  * @typedef {'off' | 'asking' | 'on' | 'refused' | 'unavailable' | 'insecure'} Position
@@ -17,26 +17,26 @@
  */
 /**
  * @typedef {{is: 'off' | 'loading' | 'here', people: Row[], next: string | null, pages: (string | null)[]}} Listing
- *   pages: where each page up to the present one begins; the last is the one looked at
+ *   pages: where each page up to the current one begins; the last is the current one
  */
 /** @typedef {'placing' | 'ringing' | 'incoming' | 'joining' | 'active' | 'ended'} CallState */
 /** @typedef {'outgoing' | 'incoming'} Direction */
 /**
- * @typedef {object} Call a call as the SDK has it; `line` is its number on this page, which a merged call keeps
+ * @typedef {object} Call a call of the SDK; `line` is its number on this page, which stays the same when calls are merged
  * @property {number} line
  * @property {string} id
  * @property {Person} person
  * @property {Direction} direction
  * @property {boolean} video whether it was placed as a video call
- * @property {boolean} withVideo whether the other shows a picture now
+ * @property {boolean} withVideo whether the other person is sending video now
  * @property {boolean} waiting
  * @property {CallState} state
- * @property {number | null} devices on how many it rings; null until that is known
- * @property {boolean} away the other's connection dropped
+ * @property {number | null} devices on how many devices it rings; null until that is known
+ * @property {boolean} away the other person's connection dropped
  */
 /**
  * @typedef {Call & {activeAt: number | null, silent: boolean}} Line
- *   activeAt: by this page's clock; silent: the browser holds the sound back until somebody clicks
+ *   activeAt: by this page's clock; silent: the browser blocks the sound until the user clicks
  */
 /**
  * @typedef {'hungUp' | 'ended' | 'declined' | 'cancelled' | 'missed' | 'unanswered' | 'busy' | 'unreachable' | 'failed'
@@ -47,10 +47,10 @@
  */
 /**
  * @typedef {{is: 'dial', person: Person, video: boolean, sent: boolean} | {is: 'answer', line: number, video: boolean}} Wish
- *   what waits for camera and microphone; a dial that was `sent` waits for the call it makes
+ *   an action that waits for the camera and microphone; a dial that was `sent` waits for its call
  */
 /** @typedef {'refused' | 'missing' | 'busy' | 'insecure' | 'lost' | 'unheard' | 'unknown'} MediaTrouble */
-/** @typedef {{is: 'off'} | {is: 'asking', toggle?: boolean} | {is: 'on', camera: boolean} | {is: 'failed', why: MediaTrouble}} Media `toggle`: for the call one is in */
+/** @typedef {{is: 'off'} | {is: 'asking', toggle?: boolean} | {is: 'on', camera: boolean} | {is: 'failed', why: MediaTrouble}} Media `toggle`: for the current call */
 /**
  * @typedef {{callId: string, direction: Direction, outcome: Outcome, person: Person, video: boolean, at: number,
  *   durationMs?: number, seen: boolean}} Logged
@@ -64,21 +64,21 @@
  * @typedef {{is: 'delete'} | {is: 'link', code: string} | {is: 'unlink', device: Device} | {is: 'block', person: Person}
  *   | {is: 'forgetLog'}} Question
  */
-/** @typedef {'unavailable' | 'off' | 'busy' | 'on' | 'onPage' | 'refused'} Push `onPage`: this server or browser wakes no closed page */
-/** @typedef {{code: string, message: string, person: Person | null, why?: MediaTrouble}} Trouble `person`: who was being called */
+/** @typedef {'unavailable' | 'off' | 'busy' | 'on' | 'onPage' | 'refused'} Push `onPage`: push is not available */
+/** @typedef {{code: string, message: string, person: Person | null, why?: MediaTrouble}} Trouble `person`: the callee */
 /** @typedef {{name: string, agreed: boolean}} Form */
-/** @typedef {{find: string | null, link: string | null, call?: boolean}} Arrival `call`: a notification of one was pressed */
+/** @typedef {{find: string | null, link: string | null, call?: boolean}} Arrival `call`: the user pressed a call's notification */
 /**
  * @typedef {object} Remembered
- * @property {boolean} entered whether the last visit ended in the list: then this one begins there
- * @property {boolean} position whether the position may be used
+ * @property {boolean} entered whether the last visit ended online: then this one starts online
+ * @property {boolean} position whether the location may be used
  * @property {Unit} unit
  * @property {number} radius
  * @property {boolean} visible
  * @property {boolean} doNotDisturb
  * @property {Ringable} ringable
  * @property {boolean} push
- * @property {[string, string][]} blockedNames ids and names as they were when one blocked them: the server need not know why
+ * @property {[string, string][]} blockedNames ids, and names as they were when the user blocked them
  */
 /**
  * @typedef {object} State
@@ -87,31 +87,31 @@
  * @property {Form} form
  * @property {Remembered} kept
  * @property {boolean} entered
- * @property {boolean} saysForm whether Enter was pressed and the server has not heard the form yet
- * @property {Me | null} me null until the server said who we are
+ * @property {boolean} saysForm whether the user went online and the form still has to be sent
+ * @property {Me | null} me null until the server has sent it
  * @property {Position} position
  * @property {Listing} list
  * @property {Panel} panel
  * @property {Person[] | null} contacts
  * @property {{calls: Logged[] | null, next: string | null}} log
- * @property {number} missed calls missed and not looked at
+ * @property {number} missed missed calls not seen yet
  * @property {Found} found
- * @property {Arrival} arrival what the address asked for, until it is done
+ * @property {Arrival} arrival what the address requested, until it is done
  * @property {Line[]} calls all that are not over
  * @property {Wish | null} wish
  * @property {Media} media
  * @property {boolean} muted
  * @property {boolean} cameraOff
- * @property {boolean} ringSilent the browser will not ring before somebody touches the page
+ * @property {boolean} ringSilent the browser plays no ringtone before the first user gesture
  * @property {Over | null} over
  * @property {import('../shared/keep.js').Keeping[]} keeping
  * @property {Device[] | null} devices
- * @property {{code: string, until: number} | null} code for another device
+ * @property {{code: string, until: number} | null} code the code for linking another device
  * @property {Person[] | null} blocked
  * @property {Push} push
  * @property {Question | null} question
  * @property {Trouble | null} trouble
- * @property {string | null} passing good news for a few seconds: a key of the status sentences
+ * @property {string | null} passing a confirmation, shown for a few seconds: a key of `status`
  */
 /** @typedef {{type: string, [member: string]: any}} Event */
 /** @typedef {{do: string, [member: string]: any}} Effect */

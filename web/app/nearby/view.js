@@ -1,5 +1,5 @@
-// The page `/nearby` on the screen: which screen, the line on top, and the first screen. The lists, the settings and a call have
-// views of their own. `render` may be called as often as anything changes: it writes only what is different.
+// Draws the page `/nearby`: the screen, the status line and the first screen. The lists, the settings and a call have their own
+// views. `render` may be called at any time: it writes only what changed.
 import { box, button, byId, enable, input, setAttribute, setText, show, showWays } from '../shared/dom.js';
 import { incomingCall } from './call-state.js';
 import { CallView } from './call-view.js';
@@ -42,7 +42,7 @@ export class View {
     const agree = input('agree');
     agree.checked = form.agreed;
     agree.addEventListener('change', () => dispatch({ type: 'form', change: { agreed: agree.checked } }));
-    // Agreed to in an earlier visit, or for the roulette: it is not asked again, only said.
+    // The user agreed in an earlier visit or for the roulette: show that instead of the checkbox.
     show(box('agree-label'), !form.agreed);
     show(box('agreed-before'), form.agreed);
     byId('rules-list', HTMLUListElement).append(...this.strings.rulesList.map((rule) => {
@@ -98,7 +98,7 @@ export class View {
 
   /** @param {State} state */
   #renderSetup(state) {
-    // What somebody is typing is theirs.
+    // Do not overwrite a name that the user is typing.
     if (document.activeElement !== input('name')) input('name').value = state.form.name;
     show(box('guest-note'), state.guest);
     enable(button('enter'), state.form.agreed);

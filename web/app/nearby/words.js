@@ -1,4 +1,4 @@
-// A state of the page `/nearby` in words and sounds: the status line, what stands in the way, which screen, what rings. Pure.
+// Turns a state of the page `/nearby` into text and sounds: the status line, notices, the screen, what rings. Pure.
 import { keepingOf } from '../shared/keep.js';
 import { companion, currentCall, incomingCall } from './call-state.js';
 
@@ -10,7 +10,7 @@ import { companion, currentCall, incomingCall } from './call-state.js';
 /** @typedef {'retryLink' | 'reload' | 'dismiss' | 'callVoice' | 'callVideo' | 'callAgain' | 'callBack' | 'keep' | 'unblockSound'} Way */
 /** @typedef {{text: string, ways: Way[], tone: Tone}} Notice */
 
-/** After these it makes sense to try the same person again. */
+/** After these outcomes it makes sense to call the same person again. */
 const worthAgain = ['declined', 'missed', 'unanswered', 'busy', 'unreachable', 'failed', 'connectionLost', 'cancelled'];
 
 /** @param {State} state @returns {'setup' | 'home' | 'call'} */
@@ -20,7 +20,7 @@ export function screenOf(state) {
 }
 
 /**
- * What sounds: a ring here, a knock beside a call, or what a caller hears while it rings there.
+ * Returns which sound to play: a ring, a knock for a second call, or the ringback tone for the caller.
  * @param {State} state @returns {'none' | 'ring' | 'knock' | 'ringback'}
  */
 export function soundOf(state) {
@@ -69,7 +69,7 @@ function callStatus(state, { nearby: { status: words } }) {
 }
 
 /**
- * How a call ended.
+ * Returns the text for how a call ended.
  * @param {import('./types.js').Over} over @param {Strings} strings
  */
 export function overText({ outcome, direction, person, durationMs }, { nearby }) {
@@ -77,7 +77,7 @@ export function overText({ outcome, direction, person, durationMs }, { nearby })
 }
 
 /**
- * What stands in the way.
+ * Returns the problem to show, or null.
  * @param {State} state @param {Strings} strings @returns {Notice | null}
  */
 export function noticeOf(state, strings) {
@@ -93,10 +93,10 @@ function closedNotice({ code, message }, strings) {
   const own = strings.nearby.troubles[code];
   const shared = strings.troubles[/** @type {keyof Strings['troubles']} */ (code)];
   switch (code) {
-    // On the first screen, Enter leads on.
+    // The user continues with the button on the first screen.
     case 'deleted': case 'unlinked': return { text: own, ways: [], tone: 'calm' };
     case 'version_unsupported': return { text: shared, ways: ['reload'], tone: 'bad' };
-    // The server's own sentence says until when.
+    // The server's message says when the ban ends.
     case 'banned': return { text: message ? `${shared} ${message}` : shared, ways: [], tone: 'bad' };
     case 'forbidden_origin': return { text: shared, ways: [], tone: 'bad' };
     default: return { text: own ?? shared ?? (message || strings.troubles.connect_failed), ways: ['retryLink'], tone: 'bad' };
@@ -106,19 +106,19 @@ function closedNotice({ code, message }, strings) {
 /** @param {State} state @param {import('./types.js').Trouble} trouble @param {Strings} strings @returns {Notice} */
 function troubleNotice(state, { code, message, person, why }, strings) {
   if (code === 'media' && why) {
-    // Without a camera a voice is still something.
+    // Offer a voice call instead of a video call.
     /** @type {Way[]} */
     const ways = person && why !== 'insecure' ? ['callVoice', 'callVideo', 'dismiss'] : ['dismiss'];
     return { text: strings.nearby.media[why], ways, tone: 'warn' };
   }
-  // The server knows whom one blocked, and how long to wait.
+  // The server's message says whether the user blocked this person, or how long to wait.
   if (message && (code === 'call_not_allowed' || code === 'rate_limited')) return { text: message, ways: ['dismiss'], tone: 'warn' };
   const shared = strings.troubles[/** @type {keyof Strings['troubles']} */ (code)];
   return { text: strings.nearby.troubles[code] ?? shared ?? (message || strings.troubles.unknown), ways: ['dismiss'], tone: 'warn' };
 }
 
 /**
- * What can follow a call that is over. The status line says how it ended.
+ * Returns what to offer after a call. The status line says how it ended.
  * @param {State} state @param {Strings} strings @returns {Notice | null}
  */
 export function afterwardsOf(state, { nearby }) {
@@ -126,7 +126,7 @@ export function afterwardsOf(state, { nearby }) {
   if (!over || currentCall(state) || state.wish) return null;
   const { name, personId } = over.person;
   if (worthAgain.includes(over.outcome)) {
-    // Whoever called and was not spoken with is called back.
+    // Offer to call back a caller the user has not talked to.
     const isBack = over.direction === 'incoming' && over.outcome !== 'failed' && over.outcome !== 'connectionLost';
     if (isBack) return { text: nearby.overBack(name), ways: ['callBack', 'dismiss'], tone: 'calm' };
     return { text: nearby.overAgain(name), ways: ['callAgain', 'dismiss'], tone: 'calm' };
@@ -138,7 +138,7 @@ export function afterwardsOf(state, { nearby }) {
 }
 
 /**
- * Initials for somebody without a picture.
+ * Returns the initial to show instead of a video.
  * @param {string} name
  */
 export const initialOf = (name) => [...(name || '?')][0].toUpperCase();

@@ -1,4 +1,4 @@
-// Small words for elements. Setters write only what changed: a live region speaks again whenever its text is set.
+// Helpers for elements. Setters write only what changed, because a screen reader reads a live region each time its text is set.
 
 /**
  * @template {Element} T
@@ -8,7 +8,7 @@
  */
 export function byId(id, kind) {
   const element = document.getElementById(id);
-  if (!(element instanceof kind)) throw new Error(`the page has no ${kind.name} #${id}`);
+  if (!(element instanceof kind)) throw new Error(`The page has no ${kind.name} #${id}.`);
   return element;
 }
 
@@ -41,7 +41,7 @@ export function enable(element, enabled) {
   if (element.disabled === enabled) element.disabled = !enabled;
 }
 
-/** @param {HTMLElement} element @param {HTMLElement} parent moved in one step, so that a playing video goes on playing */
+/** @param {HTMLElement} element @param {HTMLElement} parent moved in one step, so that a video keeps playing */
 export function moveInto(element, parent) {
   if (element.parentElement !== parent) parent.append(element);
 }
@@ -59,7 +59,7 @@ export function icon(name) {
 }
 
 /**
- * A row of buttons that lead on from a trouble; rebuilt only when the ways change, so that focus stays.
+ * Shows a row of buttons with the next steps. Rebuilds it only when the steps change, so that focus stays.
  * @param {HTMLElement} row
  * @param {string[]} ways
  * @param {Record<string, string>} names
@@ -79,7 +79,7 @@ export function showWays(row, ways, names) {
 }
 
 /**
- * What the buttons of such rows do.
+ * Handles clicks on the buttons of such rows.
  * @param {Record<string, () => void>} ways
  */
 export function followWays(ways) {

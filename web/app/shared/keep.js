@@ -1,15 +1,15 @@
-// Staying in touch after a chat or a call: both have to say so, each of them once. Pure; the roulette and the page of calls
-// keep a list of these.
+// Keeping in touch after a chat or a call: both people have to agree. Pure; the roulette page and the calls page each keep a
+// list of these.
 
 /**
  * @typedef {object} Keeping
- * @property {string} meeting the match or the call by which two people know each other
- * @property {boolean} mine we said it
- * @property {boolean} theirs the other said it
- * @property {boolean} agreed both did: they are contacts
+ * @property {string} meeting the match or the call in which the two people met
+ * @property {boolean} mine this user agreed
+ * @property {boolean} theirs the other person agreed
+ * @property {boolean} agreed both agreed: they are contacts
  */
 
-/** Meetings remembered: the present one, the one before, and room for an answer that comes late. */
+/** Meetings to remember: the current one, the previous one, and two more for late answers. */
 const keptMeetings = 4;
 
 /** @param {Keeping[]} list @param {string | null | undefined} meeting @returns {Keeping} */
@@ -29,7 +29,7 @@ export function changeKeeping(list, meeting, change) {
 /** @typedef {'keepPromise' | 'keepTold' | 'keepAsked' | 'keepAgreed'} KeepWords */
 
 /**
- * What is said beside the button: what pressing it does, and how it stands.
+ * Returns which text to show beside the button: what pressing it does, or the current status.
  * @param {Keeping} keeping @returns {KeepWords}
  */
 export function keepWords({ mine, theirs, agreed }) {

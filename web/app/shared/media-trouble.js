@@ -1,4 +1,4 @@
-// What the SDK's errors about cameras and microphones mean to a person.
+// What the SDK's camera and microphone errors mean to the user.
 
 /** @typedef {'refused' | 'missing' | 'busy' | 'insecure' | 'lost' | 'unknown'} MediaTrouble */
 

@@ -1,4 +1,4 @@
-// What this browser remembers between visits. Storage may be blocked or full: then the page works and forgets.
+// Data that this browser keeps between visits. If storage is blocked or full, the page works without it.
 
 /** @param {() => Storage} choose reading `window.localStorage` can itself throw */
 function memoryIn(choose) {
@@ -17,7 +17,7 @@ function memoryIn(choose) {
         if (value === null) choose().removeItem(key);
         else choose().setItem(key, value);
       } catch {
-        // Nothing to do: the page goes on without memory.
+        // The page works without storage.
       }
     },
   };
@@ -29,7 +29,7 @@ const isText = (/** @type {unknown} */ value) => typeof value === 'string';
 const keys = { identity: 'confab.identity', form: 'confab.form', devices: 'confab.devices' };
 
 /**
- * What a guest does lives in its tab alone, and is gone with it.
+ * A guest's data lives only in its tab and is gone when the tab closes.
  * @param {boolean} guest
  */
 const memoryOf = (guest) => (guest ? ofThisTab : lasting);
@@ -45,7 +45,7 @@ export function identityMemory(guest) {
 }
 
 /**
- * The form of the first screen.
+ * The form on the first screen.
  * @param {boolean} guest
  */
 export function formMemory(guest) {
@@ -70,7 +70,7 @@ export function formMemory(guest) {
 /** @typedef {ReturnType<typeof deviceMemory>} DeviceMemory */
 
 /**
- * The camera and the microphone chosen last.
+ * The camera and microphone used last.
  * @param {boolean} guest
  */
 export function deviceMemory(guest) {
@@ -88,7 +88,7 @@ export function deviceMemory(guest) {
 }
 
 /**
- * A place for another page's settings.
+ * Storage for the settings of one page.
  * @param {boolean} guest @param {string} key
  */
 export function shelf(guest, key) {
@@ -101,7 +101,7 @@ export function shelf(guest, key) {
 }
 
 /**
- * A guest begins with what this browser remembers of its person, and changes nothing of that.
+ * Guests start with the form and devices saved in this browser, but never change them.
  * @param {boolean} guest @param {string} key
  */
 function overlay(guest, key) {

@@ -1,7 +1,7 @@
-// Runs a page's machine: an event and the time go in, the next state is drawn, and then what it wants is done. Its one
-// invariant: whatever an effect looks at shows the state that wanted it, or a later one.
+// Runs a page's state machine: takes an event and the time, draws the next state, then carries out its effects. Invariant:
+// when an effect runs, the page already shows the state that requested it, or a later one.
 
-/** So much after the moment for which it was put off (milliseconds): timers may come early. */
+/** Added to each wake-up (milliseconds), because timers may fire early. */
 const late = 5;
 
 /**
@@ -9,7 +9,7 @@ const late = 5;
  * @param {object} page
  * @param {State} page.state the first
  * @param {(state: State, event: Event, now: number) => [State, {do: string}[]]} page.step
- * @param {(state: State, now: number) => number | null} page.draw says until when the picture holds; null: until something happens
+ * @param {(state: State, now: number) => number | null} page.draw returns when to draw again; null: not before the next event
  * @param {Record<string, (effect: any) => void>} page.carryOut
  */
 export function run({ state, step, draw, carryOut }) {

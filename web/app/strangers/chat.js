@@ -1,13 +1,13 @@
-// The text chat: the log and the composer. Whatever a stranger wrote goes through `textContent` and nothing else.
+// The text chat: the log and the composer. Text of a stranger is written only with `textContent`.
 import { box, button, byId, enable, setAttribute, setText, show } from '../shared/dom.js';
 
 /** @typedef {import('./types.js').State} State */
 /** @typedef {import('./types.js').Line} Line */
 /** @typedef {import('../shared/strings.js').Strings} Strings */
 
-/** Who stopped typing for this long is not writing any more. */
+/** After this pause (milliseconds), the user no longer counts as typing. */
 const typingPause = 3_000;
-/** This near to its end, the log follows what is new. */
+/** When scrolled to within this distance of its end (pixels), the log follows new lines. */
 const nearEnd = 60;
 
 export class Chat {
@@ -33,7 +33,7 @@ export class Chat {
     this.#log.addEventListener('scroll', () => {
       this.#atEnd = this.#log.scrollHeight - this.#log.scrollTop - this.#log.clientHeight < nearEnd;
     });
-    // A phone's keyboard opens, a phone is turned: what was said last stays in sight.
+    // Keep the newest line visible when a phone's keyboard opens or the phone is turned.
     new ResizeObserver(() => this.#follow()).observe(this.#log);
     byId('composer', HTMLFormElement).addEventListener('submit', (event) => {
       event.preventDefault();
@@ -63,7 +63,7 @@ export class Chat {
     this.dispatch({ type: 'say', text });
   }
 
-  /** The field grows with what is written, up to the height its style allows. */
+  /** The field grows with its text, up to the maximum height of its style. */
   #fit() {
     this.#message.style.height = 'auto';
     if (this.#message.value) this.#message.style.height = `${this.#message.scrollHeight + 2}px`;
@@ -73,7 +73,7 @@ export class Chat {
   #setTyping(typing) {
     clearTimeout(this.#typingTimer);
     if (typing) this.#typingTimer = window.setTimeout(() => this.#setTyping(false), typingPause);
-    // At each key: the SDK says it again now and then. That it ended, once.
+    // Report typing on each key (the SDK throttles it), and its end once.
     if (typing || this.#typing) this.tellTyping(typing);
     this.#typing = typing;
   }
@@ -85,7 +85,7 @@ export class Chat {
     const open = matched && chat.textChat;
     this.#renderLines(state);
     enable(button('send'), open);
-    // While waiting the field stays open, so that a phone's keyboard does not jump and a greeting can be prepared.
+    // The field stays enabled while waiting, so that a phone's keyboard does not jump and the user can prepare a greeting.
     enable(this.#message, open || chat.is === 'waiting');
     setText(box('typing'), matched && chat.typing ? this.strings.isTyping(chat.name) : '');
     setAttribute(box('typing'), 'data-on', matched && chat.typing ? 'yes' : null);
@@ -123,13 +123,13 @@ export class Chat {
     if (this.#atEnd) this.#log.scrollTop = this.#log.scrollHeight;
   }
 
-  /** @param {Line} line @param {string} name of the partner who is gone, for a note */
+  /** @param {Line} line @param {string} name the partner who left, for a note */
   #append(line, name) {
     const element = document.createElement('p');
     element.className = line.who === 'note' ? 'line over' : `line ${line.who}`;
     if (line.who === 'note') {
       element.textContent = this.strings.over[/** @type {import('./types.js').Ending} */ (line.text)](name);
-      // The status line says it aloud already.
+      // The status line already announces it.
       element.setAttribute('aria-hidden', 'true');
     } else {
       const who = document.createElement('span');

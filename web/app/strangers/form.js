@@ -1,4 +1,4 @@
-// The form of the first screen: reads what is typed, keeps the chips, and shows what the machine says about it.
+// The form on the first screen: reads the input, manages the chips, and passes changes to the state machine.
 import { box, byId, icon, input, setText } from '../shared/dom.js';
 import { withInterests } from './interests.js';
 import { limits } from './state.js';
@@ -7,7 +7,7 @@ import { limits } from './state.js';
 /** @typedef {import('../shared/strings.js').Strings} Strings */
 
 /**
- * @param {Form} form what was remembered
+ * @param {Form} form the form saved in an earlier visit
  * @param {Strings} strings
  * @param {(event: import('./types.js').Event) => void} dispatch
  */
@@ -20,7 +20,7 @@ export function setUpForm(form, strings, dispatch) {
   const agree = input('agree');
   agree.checked = form.agreed;
   agree.addEventListener('change', () => change({ agreed: agree.checked }));
-  // Agreed to in an earlier visit: it is not asked again, only said.
+  // The user agreed in an earlier visit: show that instead of the checkbox.
   box('agree-label').hidden = form.agreed;
   box('agreed-before').hidden = !form.agreed;
   byId('rules-list', HTMLUListElement).append(...strings.rulesList.map((rule) => {
@@ -44,7 +44,7 @@ export function setUpForm(form, strings, dispatch) {
  * @param {string[]} remembered
  * @param {Strings} strings
  * @param {(interests: string[]) => void} change
- * @returns {() => void} takes over what is typed and not yet a chip
+ * @returns {() => void} adds typed text that is not a chip yet
  */
 function setUpInterests(remembered, strings, change) {
   let interests = remembered;
@@ -76,7 +76,7 @@ function setUpInterests(remembered, strings, change) {
     set(interests.filter((one) => one !== text));
     change(interests);
     say(strings.interestRemoved(text));
-    // Focus stays in the row: on the chip that moved up, or in the field.
+    // Keep focus in the row: on the chip that moved up, or in the field.
     const buttons = chips.querySelectorAll('button');
     (buttons[Math.min(at, buttons.length - 1)] ?? field).focus();
   };
@@ -93,7 +93,7 @@ function setUpInterests(remembered, strings, change) {
  */
 function listen(field, add, removeLast) {
   field.addEventListener('keydown', (event) => {
-    // While an input method composes a word, Enter belongs to it.
+    // While an input method is composing, Enter belongs to it.
     if (event.isComposing) return;
     if (event.key === ',' || (event.key === 'Enter' && field.value.trim())) {
       event.preventDefault();
@@ -104,7 +104,7 @@ function listen(field, add, removeLast) {
     }
   });
   field.addEventListener('input', () => {
-    // Phone keyboards tell no keys, and a paste may hold several.
+    // Phone keyboards do not report keys, and pasted text may hold several interests.
     if (field.value.includes(',')) add();
   });
   field.addEventListener('blur', add);

@@ -1,8 +1,8 @@
-// The list of interests, as the first screen keeps it. Pure.
+// The list of interests on the first screen. Pure.
 import { limits } from './state.js';
 
 /**
- * Adds what was typed to the interests: several at once after a paste with commas. Told apart as the server does it.
+ * Adds typed text to the interests; pasted text may hold several, separated by commas. Compares them as the server does.
  * @param {string[]} interests @param {string} typed @returns {string[]}
  */
 export function withInterests(interests, typed) {

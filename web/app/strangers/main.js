@@ -1,5 +1,5 @@
-// The wiring of the page: elements tell the machine what happened, the machine's effects are carried out, and every state
-// is drawn. The rules are in `state.js`.
+// Wires the page: elements send events to the state machine, its effects are carried out, and every state is drawn. The rules
+// are in `state.js`.
 import { box, button, followWays } from '../shared/dom.js';
 import { deviceMemory, formMemory, identityMemory } from '../shared/memory.js';
 import { run } from '../shared/run.js';
@@ -12,9 +12,9 @@ import { Server } from './server.js';
 import { initialState, step } from './state.js';
 import { View } from './view.js';
 
-/** How often the number of people is asked for, while somebody looks at it. */
+/** How often to request the number of people online, while it is visible. */
 const countEvery = 10_000;
-/** Escape pressed twice by mistake must not skip somebody nobody has seen yet. */
+/** Pressing Escape twice by mistake must not skip a partner the user has not seen yet. */
 const escapeRest = 700;
 
 const guest = new URLSearchParams(location.search).has('guest');
@@ -71,13 +71,13 @@ const machine = run({
     view.render(state, now);
     chat.render(state);
     report.render(state);
-    // Something counts down: each second, until it is over.
+    // A countdown is shown: draw again each second.
     const pause = state.trouble?.pause ?? (state.chat.is === 'waiting' ? state.chat.pause : null);
     return pause && pause.until > now ? Math.min(now + 1000, pause.until) : null;
   },
 });
 
-// The buttons beside a trouble.
+// The buttons of a notice.
 followWays({
   retryLink: () => dispatch({ type: 'retryLink' }),
   reload: () => location.reload(),
@@ -119,7 +119,7 @@ window.setInterval(count, countEvery);
 document.addEventListener('visibilitychange', count);
 
 setUpForm(machine.state.form, strings, dispatch);
-// A guest stays the same guest on the way to people nearby.
+// A guest stays the same guest on the page of people nearby.
 if (guest) for (const id of ['to-strangers', 'to-nearby', 'keep-link']) /** @type {HTMLAnchorElement} */ (box(id)).search = '?guest=1';
 machine.render();
 server.connect(machine.state.form.name);

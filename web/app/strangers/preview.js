@@ -1,25 +1,25 @@
-// Camera and microphone before and during a chat: the preview, the pickers and the level meter. Nothing leaves the
-// browser from here; the publisher it makes is handed to the roulette, which sends it.
+// Camera and microphone before and during a chat: the preview, the device pickers and the level meter. Sends nothing: the
+// roulette publishes the publisher made here.
 import { OT } from '../../lib/index.js';
 import { box, byId, setText, show } from '../shared/dom.js';
 import { mediaTrouble } from '../shared/media-trouble.js';
 
-/** Without https browsers have no camera to offer, and no word for it either. */
+/** Without HTTPS, browsers do not define `mediaDevices`. */
 export const pageIsSecure = () => window.isSecureContext && !!navigator.mediaDevices?.getUserMedia;
 
-/** Whether camera and microphone were allowed in an earlier visit, so that asking again opens no question. */
+/** True if the camera and microphone were allowed earlier, so that opening them shows no prompt. */
 export async function allowedBefore() {
   try {
     const names = /** @type {PermissionName[]} */ (/** @type {string[]} */ (['camera', 'microphone']));
     const answers = await Promise.all(names.map((name) => navigator.permissions.query({ name })));
     return answers.every((answer) => answer.state === 'granted');
   } catch {
-    return false; // Not every browser knows these names.
+    return false; // Not every browser knows these permission names.
   }
 }
 
 /**
- * Browsers measure no sound on a page that nobody touched yet, and complain in the console when asked.
+ * Browsers measure no audio level before the first user gesture, and log a warning if asked to.
  * @param {() => void} run
  */
 function afterGesture(run) {
@@ -34,7 +34,7 @@ function afterGesture(run) {
 export class Preview {
   /** @type {any} The SDK's Publisher, or null */
   publisher = null;
-  // Counts openings and closings: an answer that belongs to an earlier one is thrown away.
+  // Counts openings and closings. A result of an earlier one is ignored.
   #turn = 0;
   #level = box('level');
   #pickers = { camera: byId('camera', HTMLSelectElement), microphone: byId('microphone', HTMLSelectElement) };
@@ -42,7 +42,7 @@ export class Preview {
   /**
    * @param {import('../shared/strings.js').Strings} strings
    * @param {(event: import('./types.js').Event) => void} dispatch
-   * @param {import('../shared/memory.js').DeviceMemory} devices those chosen last
+   * @param {import('../shared/memory.js').DeviceMemory} devices the devices used last
    */
   constructor(strings, dispatch, devices) {
     this.strings = strings;
@@ -68,7 +68,7 @@ export class Preview {
       } else if (!error) {
         this.#opened(publisher, camera);
       } else if (chosen.camera || chosen.microphone) {
-        // The devices chosen last time may be gone: any will do.
+        // The saved devices may be gone: use any.
         publisher.destroy();
         this.#make({ camera, muted, cameraOff, chosen: {} }, (second, trouble) => {
           if (turn !== this.#turn) second.destroy();
@@ -93,10 +93,10 @@ export class Preview {
     }, (/** @type {any} */ error) => done(publisher, error ?? undefined));
   }
 
-  /** @param {any} publisher @param {boolean} asked whether a camera was asked for */
+  /** @param {any} publisher @param {boolean} asked whether a camera was requested */
   #opened(publisher, asked) {
     this.publisher = publisher;
-    // Where there is only a microphone, the SDK takes that.
+    // If there is only a microphone, the SDK publishes that.
     const camera = asked && !!publisher.getVideoSource().track;
     afterGesture(() => publisher.on('audioLevelUpdated', (/** @type {{audioLevel: number}} */ event) => this.#showLevel(event.audioLevel)));
     publisher.on('mediaStopped', () => {
@@ -120,7 +120,7 @@ export class Preview {
     this.#showLevel(0);
   }
 
-  /** @param {number} audioLevel 0 to 1, linear as the samples are; ears hear in logarithms, so the bar shows those */
+  /** @param {number} audioLevel 0 to 1, linear; the bar is logarithmic, like hearing */
   #showLevel(audioLevel) {
     const shown = audioLevel > 0 ? Math.min(1, Math.max(0, 1 + Math.log10(audioLevel) / 2)) : 0;
     this.#level.style.setProperty('--level', shown.toFixed(2));

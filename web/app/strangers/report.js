@@ -1,4 +1,4 @@
-// The report dialog: opened and closed by the machine's question, so that it always names one certain person.
+// The report dialog. The state machine's question opens and closes it, so that it always refers to one specific person.
 import { box, button, byId, enable, input, setText } from '../shared/dom.js';
 
 /** @typedef {import('./types.js').State} State */
@@ -23,7 +23,7 @@ export class Report {
     });
     this.#form.addEventListener('change', () => setText(box('report-error'), ''));
     button('report-cancel').addEventListener('click', () => dispatch({ type: 'unask' }));
-    // Escape closes a dialog; the machine hears of it here.
+    // Escape closes the dialog; tell the state machine.
     this.#dialog.addEventListener('cancel', (event) => {
       event.preventDefault();
       dispatch({ type: 'unask' });

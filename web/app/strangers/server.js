@@ -1,5 +1,5 @@
-// The page's side of the server: one client and its roulette. What they say becomes events of the machine, what the
-// machine wants becomes calls. Nothing is decided here but how to begin again after a bad identity.
+// The page's connection to the server: one client and its roulette. Turns SDK events into events of the state machine, and
+// effects into SDK calls. Its only decision is how to restart after an invalid identity.
 import { Client, OT, People, Roulette } from '../../lib/index.js';
 import { box } from '../shared/dom.js';
 
@@ -32,10 +32,10 @@ export class Server {
   connect(name) {
     const client = new Client({ identity: this.identity.recall(), name: name || undefined });
     this.#client = client;
-    // Before our own listeners: when the client begins anew, the roulette has forgotten its match before we start again.
+    // Before our own listeners: after a restart of the client, the roulette must clear its match before we search again.
     this.#roulette = this.#makeRoulette(client);
     this.#people = this.#makePeople(client);
-    /** @param {string} event @param {(event: any) => void} listen to the present client only, never to one before it */
+    /** @param {string} event @param {(event: any) => void} listen ignores events of earlier clients */
     const on = (event, listen) => client.on(event, (/** @type {any} */ detail) => {
       if (client === this.#client) listen(detail ?? {});
     });
@@ -45,13 +45,13 @@ export class Server {
     on('restarted', () => this.dispatch({ type: 'restarted' }));
     on('closed', ({ code, error }) => this.#closed(error?.code ?? String(code), error?.message, name));
     if (this.#publisher) this.#roulette.usePublisher(this.#publisher);
-    // How it ends is told by `closed`; the promise tells it a second time.
+    // `closed` reports the failure; ignore the rejection.
     Promise.resolve(client.connect()).catch(() => {});
   }
 
   /** @param {string} code @param {string | undefined} message @param {string} name */
   #closed(code, message, name) {
-    // The identity kept here is of another server, or of one whose secret was changed: it will never be good again.
+    // The stored identity belongs to another server, or the server's secret has changed. It will never be valid again.
     if (code.startsWith('token_') && this.identity.recall() && !this.#forgotIdentity) {
       this.#forgotIdentity = true;
       this.identity.remember(null);
@@ -78,14 +78,14 @@ export class Server {
     on('chat', ({ text, mine }) => ({ type: 'heard', text, mine }));
     on('typing', ({ typing }) => ({ type: 'typing', typing }));
     on('noStream', ({ matchId }) => ({ type: 'stream', is: 'missing', matchId }));
-    // Without a search any more, the trouble is that it could not be taken up again; otherwise it is one of this match.
+    // Without a search, the error means that it could not be resumed. Otherwise it concerns this match.
     on('error', ({ error }) => ({ type: 'refused', verb: roulette.state === 'idle' ? 'start' : 'match', ...described(error) }));
     roulette.on('subscriber', (/** @type {any} */ { subscriber }) => this.#watch(subscriber, roulette.match?.matchId));
     return roulette;
   }
 
   /**
-   * People who met here and would like to meet again; nothing else of them is of use on this page.
+   * Contacts made here. This page uses no other events of `People`.
    * @param {any} client
    */
   #makePeople(client) {
@@ -96,24 +96,24 @@ export class Server {
   }
 
   /**
-   * @param {any} subscriber the partner's stream: made, and not yet playing
+   * @param {any} subscriber the partner's stream, not playing yet
    * @param {string | undefined} matchId
    */
   #watch(subscriber, matchId) {
     subscriber.on('connected', () => this.dispatch({ type: 'stream', is: 'live', matchId }));
     subscriber.on('disconnected', () => this.dispatch({ type: 'stream', is: 'stalled', matchId }));
-    // A match that ends takes its stream with it, and says so right after: that is the news then.
+    // When a match ends, its stream ends first. The end of the match is reported right after.
     subscriber.on('destroyed', () => queueMicrotask(() => this.dispatch({ type: 'stream', is: 'missing', matchId })));
     subscriber.on('audioBlocked', () => this.dispatch({ type: 'sound', silent: true, matchId }));
     subscriber.on('audioUnblocked', () => this.dispatch({ type: 'sound', silent: false, matchId }));
   }
 
-  /** To be called from a click. */
+  /** Call this in a click handler. */
   unblockSound() {
     OT.unblockAudio();
   }
 
-  /** @param {any} publisher null takes it away */
+  /** @param {any} publisher null removes it */
   usePublisher(publisher) {
     this.#publisher = publisher;
     this.#roulette?.usePublisher(publisher);
@@ -155,7 +155,7 @@ export class Server {
 
   /** @param {boolean} typing */
   tellTyping(typing) {
-    this.#call((roulette) => roulette.setTyping(typing)).catch(() => {}); // A sign that is lost is no trouble.
+    this.#call((roulette) => roulette.setTyping(typing)).catch(() => {}); // A lost typing notification does not matter.
   }
 
   async askCount() {
@@ -163,7 +163,7 @@ export class Server {
       const { online, waiting } = await this.#call((roulette) => roulette.count());
       this.dispatch({ type: 'people', online, waiting });
     } catch {
-      // The next round asks again.
+      // The next poll tries again.
     }
   }
 
@@ -177,7 +177,7 @@ export class Server {
   }
 
   /**
-   * A promise, also where the SDK throws at once.
+   * Returns a promise, even if the SDK throws synchronously.
    * @param {(roulette: any) => any} call
    */
   async #call(call) {
@@ -192,7 +192,7 @@ function described(error) {
 }
 
 /**
- * Whether a partner gets no way to our address: media goes through this server, or through a TURN server.
+ * True if a partner cannot learn our address: media goes through this server, or through a TURN server.
  * @param {import('../../lib/line/messages.js').Welcome | null} [welcome]
  */
 function hidesAddress(welcome) {

@@ -1,8 +1,8 @@
-// The page as a pure machine: an event and the time go in, the next state and what is to be done come out. It knows no
-// element, no socket and no clock; `main.js` carries out its effects, `status.js` puts a state into words.
+// The page as a pure state machine: it takes an event and the time, and returns the next state and the effects. It uses no
+// elements, sockets or clocks; `main.js` carries out its effects, `status.js` turns a state into text.
 //
-// Invariant: a match is on the screen only between its `matched` and the first thing that ends it. Whatever arrives late
-// from an earlier match finds another `chat` and changes nothing.
+// Invariant: a match is on the screen only between its `matched` event and the first event that ends it. A late event of an
+// earlier match finds a different `chat` and changes nothing.
 
 import { changeKeeping, keepingOf } from '../shared/keep.js';
 
@@ -23,20 +23,20 @@ import { changeKeeping, keepingOf } from '../shared/keep.js';
 /** @typedef {import('./types.js').Pause} Pause */
 /** @typedef {import('./types.js').Line} Line */
 
-/** The server takes no more (protocol §5). */
+/** Limits of the server (protocol §5). */
 export const limits = { interests: 10, interest: 50, name: 40, message: 2000 };
-/** Lines kept in the log: a long evening, without growing forever. */
+/** Maximum lines in the log, so that it cannot grow without bound. */
 const keptLines = 300;
 /**
- * After these endings the search goes on by itself.
+ * After these endings the search continues automatically.
  * @type {string[]}
  */
 const searchedOn = ['next', 'blocked', 'partnerNext', 'partnerLeft', 'connectionLost'];
-/** How long the server takes reports about a match that is over (protocol §5). */
+/** How long the server accepts reports about a match that is over (protocol §5). */
 const reportable = 60_000;
-/** Away for longer, nobody should find a stranger looking at them on return: the search is not taken up again by itself. */
+/** After a longer absence the search does not resume automatically: nobody should return to a stranger looking at them. */
 const longAway = 120_000;
-/** How long good news stays in the status line. */
+/** How long a confirmation stays in the status line. */
 const passingTime = 5_000;
 
 /**
@@ -59,7 +59,7 @@ export function initialState({ form, guest }) {
  */
 export function step(state, event, now) {
   const handle = handlers[event.type];
-  if (!handle) throw new Error(`no such event: ${event.type}`);
+  if (!handle) throw new Error(`Unknown event "${event.type}".`);
   return handle(state, event, now);
 }
 
@@ -68,13 +68,13 @@ const unchanged = (state) => [state, []];
 
 /** @type {Record<string, (state: State, event: Event, now: number) => Step>} */
 const handlers = {
-  // What the person does on the first screen.
+  // User actions on the first screen.
   form: (state, { change }) => changeForm(state, change),
   start: (state) => start(state),
   openMedia: (state, { camera = true }) => [{ ...state, media: { is: 'asking' } }, [{ do: 'openMedia', camera }]],
   useText: (state) => useText(state),
 
-  // What the person does in a chat.
+  // User actions in a chat.
   next: (state, _, now) => next(state, now),
   stop: (state, _, now) => stop(state, now),
   mute: (state) => [{ ...state, muted: !state.muted }, [{ do: 'mute', on: !state.muted }]],
@@ -100,7 +100,7 @@ const handlers = {
   retryLink: (state) => [{ ...state, link: { is: 'connecting' } }, [{ do: 'connect' }]],
   people: (state, { online, waiting }) => [{ ...state, people: { online, waiting } }, []],
 
-  // What the roulette says.
+  // Events of the roulette.
   waiting: (state, event, now) => waiting(state, event, now),
   matched: (state, event) => matched(state, event),
   partner: (state, event) => inMatch(state, event, { away: event.state === 'reconnecting' }),
@@ -112,7 +112,7 @@ const handlers = {
   keepAsked: (state, { matchId }) => [{ ...state, keeping: changeKeeping(state.keeping, matchId, { theirs: true }) }, []],
   kept: (state, { matchId }) => [{ ...state, keeping: changeKeeping(state.keeping, matchId, { agreed: true }) }, []],
 
-  // How wishes turned out.
+  // Results of requests.
   unsent: (state, { text }) => [{ ...state, lines: settle(state.lines, text, 'failed') }, []],
   reported: (state, event, now) => reported(state, event, now),
   refused: (state, event, now) => refused(state, event, now),
@@ -124,12 +124,12 @@ const handlers = {
 
 /** @param {State} state @param {Partial<Form>} change @returns {Step} */
 function changeForm(state, change) {
-  // The form is out of sight then; nothing may change under a running search.
+  // The form is hidden during a search, and must not change then.
   if (state.chat.is === 'waiting' || state.chat.is === 'matched') return unchanged(state);
   const form = { ...state.form, ...change };
   const remember = { do: 'remember', form };
   if (form.mode === 'video' || state.form.mode === 'text') return [{ ...state, form }, [remember]];
-  // Text only was chosen: the camera's light goes out at once, and a start that waited for the camera is off.
+  // The user chose Text only: turn the camera off now, and cancel a start that waits for the camera.
   return [{ ...state, form, media: { is: 'off' }, chat: { is: 'idle' } }, [remember, { do: 'closeMedia' }]];
 }
 
@@ -144,7 +144,7 @@ function start(state) {
 }
 
 /**
- * Starts the search once everything it needs is there.
+ * Starts the search once everything it needs is ready.
  * @param {State} state @returns {Step}
  */
 function begin(state) {
@@ -163,13 +163,13 @@ function useText(state) {
     const [begun, more] = begin(text);
     return [begun, [...effects, ...more]];
   }
-  // In the middle of a search or a chat: the server takes the new mode from the next search on.
+  // During a search or a chat, the server uses the new mode from the next search on.
   const chat = /** @type {Chat} */ ({ is: 'waiting', pause: null, after: 'next', name: '' });
   return [{ ...text, chat }, [...effects, { do: 'stop' }, { do: 'start', form: text.form }]];
 }
 
 /**
- * The match on the screen becomes the last one.
+ * Makes the current match the last one.
  * @param {State} state @param {number} now @returns {{last: PastMatch | null, effects: Effect[]}}
  */
 function leave(state, now) {
@@ -217,7 +217,7 @@ function say(state, text) {
 function ask(state, about) {
   const whom = state.chat.is === 'matched' ? state.chat : state.last;
   if (!whom) return unchanged(state);
-  // Held fast by its id: who is asked about must not change while somebody reads the question.
+  // Keep the match id: the person in question must not change while the user reads it.
   return [{ ...state, question: { is: about, matchId: whom.matchId, name: whom.name }, reporting: null }, []];
 }
 
@@ -245,7 +245,7 @@ function report(state, reason, alsoBlock) {
 }
 
 /**
- * Blocking comes after the report is safe: it ends the match.
+ * Blocks only after the report was sent, because blocking ends the match.
  * @param {State} state @param {Event} event @param {number} now @returns {Step}
  */
 function reported(state, { matchId, alsoBlock }, now) {
@@ -257,7 +257,7 @@ function reported(state, { matchId, alsoBlock }, now) {
 
 /** @param {State} state @param {boolean} camera @returns {Step} */
 function mediaOn(state, camera) {
-  // Somebody who chose Text only while the browser was still asking wants no camera any more.
+  // The user chose Text only while the browser was still asking for the camera.
   if (state.form.mode === 'text') return [{ ...state, media: { is: 'off' } }, [{ do: 'closeMedia' }]];
   const [begun, effects] = begin({ ...state, media: { is: 'on', camera } });
   return [begun, [{ do: 'useMedia' }, ...effects]];
@@ -274,7 +274,7 @@ function mediaFailed(state, why) {
 function connected(state, { resumed, hidesAddress }) {
   const known = { ...state, hidesAddress: hidesAddress ?? state.hidesAddress };
   const dropped = state.link.is === 'reconnecting';
-  // Back, but as somebody new: `restarted` follows at once and knows what to do.
+  // Connected again, but as a new client: `restarted` follows and handles it.
   if (dropped && !resumed) return unchanged(known);
   const online = { ...known, link: /** @type {Link} */ ({ is: 'online' }) };
   if (dropped) return [{ ...online, passing: 'back' }, [passes()]];
@@ -283,7 +283,7 @@ function connected(state, { resumed, hidesAddress }) {
 }
 
 /**
- * The server knows nothing of us any more: it was restarted, or we were away for too long. The SDK searches on by itself.
+ * The server has forgotten this client: it restarted, or the client was away too long. The SDK resumes the search.
  * @param {State} state @param {Event} _ @param {number} now @returns {Step}
  */
 function restarted(state, _, now) {
@@ -302,7 +302,7 @@ function restarted(state, _, now) {
 function closed(state, { code, message = '' }) {
   const link = /** @type {Link} */ ({ is: 'closed', code, message });
   const ended = { ...state, link, chat: /** @type {Chat} */ ({ is: 'idle' }), question: null, passing: null, people: null };
-  // A server that does not answer yet is no reason to put out the preview.
+  // Keep the preview while the server does not answer.
   if (code === 'connect_failed') return unchanged(ended);
   return [{ ...ended, media: { is: 'off' } }, [{ do: 'closeMedia' }]];
 }
@@ -328,7 +328,7 @@ function matched(state, { matchId, mode = state.form.mode, partner = {}, textCha
 
 /**
  * @param {State} state
- * @param {Event} event with a `matchId` it counts for that match only
+ * @param {Event} event with a `matchId` it applies only to that match
  * @param {Partial<Matched>} change
  * @returns {Step}
  */
@@ -360,7 +360,7 @@ function heard(state, { text, mine }) {
 /** @param {State} state @param {Event} event @param {number} now @returns {Step} */
 function refused(state, { verb, matchId, code, message = '', retryAfterMs }, now) {
   if (verb === 'report') return [{ ...state, reporting: state.question ? 'failed' : null }, []];
-  // Answers that crossed the end of a match, or a wish that came true already.
+  // Ignore answers that crossed the end of a match, and requests that were already fulfilled.
   if (code === 'not_matched') return unchanged(state);
   const trouble = { code, message, pause: pauseOf(retryAfterMs, now) };
   if (verb === 'keep' && matchId) return [{ ...state, trouble, keeping: changeKeeping(state.keeping, matchId, { mine: false }) }, []];
@@ -384,13 +384,13 @@ function addLine(lines, id, who, text, sent) {
   return [...lines, { id, who, text, sent }].slice(-keptLines);
 }
 
-/** @param {Line[]} lines @param {number} id @param {Ending} ending a key; the view has the words */
+/** @param {Line[]} lines @param {number} id @param {Ending} ending a key; the view has the text */
 function addNote(lines, id, ending) {
   return addLine(lines, id, 'note', ending, 'yes');
 }
 
 /**
- * Says of the oldest line under way with this text how it fared.
+ * Updates the oldest pending line with this text.
  * @param {Line[]} lines @param {string} text @param {Line['sent']} sent
  */
 function settle(lines, text, sent) {

@@ -1,4 +1,4 @@
-// A state in words: what the status line says, what stands in the way and how to go on. Pure, like the machine itself.
+// Turns a state into text: the status line, the current problem, and the next steps. Pure, like the state machine.
 
 /** @typedef {import('./types.js').State} State */
 /** @typedef {import('../shared/strings.js').Strings} Strings */
@@ -8,7 +8,7 @@
 /** @typedef {{text: string, ways: Way[], tone: Tone}} Notice */
 
 /**
- * Whole seconds left until `then`, at least 1.
+ * Returns the whole seconds left until `then`, at least 1.
  * @param {number} then @param {number} now
  */
 export function secondsUntil(then, now) {
@@ -54,13 +54,13 @@ function matchStatus({ name, away, stream }, words) {
 }
 
 /**
- * What stands in the way, above everything else on the page.
+ * Returns the problem to show above everything else, or null.
  * @param {State} state @param {Strings} strings @param {number} now @returns {Notice | null}
  */
 export function noticeOf(state, strings, now) {
   if (state.link.is === 'closed') return closedNotice(state.link, strings);
   if (state.trouble) return troubleNotice(state.trouble, state, strings, now);
-  // On the first screen the preview itself says what is wrong with the camera.
+  // On the first screen the preview shows camera problems.
   if (state.media.is === 'failed' && (state.chat.is === 'waiting' || state.chat.is === 'matched')) {
     return { text: strings.media[state.media.why], ways: mediaWays(state.media.why), tone: 'warn' };
   }
@@ -82,7 +82,7 @@ function closedNotice({ code, message }, strings) {
   const text = strings.troubles[/** @type {keyof Strings['troubles']} */ (code)];
   switch (code) {
     case 'version_unsupported': return { text, ways: ['reload'], tone: 'bad' };
-    // The server's own sentence says until when.
+    // The server's message says when the ban ends.
     case 'banned': return { text: message ? `${text} ${message}` : text, ways: [], tone: 'bad' };
     case 'forbidden_origin': return { text, ways: [], tone: 'bad' };
     default: return { text: text ?? (message || strings.troubles.connect_failed), ways: ['retryLink'], tone: 'bad' };
@@ -100,7 +100,7 @@ function troubleNotice({ code, message, pause }, state, strings, now) {
 }
 
 /**
- * Why Start cannot be pressed, or null.
+ * Returns why Start is disabled, or null.
  * @param {State} state @param {Strings} strings
  */
 export function startReason(state, strings) {

@@ -1,10 +1,10 @@
-// What the page's machine is made of: its state, what happens to it and what it wants done. Types only.
+// Types of the page's state machine: its state, events and effects.
 
 /** @typedef {'video' | 'text'} Mode */
 /**
  * @typedef {{is: 'connecting'} | {is: 'online'} | {is: 'reconnecting', since: number}
  *   | {is: 'closed', code: string, message: string}} Link
- *   connecting → online ⇄ reconnecting; any → closed, from which only a new page or `retryLink` leads back
+ *   connecting → online ⇄ reconnecting; any → closed, left only by reloading the page or by `retryLink`
  */
 /** @typedef {'refused' | 'missing' | 'busy' | 'insecure' | 'lost' | 'unknown'} MediaTrouble */
 /**
@@ -13,20 +13,20 @@
  */
 /** @typedef {'next' | 'blocked' | 'partnerNext' | 'partnerLeft' | 'connectionLost'} Ending */
 /** @typedef {{matchId: string, name: string, endedAt: number}} PastMatch */
-/** @typedef {{until: number, seconds: number}} Pause `seconds` is how long it was when it began: sentences say that one */
+/** @typedef {{until: number, seconds: number}} Pause `seconds` is its full length, which is the number shown in sentences */
 /** @typedef {{is: 'waiting', pause: Pause | null, after: Ending | null, name: string}} Waiting */
 /**
  * @typedef {{is: 'matched', matchId: string, mode: Mode, name: string, interests: string[], textChat: boolean,
  *   away: boolean, typing: boolean, silent: boolean, stream: 'none' | 'pending' | 'live' | 'stalled' | 'missing'}} Matched
- *   silent: the browser holds the sound back until somebody clicks
+ *   silent: the browser blocks the sound until the user clicks
  */
 /**
  * @typedef {{is: 'idle'} | {is: 'preparing'} | Waiting | Matched} Chat
- *   idle → preparing → waiting ⇄ matched; any → idle. `preparing`: Start was pressed, camera or connection is not there yet
+ *   idle → preparing → waiting ⇄ matched; any → idle. `preparing`: after Start, until the camera and the connection are ready
  */
 /**
  * @typedef {{id: number, who: 'me' | 'partner' | 'note', text: string, sent: 'yes' | 'pending' | 'failed'}} Line
- *   a `note` says how the match ended: its text is an Ending
+ *   a `note` shows how the match ended; its text is an Ending
  */
 /** @typedef {{name: string, interests: string[], mode: Mode, agreed: boolean}} Form */
 /** @typedef {{is: 'block' | 'report', matchId: string, name: string}} Question */
@@ -34,21 +34,21 @@
 /**
  * @typedef {object} State
  * @property {Link} link
- * @property {boolean | null} hidesAddress null until the server said so
+ * @property {boolean | null} hidesAddress null until the server has sent it
  * @property {Media} media
  * @property {boolean} muted
  * @property {boolean} cameraOff
  * @property {Form} form
  * @property {Chat} chat
- * @property {PastMatch | null} last the match before, for as long as it can be reported
+ * @property {PastMatch | null} last the previous match, while it can be reported
  * @property {Line[]} lines
  * @property {string | null} linesOf the match the lines belong to
- * @property {number} lineCount counts up through the life of the page
+ * @property {number} lineCount number of lines since the page was loaded
  * @property {import('../shared/keep.js').Keeping[]} keeping who would like to keep in touch, by match
  * @property {Question | null} question
  * @property {'sending' | 'failed' | null} reporting
- * @property {Trouble | null} trouble what kept the last wish from coming true
- * @property {'back' | 'reported' | 'away' | null} passing good news for a few seconds
+ * @property {Trouble | null} trouble why the last request failed
+ * @property {'back' | 'reported' | 'away' | null} passing a confirmation, shown for a few seconds
  * @property {{online: number, waiting: number} | null} people
  * @property {boolean} guest
  */

@@ -1,4 +1,4 @@
-// A state on the screen. `render` may be called as often as anything changes: it writes only what is different.
+// Draws a state. `render` may be called at any time: it writes only what changed.
 import { box, button, enable, input, moveInto, setAttribute, setText, show, showWays, byId } from '../shared/dom.js';
 import { keepingOf, keepWords } from '../shared/keep.js';
 import { mediaWays, noticeOf, secondsUntil, startReason, statusOf } from './status.js';
@@ -46,7 +46,7 @@ export class View {
     setText(box('status'), status.text);
     setAttribute(box('status'), 'data-tone', status.tone);
     const { people } = state;
-    // In a chat there are two people, and nobody counts.
+    // Hide the number of people during a chat.
     setText(box('people'), people && state.link.is === 'online' && state.chat.is !== 'matched' ? this.strings.people(people.online) : '');
     const notice = noticeOf(state, this.strings, now);
     setText(box('notice-text'), notice?.text ?? '');
@@ -70,7 +70,7 @@ export class View {
     enable(button('start'), reason === null);
     setAttribute(button('start'), 'aria-busy', preparing ? 'true' : null);
     setText(box('start-reason'), reason ?? (preparing ? this.strings.starting : ''));
-    // On a phone the box to tick may be out of sight.
+    // On a phone the checkbox may be scrolled out of view.
     setAttribute(box('start-reason'), 'href', form.agreed || reason === null ? null : '#agree');
     this.#renderPreview(state);
     show(box('preview-tools'), media.is === 'on');
@@ -79,7 +79,7 @@ export class View {
   /** @param {State} state */
   #renderPreview({ form, media, cameraOff, link }) {
     const { strings } = this;
-    /** @type {[string, string, string[]]} picture, words, ways on */
+    /** @type {[string, string, string[]]} icon, text, next steps */
     let cover = ['camera', strings.previewOff, link.is === 'closed' ? [] : ['turnOn']];
     if (form.mode === 'text') cover = ['bubble', strings.previewText, []];
     else if (media.is === 'asking') cover = ['camera', strings.previewAsking, []];
@@ -104,7 +104,7 @@ export class View {
     setAttribute(box('stage'), 'data-away', matched?.away ? 'yes' : null);
     this.#renderAbout(state);
     this.#renderPlaceholder(state, now);
-    // Next while waiting changes nothing. Not `disabled`: somebody who pressed it by keyboard would lose their place.
+    // Next does nothing while waiting. Not `disabled`, because a keyboard user would lose focus.
     setAttribute(button('next'), 'aria-disabled', matched ? null : 'true');
   }
 
@@ -124,7 +124,7 @@ export class View {
     setAttribute(button('keep'), 'aria-pressed', String(keeping.mine));
     setAttribute(box('keep-words'), 'data-is', words);
     setText(box('keep-words'), someone ? strings[words](someone.name) : '');
-    // Room for a sentence is only where something happened; what pressing it does is told on the way to it.
+    // The line below has room only for a status. What pressing the button does is its tooltip.
     setAttribute(button('keep'), 'title', someone && words === 'keepPromise' ? strings[words](someone.name) : null);
     show(box('keep-link'), someone !== null && keeping.agreed);
     enable(button('report'), someone !== null);
@@ -135,7 +135,7 @@ export class View {
     show(group, asking);
     show(box('about-buttons'), !asking);
     if (asking) setText(box('block-words'), strings.blockQuestion(question.name));
-    // The button that was pressed is gone: focus goes on to the one in its place.
+    // The pressed button is hidden now: move focus to the one that replaces it.
     if (changed && asking) button('block-yes').focus();
     if (changed && !asking && document.activeElement === document.body) box('chat').focus({ preventScroll: true });
   }
@@ -155,7 +155,7 @@ export class View {
     if (chat.is === 'matched') words = chat.stream === 'missing' ? strings.noPicture : strings.pictureComing;
     else if (!paused) words = form.interests.length ? strings.lookingFor(form.interests) : strings.lookingForAnybody;
     setText(box('placeholder-text'), words);
-    // With others here the wait is short, and the hint would only be in the way.
+    // With other people online the wait is short, so hide the hint.
     show(box('alone'), waiting !== null && waiting.after === null && !paused && !guest && (people === null || people.online <= 1));
   }
 

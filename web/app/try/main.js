@@ -1,5 +1,5 @@
-// `/try#session=…&token=…` joins any session: publishes if the token may, shows everybody, speaks in signals, leaves.
-// It uses nothing but the SDK's OpenTok face, and so it is an example of it as well.
+// `/try#session=…&token=…` joins any session: publishes if the token allows it, subscribes to everyone, and sends signals.
+// Uses only the SDK's OpenTok API, so it also serves as an example of it.
 import { OT } from '../../lib/index.js';
 import { box, button, byId, enable, input, setAttribute, setText, show } from '../shared/dom.js';
 import { fillIn, stringsFor } from '../shared/strings.js';
@@ -12,11 +12,11 @@ document.title = words.title;
 
 const log = box('log');
 const message = byId('message', HTMLTextAreaElement);
-/** @type {any} the SDK's Session, while there is one */
+/** @type {any} the SDK's Session, or null */
 let session = null;
 /** @type {any} */
 let publisher = null;
-/** @type {Set<string>} connections of others */
+/** @type {Set<string>} the other connections */
 const others = new Set();
 
 /** @param {string} text @param {string} [tone] */
@@ -25,20 +25,20 @@ function say(text, tone = 'calm') {
   setAttribute(box('status'), 'data-tone', tone);
 }
 
-/** @param {string} text empty takes it away */
+/** @param {string} text an empty text hides the notice */
 function warn(text) {
   setText(box('notice-text'), text);
   show(box('notice'), text !== '');
 }
 
-/** What is in the address after `#`, where no server sees it. */
+/** Reads the fragment of the address, which browsers do not send to servers. */
 function fromAddress() {
   const given = new URLSearchParams(location.hash.slice(1));
   return { sessionId: given.get('session')?.trim() ?? '', token: given.get('token')?.trim() ?? '' };
 }
 
 /**
- * A token says whose it is: the API key is its issuer. Nothing is verified here; that is the server's part.
+ * Returns the API key of a token, which is its issuer. Does not verify the token; the server does.
  * @param {string} token
  */
 function apiKeyOf(token) {
@@ -151,7 +151,7 @@ function watch(joined, stream) {
 }
 
 /**
- * Browsers play no sound before somebody has clicked; opened by its link, this page was never clicked.
+ * Browsers play no sound before the user has clicked, and a page opened by its link was never clicked.
  * @param {any} subscriber @param {HTMLElement} tile
  */
 function offerSound(subscriber, tile) {
@@ -177,7 +177,7 @@ function makeTile(name) {
 }
 
 /**
- * Chat is what everybody writes; other signals are shown with their type, for whoever tests them.
+ * Shows a signal. Types other than `chat` are shown with their type, for testing.
  * @param {string} type @param {unknown} data @param {any} from
  */
 function hear(type, data, from) {
@@ -207,7 +207,7 @@ function send() {
   });
 }
 
-/** Everything of the session goes from the page. */
+/** Clears the page after the session has ended. */
 function tidy() {
   session = null;
   others.clear();
@@ -257,7 +257,7 @@ byId('door', HTMLFormElement).addEventListener('submit', (event) => {
   if (sessionId && token) join(sessionId, token);
 });
 
-/** The address, or another one typed into it, opens the door. */
+/** Joins from the address, now and when its fragment changes. */
 function arrive() {
   const { sessionId, token } = fromAddress();
   input('session').value = sessionId;

@@ -1,8 +1,8 @@
-// How long to wait before trying again: doubling from a quarter of a second to three, each time somewhere between half of
-// that and all of it, so that the clients of a restarted server do not all come back in the same instant.
+// How long to wait before the next attempt: doubles from a quarter of a second to three seconds. Each wait is random between
+// half of that and all of it, so that the clients of a restarted server do not reconnect in the same instant.
 
 const firstMs = 250;
-/** Well inside the 30 s in which a connection can be resumed: a network that is back should not wait long for us. */
+/** Well below the 30 s in which a connection can be resumed: reconnect soon after the network is back. */
 const longestMs = 3000;
 
 export class Backoff {

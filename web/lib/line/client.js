@@ -1,5 +1,5 @@
-// `Client`: one person's line to the server. It outlives sockets: what is asked while the network is away is asked when it is
-// back, in order and once. Its one invariant: every request is answered, or rejected with an error that says what happened.
+// `Client`: one person's connection to the server. It outlives sockets: requests made while the network is down are sent later,
+// in order and once. Invariant: every request is answered, or rejected with an error that says what happened.
 
 import { systemClock, Timers } from '../clock.js';
 import { deferred } from '../deferred.js';
@@ -17,22 +17,22 @@ import { defaultURL, httpURL, Socket } from './socket.js';
 /** @typedef {import('./messages.js').Welcome} Welcome */
 /** @typedef {'idle' | 'connecting' | 'connected' | 'reconnecting' | 'closed'} ClientState */
 
-/** Told to the server for its logs. */
+/** Sent to the server for its logs. */
 export const sdkVersion = '0.1.0';
 
-/** How long the first connection may take, with all its tries, before `connect()` says that it failed. */
+/** How long the first connection may take, including retries, before `connect()` rejects. */
 const connectMs = 20_000;
-/** Protocol §1: acknowledge alone when so much, or so long, went by. */
+/** Protocol §1: send an acknowledgement alone after this many messages, or this long. */
 const acknowledgeMessages = 32;
 const acknowledgeMs = 2000;
-/** What the pause is after 4408 and 4429 when the server names none. */
+/** The pause after close codes 4408 and 4429 if the server sends none. */
 const politePauseMs = 10_000;
-/** Protocol §2: after these the same hello would only be refused again. */
+/** Protocol §2: after these codes, the same hello would be rejected again. */
 const finalCodes = new Set([4400, 4401, 4403, 4409, 4413]);
 
 /**
  * @typedef {object} ClientOptions
- * @property {string} [url] the server's socket, `wss://host/v1/socket`; by default where this module came from
+ * @property {string} [url] the server's socket, `wss://host/v1/socket`; default: the server that this module was loaded from
  * @property {string} [identity] an anonymous identity's secret, from an earlier `identity` event
  * @property {string} [token] a user token, or a session token for a one-off guest
  * @property {string} [name]
@@ -41,15 +41,16 @@ const finalCodes = new Set([4400, 4401, 4403, 4409, 4413]);
  * @property {() => number} [random]
  * @property {import('./page-life.js').Page} [page]
  * @property {import('../media/peer.js').Rtc} [rtc]
- * @property {import('../media/ice.js').IceConfig} [iceConfig] of media through the server
+ * @property {import('../media/ice.js').IceConfig} [iceConfig] for media through the server
  */
 
 /** @typedef {{resolve: (answer: Message) => void, reject: (error: ConfabError) => void}} Pending */
 
 /**
- * Events: `connected {resumed}`, `reconnecting {}`, `expired {}` (the server no longer keeps our place: sessions and match are
- * gone), `restarted {state}` (back, but as somebody new), `closed {code, error}` (final), `identity {secret}` (keep it),
- * `message:<type>` and `message` (what the server says, answers included), `fault {error}` (a message nobody could read).
+ * Events: `connected {resumed}`, `reconnecting {}`, `expired {}` (the server no longer keeps this connection: sessions and
+ * match are gone), `restarted {state}` (reconnected as a new connection), `closed {code, error}` (final), `identity {secret}`
+ * (store it), `message:<type>` and `message` (every server message, answers included), `fault {error}` (a message that could
+ * not be decoded).
  */
 export class Client extends Emitter {
   /** @type {ClientState} */
@@ -65,9 +66,9 @@ export class Client extends Emitter {
   #socket = null;
   /** @type {Welcome | null} */
   #welcome = null;
-  /** @type {string | null} our place on the server, while it keeps it */
+  /** @type {string | null} the secret for resuming, while the server keeps the connection */
   #secret = null;
-  /** Whether the next welcome is that of somebody new. */
+  /** Whether the next welcome starts a new connection instead of resuming. */
   #restarting = false;
   /** @type {string | undefined} */
   #identity;
@@ -87,7 +88,7 @@ export class Client extends Emitter {
     this.#clock = options.clock ?? systemClock;
     this.#timers = new Timers(this.#clock);
     this.#backoff = new Backoff(options.random);
-    /** Which STUN and TURN servers to use. */
+    /** The STUN and TURN servers to use. */
     this.ice = new IceServers(async () => (await this.request('ice.servers')).ice, this.#clock);
   }
 
@@ -95,18 +96,18 @@ export class Client extends Emitter {
     return this.#state;
   }
 
-  /** What media goes through the server on: one pair of connections for all our sessions. */
+  /** The media connections with the server, shared by all sessions. */
   get media() {
     const { rtc = globalThis, iceConfig } = this.#options;
     return this.#media ??= new MediaLink(this, { rtc, clock: this.#clock, iceConfig });
   }
 
-  /** The last welcome. */
+  /** The last `welcome`. */
   get welcome() {
     return this.#welcome;
   }
 
-  /** What proves who we are: the token, or the anonymous identity's secret. */
+  /** The credential for `hello`: the token, or the anonymous identity's secret. */
   get credential() {
     return this.#options.token ?? this.#identity;
   }
@@ -116,13 +117,13 @@ export class Client extends Emitter {
     return httpURL(this.#options.url ?? defaultURL(), path);
   }
 
-  /** @returns {Promise<Welcome>} rejects with `connect_failed`, or with why the server refuses us */
+  /** @returns {Promise<Welcome>} rejects with `connect_failed`, or with the server's reason for rejecting the hello */
   connect() {
     if (this.#opening) return this.#opening.promise;
     if (this.#welcome && (this.#state === 'connected' || this.#state === 'reconnecting')) return Promise.resolve(this.#welcome);
     this.#state = 'connecting';
     this.#opening = deferred();
-    // The caller has the promise too; this one only keeps an ignored rejection quiet.
+    // The caller gets the promise too; this avoids an unhandled rejection if it ignores it.
     this.#opening.promise.catch(() => {});
     this.#unwatch = watchPage(this.#options.page ?? globalThis.window, {
       online: () => this.#hurry(),
@@ -132,7 +133,7 @@ export class Client extends Emitter {
       returned: () => this.#hurry(),
     });
     this.#timers.set('connect', connectMs, () => this.#finish(1006, new ConfabError({
-      code: 'connect_failed', retryable: true, message: 'The server cannot be reached. Check the connection and try again.',
+      code: 'connect_failed', retryable: true, message: 'The server cannot be reached. Check your connection and try again.',
     })));
     const { promise } = this.#opening;
     try {
@@ -144,7 +145,7 @@ export class Client extends Emitter {
   }
 
   /**
-   * Asks the server something. While the connection is away the question waits for it, up to the bound of the link.
+   * Sends a request. While disconnected, the request waits for the connection, up to the limit of the link.
    * @param {string} type
    * @param {Record<string, unknown>} [members]
    * @returns {Promise<Message>} the answer; rejects with a `ConfabError`
@@ -160,7 +161,7 @@ export class Client extends Emitter {
     });
   }
 
-  /** Goes, at once, for everybody. `connect()` starts afresh. */
+  /** Leaves immediately and ends the connection for good. `connect()` starts a new one. */
   leave() {
     if (this.#state === 'idle' || this.#state === 'closed') return;
     this.#socket?.send({ type: 'bye' });
@@ -172,15 +173,15 @@ export class Client extends Emitter {
     if (this.#state === 'idle' || this.#state === 'closed') {
       return { code: 'not_connected', message: 'Call connect() first.' };
     }
-    const { message: most, description: mostWithDescription } = this.#welcome?.limits ?? { message: 65536, description: 262144 };
-    // 64 bytes for the numbering that is added on sending.
-    if (bytesOf(body) + 64 > (body.description || body.sdp ? mostWithDescription : most)) {
-      return { code: 'message_too_large', message: 'This is too long to send. Make it shorter.' };
+    const { message: most, description: maxWithDescription } = this.#welcome?.limits ?? { message: 65536, description: 262144 };
+    // 64 bytes for the numbering added on sending.
+    if (bytesOf(body) + 64 > (body.description || body.sdp ? maxWithDescription : most)) {
+      return { code: 'message_too_large', message: 'This message is too long. Shorten it.' };
     }
     if (this.#state !== 'connected' && !this.#link.hasRoom(body)) {
       return {
         code: 'offline_queue_full', retryable: true,
-        message: 'The connection is away and too much is waiting for it already. Try again when it is back.',
+        message: 'Too many messages are waiting for the connection. Try again after it is restored.',
       };
     }
     return null;
@@ -212,10 +213,10 @@ export class Client extends Emitter {
 
   /** @param {Welcome} welcome */
   #welcomed(welcome) {
-    // The server knew us no longer, or the whole answer to a resume is another connection.
+    // The server has forgotten this client, or answered a resume with a new connection.
     if (this.#secret !== null && !welcome.resumed) this.#expire();
     const missing = this.#link.replay(welcome.received);
-    // What it lacks we no longer have.
+    // Messages that the server lacks are no longer in the buffer.
     if (missing === null) return this.startOver();
     this.#welcome = welcome;
     this.#lastError = null;
@@ -238,7 +239,7 @@ export class Client extends Emitter {
     if (restarted) this.emit('restarted', { state: welcome.state });
   }
 
-  /** Leaves its place and takes a new one, as if the server had forgotten us. */
+  /** Drops the current connection and starts a new one, as if the server had forgotten this client. */
   startOver() {
     if (this.#state === 'idle' || this.#state === 'closed') return;
     this.#socket?.send({ type: 'bye' });
@@ -250,7 +251,7 @@ export class Client extends Emitter {
   }
 
   /**
-   * The socket ended, not by us.
+   * Handles a socket that closed, unless we closed it.
    * @param {number} code
    */
   #dropped(code) {
@@ -268,13 +269,13 @@ export class Client extends Emitter {
     if (this.#state !== 'connected') return;
     this.#state = 'reconnecting';
     const { resume, pingMs } = /** @type {Welcome} */ (this.#welcome);
-    // Until the server must have noticed (three missed pings) and its grace is over. Only for whoever waits here: should it
-    // keep our place longer after all, we would not ask for it again.
+    // Wait until the server must have noticed (three missed pings) and its grace period is over. Only for callers waiting here:
+    // even if the server keeps the connection longer, it would no longer be resumed.
     this.#timers.set('grace', resume.graceMs + 3 * pingMs, () => this.#expire());
     this.emit('reconnecting');
   }
 
-  /** Our place is gone, and with it every answer still due. */
+  /** The connection cannot be resumed: reject all pending requests. */
   #expire() {
     const hadPlace = this.#secret !== null;
     this.#secret = null;
@@ -283,7 +284,7 @@ export class Client extends Emitter {
     this.#restarting ||= this.#welcome !== null;
     this.#rejectAll(new ConfabError({
       code: 'connection_restarted', retryable: true,
-      message: 'The connection was lost for too long and had to be replaced. Try again.',
+      message: 'The connection was lost for too long and a new one was started. Try again.',
     }));
     if (hadPlace) this.emit('expired');
   }
@@ -299,7 +300,7 @@ export class Client extends Emitter {
     this.#welcome = null;
     this.#restarting = false;
     this.#link = new Link();
-    const reason = error ?? new ConfabError({ code: 'left', message: 'You left. Call connect() to come back.' });
+    const reason = error ?? new ConfabError({ code: 'left', message: 'The client left. Call connect() to reconnect.' });
     this.#rejectAll(reason);
     this.#opening?.reject(reason);
     this.#opening = null;
@@ -313,14 +314,14 @@ export class Client extends Emitter {
     for (const { reject } of pending) reject(error);
   }
 
-  /** Whatever is being waited for: now. */
+  /** Skips a pending wait and tries now. */
   #hurry() {
     if (this.#state === 'idle' || this.#state === 'closed') return;
     if (this.#socket) this.#socket.probe();
     else this.#open();
   }
 
-  /** The page goes, perhaps into the back button's cache: leave, and be ready to begin anew should it come back. */
+  /** The page is unloading, perhaps into the back/forward cache: leave, and be ready to start over if it returns. */
   #leavePage() {
     this.#socket?.send({ type: 'bye' });
     this.#socket?.close(1000);
@@ -344,14 +345,14 @@ export class Client extends Emitter {
     if (Number.isSafeInteger(raw?.seq)) return this.#receiveNumbered(raw.seq, raw.ack, message);
     if (Number.isSafeInteger(raw?.ack)) this.#link.acknowledged(raw.ack);
     if (message?.type === 'welcome') return this.#welcomed(/** @type {any} */ (message));
-    // An unnumbered error precedes a close, or a welcome that begins anew.
+    // An unnumbered error precedes a close, or a welcome that starts a new connection.
     if (message?.type === 'error') this.#lastError = ConfabError.fromWire(message);
   }
 
   /**
    * @param {number} seq
    * @param {unknown} ack
-   * @param {Message | null} message `null` when unknown or unreadable: it still counts
+   * @param {Message | null} message `null` if unknown or invalid: it still counts for the numbering
    */
   #receiveNumbered(seq, ack, message) {
     if (this.#state !== 'connected') return;
@@ -370,7 +371,7 @@ export class Client extends Emitter {
     this.#socket?.send({ type: 'ack', ack: this.#link.acknowledge() });
   }
 
-  /** Something went missing on a socket that cannot lose anything: take another one and ask for it. */
+  /** A message was lost, which a socket cannot do: open a new one and resume. */
   #redial() {
     this.#socket?.close();
     this.#dropped(1006);

@@ -1,5 +1,5 @@
-// Small building blocks that say what a JSON value must look like. A kind takes a value and returns it again, made of known
-// members only, or throws a sentence that names the place.
+// Small building blocks that describe JSON values. A kind takes a value and returns a copy with only the known members, or
+// throws an error with the path of the invalid value.
 
 /** @typedef {(value: any, path: string, strict: boolean) => any} Kind */
 /** @typedef {Record<string, Kind>} Members */
@@ -11,7 +11,7 @@ function refuse(path, wanted) {
 
 const absent = Symbol('absent');
 /**
- * Kinds that may be missing.
+ * Kinds that may be absent.
  * @type {WeakSet<Kind>}
  */
 const optionals = new WeakSet();
@@ -34,7 +34,7 @@ export const number = (value, path) => (Number.isFinite(value) ? value : refuse(
 export const oneOf = (...choices) => (value, path) => (choices.includes(value) ? value : refuse(path, `one of ${choices.join(', ')}`));
 
 /**
- * `null` is a value of its own.
+ * Accepts `null` as a separate value.
  * @param {Kind} kind
  * @returns {Kind}
  */
@@ -51,7 +51,7 @@ export const list = (kind) => (value, path, strict) => (Array.isArray(value)
   : refuse(path, 'a list'));
 
 /**
- * May be missing. Unless it is nullable, `null` counts as missing too where not strict: other languages often write it so.
+ * Accepts an absent value. Unless nullable, `null` counts as absent too where not strict: other languages often encode it so.
  * @param {Kind} kind
  * @returns {Kind}
  */
@@ -66,19 +66,19 @@ export function optional(kind) {
 
 /**
  * @param {Members} members
- * @returns {Kind} unknown members are dropped, or refused where strict
+ * @returns {Kind} drops unknown members, or rejects them if strict
  */
 export function object(members) {
   return (value, path, strict) => {
     if (typeof value !== 'object' || value === null || Array.isArray(value)) refuse(path, 'an object');
     if (strict) {
       const unknown = Object.keys(value).find((name) => !Object.hasOwn(members, name));
-      if (unknown !== undefined) refuse(`${path}.${unknown}`, 'left out: nobody knows this member');
+      if (unknown !== undefined) refuse(`${path}.${unknown}`, 'left out: this member is unknown');
     }
     /** @type {Record<string, unknown>} */
     const made = {};
     for (const [name, kind] of Object.entries(members)) {
-      if (value[name] === undefined && !optionals.has(kind)) refuse(`${path}.${name}`, 'there');
+      if (value[name] === undefined && !optionals.has(kind)) refuse(`${path}.${name}`, 'present');
       const member = kind(value[name], `${path}.${name}`, strict);
       if (member !== absent) made[name] = member;
     }
@@ -87,7 +87,7 @@ export function object(members) {
 }
 
 /**
- * An object of any names, each with a value of one kind.
+ * An object with arbitrary names and values of one kind.
  * @param {Kind} kind
  * @param {number} most
  * @returns {Kind}

@@ -1,17 +1,17 @@
-// One end of a client connection's numbering (protocol §1, §3): what was sent and not yet acknowledged, what was received.
-// It owns no socket and knows no time. Its one invariant: what is handed to `send` is acknowledged, or kept for a replay,
-// or `replay` says that some of it is lost.
+// One end of a client connection's numbering (protocol §1, §3): messages sent but not acknowledged, and the highest received.
+// Has no socket and no clock. Invariant: a message passed to `send` is acknowledged, or kept for a replay, or `replay` reports
+// that messages are lost.
 
 /** @typedef {{type: string, [member: string]: unknown}} Body */
 /** @typedef {Body & {seq: number, ack: number}} Numbered */
 
-/** How much is kept for a resume; the server keeps as much (protocol §3). */
+/** Size of the resume buffer; the server's is the same (protocol §3). */
 export const replayMessages = 256;
 export const replayBytes = 64 * 1024;
 
 const encoder = new TextEncoder();
 
-/** @param {unknown} message @returns {number} its size on the wire */
+/** @param {unknown} message @returns {number} the encoded size */
 export function bytesOf(message) {
   return encoder.encode(JSON.stringify(message)).length;
 }
@@ -24,18 +24,18 @@ export class Link {
   #kept = [];
   #keptBytes = 0;
 
-  /** The highest number received; everything below it came too. */
+  /** The highest number received; all lower ones were received too. */
   get received() {
     return this.#received;
   }
 
-  /** Numbered messages received since this end last said how far it got. */
+  /** Numbered messages received since the last acknowledgement was sent. */
   get unacknowledgedReceipts() {
     return this.#unacknowledgedReceipts;
   }
 
   /**
-   * Whether another message can wait for a socket without pushing an older one out.
+   * True if another message can wait for a socket without dropping an older one.
    * @param {Body} body
    */
   hasRoom(body) {
@@ -43,7 +43,7 @@ export class Link {
   }
 
   /**
-   * Numbers a message, keeps it, and returns it ready to send.
+   * Numbers and stores a message, and returns it ready to send.
    * @param {Body} body
    * @returns {Numbered}
    */
@@ -57,7 +57,7 @@ export class Link {
 
   /**
    * @param {number} seq
-   * @returns {'deliver' | 'duplicate' | 'gap'} `duplicate`: ignore it; `gap`: something before it never came
+   * @returns {'deliver' | 'duplicate' | 'gap'} `duplicate`: ignore it; `gap`: an earlier message is missing
    */
   receive(seq) {
     if (seq <= this.#received) return 'duplicate';
@@ -68,7 +68,7 @@ export class Link {
   }
 
   /**
-   * Says how far this end got, for a message of its own.
+   * Returns the acknowledgement to put into an outgoing message.
    * @returns {number}
    */
   acknowledge() {
@@ -77,7 +77,7 @@ export class Link {
   }
 
   /**
-   * The other end has everything up to `ack`. A number never sent is ignored.
+   * Handles an acknowledgement: the other end has everything up to `ack`. Ignores numbers that were never sent.
    * @param {number} ack
    */
   acknowledged(ack) {
@@ -86,9 +86,9 @@ export class Link {
   }
 
   /**
-   * What the other end lacks, in order.
+   * Returns the messages that the other end lacks, in order.
    * @param {number} received the highest number the other end has
-   * @returns {Numbered[] | null} `null` when some of it is no longer kept
+   * @returns {Numbered[] | null} `null` if some of them are no longer in the buffer
    */
   replay(received) {
     if (received > this.#lastSent) return null;

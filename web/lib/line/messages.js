@@ -1,5 +1,5 @@
-// Every message of `confab.v1`: its members and their kinds, as `protocol/README.md` has them. The golden examples are
-// decoded and re-encoded through this table, and what the server sends is checked against it before anybody acts on it.
+// Every message of `confab.v1`: its members and their kinds, as in `protocol/README.md`. The golden examples are decoded and
+// re-encoded through this table, and every server message is checked against it before use.
 
 import { boolean, dictionary, integer, list, nullable, object, oneOf, optional, string } from './kinds.js';
 import { callState, clientAboutPeople, serverAboutPeople } from './people-messages.js';
@@ -58,7 +58,7 @@ const ofStream = { sessionId: string, streamId: string };
 const ofConnection = { sessionId: string, connectionId: string };
 const negotiation = {
   sessionId: string, description: optional(description),
-  // Present and null is the end of the candidates, which is not the same as absent.
+  // `null` means the end of the candidates, which differs from absent.
   candidate: optional(candidate), streams: optional(dictionary(string, 16)),
 };
 const mids = { audioMid: optional(string), videoMid: optional(string) };
@@ -174,15 +174,15 @@ function table(unnumbered, numbered) {
 
 const tables = { client: table(unnumberedClient, numberedClient), server: table(unnumberedServer, numberedServer) };
 
-/** Of the client's messages, those outside the numbering. */
+/** Client messages that are not numbered. */
 export const unnumberedTypes = Object.keys(unnumberedClient);
 
 /**
- * @param {'client' | 'server'} direction who says it
+ * @param {'client' | 'server'} direction the sender
  * @param {any} value a parsed message
- * @param {{strict?: boolean}} options strict also refuses members nobody knows, for the golden examples
- * @returns {Message | null} `null` for a type nobody knows: the other end may be newer
- * @throws {TypeError} a sentence that names the member that is wrong
+ * @param {{strict?: boolean}} options strict also rejects unknown members, for the golden examples
+ * @returns {Message | null} `null` for an unknown type: the peer may be newer
+ * @throws {TypeError} names the invalid member
  */
 export function decode(direction, value, { strict = false } = /** @type {{strict?: boolean}} */ ({})) {
   const kind = tables[direction].get(value?.type);

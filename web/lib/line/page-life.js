@@ -1,18 +1,18 @@
-// What happens to the page around a client: the network comes and goes, the tab is hidden and shown, the page is left.
+// Events of the page around a client: network changes, visibility, and leaving the page.
 
 /**
  * @typedef {object} PageHooks
- * @property {() => void} online try now, whatever the backoff says
- * @property {() => void} offline doubt the socket: a browser says so early, but also wrongly (localhost works offline)
+ * @property {() => void} online reconnect now, ignoring the backoff
+ * @property {() => void} offline check the socket: browsers report this early, but sometimes wrongly (localhost works offline)
  * @property {() => void} shown timers ran late while hidden
- * @property {() => void} left the person goes: tell the others now, there is no later
- * @property {() => void} returned the page was kept whole by the browser's back button cache
+ * @property {() => void} left the page is unloading: leave now, there is no later chance
+ * @property {() => void} returned the page was restored from the back/forward cache
  */
 
 /** @typedef {Pick<EventTarget, 'addEventListener' | 'removeEventListener'>} Page */
 
 /**
- * @param {Page | undefined} page the window; nothing is watched where there is none
+ * @param {Page | undefined} page the window; undefined: watch nothing
  * @param {PageHooks} hooks
  * @returns {() => void} stops watching
  */

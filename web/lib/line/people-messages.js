@@ -1,4 +1,4 @@
-// The messages about people: presence, nearby, calls, contacts and push (protocol §10 to §14). A part of the table in
+// The messages about people: presence, nearby, calls, contacts and push (protocol §10 to §14). Part of the table in
 // `messages.js`.
 
 import { boolean, integer, list, number, object, oneOf, optional, string } from './kinds.js';
@@ -30,7 +30,7 @@ import { boolean, integer, list, number, object, oneOf, optional, string } from 
  */
 /** @typedef {{matchId: string, callId?: undefined} | {callId: string, matchId?: undefined}} Meeting */
 
-/** How a call can have ended, as whoever is told sees it. */
+/** How a call can end, from the recipient's point of view. */
 export const outcomes = /** @type {const} */ ([
   'hungUp', 'ended', 'declined', 'cancelled', 'missed', 'unanswered', 'busy', 'unreachable', 'failed', 'connectionLost',
   'answeredElsewhere', 'declinedElsewhere', 'merged',
@@ -54,7 +54,7 @@ const ofCall = { callId: string };
 const answer = { callId: string, video: boolean };
 const meeting = { matchId: optional(string), callId: optional(string) };
 
-/** In the snapshot: the call that this device holds. */
+/** Part of the snapshot: the call on this device. */
 export const callState = object({ callId: string, state: oneOf('ringing', 'active') });
 
 /** @type {Record<string, Members>} */

@@ -1,16 +1,16 @@
-// One WebSocket from opening to its end: text to objects, the time it may take to be welcomed, and whether the other end is
-// still there. It says `closed` exactly once, and nothing after it; what the messages mean is for `Client`.
+// One WebSocket, from opening to close: parses messages, limits the time until the welcome, and checks that the server is
+// alive. Reports `closed` exactly once, and nothing after it. `Client` handles the meaning of messages.
 
 import { Timers } from '../clock.js';
 import { ConfabError } from '../errors.js';
 import { subprotocol } from './messages.js';
 
-/** Opening, TLS and the answer to the hello together; the server gives up on a silent client after 10 s as well. */
+/** For opening, TLS and the answer to the hello together; the server also gives up on a silent client after 10 s. */
 const openingMs = 10_000;
-/** Until the welcome says otherwise. */
+/** Used until the welcome sends another value. */
 const silenceMs = 10_000;
 
-/** What the browser reports, and so do we, for a connection that broke. */
+/** The code that browsers report for a broken connection, used here too. */
 export const abnormal = 1006;
 
 /**
@@ -49,7 +49,7 @@ export class Socket {
   }
 
   /**
-   * The hello was answered: from here on silence is suspicious.
+   * The hello was answered: monitor silence from now on.
    * @param {number} [pingMs]
    */
   established(pingMs = silenceMs) {
@@ -58,7 +58,7 @@ export class Socket {
     this.#watch();
   }
 
-  /** Asks at once whether the other end is there: the network changed, or the tab came back. */
+  /** Checks now whether the server is alive, because the network changed or the tab was shown again. */
   probe() {
     if (this.#over || this.#timers.has('opening')) return;
     this.#liveness.ask(this.#options.clock.now());
@@ -67,14 +67,14 @@ export class Socket {
   }
 
   /**
-   * Ends it from this side. `closed` is not called: whoever closes knows.
-   * @param {number} [code] none where the other end should take it for a drop and keep our place
+   * Closes the socket from this side. `closed` is not reported, because the caller knows.
+   * @param {number} [code] omitted if the server should treat it as a drop and keep the connection
    */
   close(code) {
     if (this.#over) return;
     this.#over = true;
     this.#timers.clearAll();
-    // A browser may only send 1000 and 3000–4999; 4000 is nobody's, so the server takes it for a drop.
+    // A browser may only send 1000 and 3000–4999. 4000 has no meaning, so the server treats it as a drop.
     this.#socket.close(code ?? 4000);
   }
 
@@ -118,8 +118,8 @@ export class Socket {
 }
 
 /**
- * Whether the other end is still there (protocol §1): after a silence ask, after another silence give up. Only what really
- * arrived counts, so a timer that a background tab delayed by a minute does not condemn a socket that was heard meanwhile.
+ * Checks that the server is alive (protocol §1): after a silence it pings, after another silence it gives up. Only received
+ * data counts, so a timer that a background tab delayed by a minute does not close a socket that received data meanwhile.
  */
 export class Liveness {
   #heardAt;
@@ -148,7 +148,7 @@ export class Liveness {
   }
 
   /**
-   * Ask at once, whatever was heard: the network changed.
+   * Pings now, whatever was received before: the network changed.
    * @param {number} now
    */
   ask(now) {
@@ -161,17 +161,17 @@ export class Liveness {
   }
 }
 
-/** @returns {string} the socket of the server this module came from */
+/** @returns {string} the socket of the server that this module was loaded from */
 export function defaultURL() {
   const url = new URL('/v1/socket', import.meta.url);
   if (!url.protocol.startsWith('http')) {
-    throw new ConfabError({ code: 'no_url', message: 'Give the Client a `url`: this module was not loaded from a server.' });
+    throw new ConfabError({ code: 'no_url', message: 'Pass a `url` to the Client: this module was not loaded from a server.' });
   }
   url.protocol = url.protocol.replace('http', 'ws');
   return url.href;
 }
 
-/** @param {string} socket a server's socket @param {string} path @returns {string} that path on the same server */
+/** @param {string} socket a server's socket @param {string} path @returns {string} the URL of that path on the same server */
 export function httpURL(socket, path) {
   const url = new URL(path, socket);
   url.protocol = url.protocol.replace('ws', 'http');

@@ -1,13 +1,13 @@
-// When a slot shows its new stream. Slots are used again, and their decoder keeps the last picture of the stream before: nobody
-// may see the former partner under the next one's name. So media is handed out once frames were decoded that are new.
+// When a slot shows its new stream. Slots are reused, and their decoder keeps the last frame of the previous stream: the former
+// partner must not appear under the next one's name. So media is handed out only after new frames were decoded.
 
 import { Timers } from '../clock.js';
 
-/** While somebody looks at an empty frame. */
+/** Polling interval while the video is empty. */
 const waitingMs = 20;
-/** While there is sound, and a picture may follow. */
+/** Polling interval while audio plays and video may follow. */
 const listeningMs = 200;
-/** Packets of the stream before that are under way, or wait to be decoded, when its slot is given to the next. */
+/** Packets of the previous stream that may still arrive or be decoded after its slot was reassigned. */
 const drainMs = 300;
 
 /** @typedef {{packets: number, frames: number}} Counts */
@@ -16,8 +16,8 @@ const drainMs = 300;
  * @property {import('./media-link.js').Slot} slot
  * @property {import('../clock.js').Clock} clock
  * @property {typeof MediaStream} MediaStream
- * @property {() => {audio: boolean, video: boolean}} expected what the stream has and somebody here wants
- * @property {(media: MediaStream) => void} arrived once; should its picture come later, it is added
+ * @property {() => {audio: boolean, video: boolean}} expected what the stream has and a subscriber here wants
+ * @property {(media: MediaStream) => void} arrived called once; video that comes later is added
  */
 
 export class Arrival {
@@ -25,7 +25,7 @@ export class Arrival {
   #timers;
   #drainedAt;
   #stopped = false;
-  /** @type {import('./media-link.js').Transceivers | null} with a past; those of a new connection begin at nothing */
+  /** @type {import('./media-link.js').Transceivers | null} the transceivers that were used before; those of a new connection have no frames */
   #used;
   /** @type {Counts | null} */
   #past = null;
@@ -47,7 +47,7 @@ export class Arrival {
     this.#timers.clearAll();
   }
 
-  /** No picture is expected any more: the last one is taken away, until there are new ones. */
+  /** Video is no longer expected: remove the last frame until there are new ones. */
   withdraw() {
     const video = this.#media?.getTracks().find(({ kind }) => kind === 'video');
     if (!video) return;
@@ -62,7 +62,7 @@ export class Arrival {
   async #look() {
     const { slot: { transceivers }, expected } = this.#options;
     this.#timers.clear('look');
-    // Nothing to look for while only sound was sent, and it is here.
+    // Audio has arrived and no video is expected: stop polling.
     const isWaiting = !this.#media || expected().video;
     const counts = transceivers && isWaiting && await count(transceivers).catch(() => null);
     if (this.#stopped) return;

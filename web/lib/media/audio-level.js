@@ -1,4 +1,4 @@
-// How loud a track is, ten times a second, while somebody listens.
+// Measures how loud a track is, ten times a second, while a handler listens.
 
 import { systemClock, Timers } from '../clock.js';
 
@@ -13,7 +13,7 @@ export function levelOf(wave) {
 }
 
 /**
- * Calls `tell` with what `measure` says until stopped.
+ * Calls `tell` with the result of `measure` until stopped.
  * @param {() => number} measure
  * @param {(level: number) => void} tell
  * @param {import('../clock.js').Clock} [clock]
@@ -30,7 +30,7 @@ export function meter(measure, tell, clock = systemClock) {
 }
 
 /**
- * Listens to a track of our own. What a subscriber hears is measured by its `RTCRtpReceiver` instead, which costs nothing.
+ * Measures our own track. A subscriber's level comes from its `RTCRtpReceiver` instead, which costs nothing.
  * @param {MediaStreamTrack} track
  * @returns {{measure: () => number, stop: () => void}}
  */
@@ -42,7 +42,7 @@ export function listenTo(track) {
   const wave = new Float32Array(samples);
   return {
     measure: () => {
-      // It starts suspended until the page was clicked; asking again costs nothing.
+      // An AudioContext is suspended until the user clicks the page; calling `resume` again costs nothing.
       if (context.state === 'suspended') context.resume().catch(() => {});
       analyser.getFloatTimeDomainData(wave);
       return levelOf(wave);

@@ -1,5 +1,5 @@
-// What a publisher sends: one microphone track, one picture track, either of which may be missing or exchanged. Tracks that the
-// program gave are the program's; only those made here are stopped here.
+// The tracks a publisher sends: one audio and one video track, either of which may be missing or replaced. Tracks passed in by
+// the program belong to the program; only tracks created here are stopped here.
 
 import { otFailure } from '../errors.js';
 import { isScreen, isTrack } from './constraints.js';
@@ -16,14 +16,14 @@ export class Capture {
   #owned = new Set();
   #stopped = false;
   /**
-   * What the preview shows.
+   * The stream that the preview shows.
    * @type {MediaStream | null}
    */
   media = null;
 
   /**
    * @param {SourceOptions} options
-   * @param {(track: MediaStreamTrack) => void} ended a track stopped that nobody here stopped
+   * @param {(track: MediaStreamTrack) => void} ended a track ended without being stopped here
    */
   constructor(options, ended) {
     this.#options = options;
@@ -60,7 +60,7 @@ export class Capture {
   }
 
   /**
-   * Takes another source for one kind.
+   * Replaces the source of one kind.
    * @param {Kind} kind
    * @param {MediaSource} source
    * @returns {Promise<MediaStreamTrack | null>} the new track
@@ -78,7 +78,7 @@ export class Capture {
     return track;
   }
 
-  /** @returns {Promise<string>} the id of the camera after the present one */
+  /** @returns {Promise<string>} the id of the camera after the current one */
   async nextCamera() {
     const cameras = (await listDevices()).filter(({ kind }) => kind === 'videoInput');
     if (cameras.length === 0) throw otFailure('OT_NO_DEVICES_FOUND', 1500, 'No camera was found. Plug one in and try again.');
@@ -106,7 +106,7 @@ export class Capture {
     try {
       return await ask();
     } catch (error) {
-      // Many phones open one camera at a time.
+      // Many phones can open only one camera at a time.
       if (!(error instanceof Error) || error.name !== 'OT_HARDWARE_UNAVAILABLE' || !old || !this.#owned.has(old)) throw error;
       old.stop();
       return ask();
@@ -117,7 +117,7 @@ export class Capture {
   async #own(media) {
     const tracks = media.getTracks();
     if (this.#stopped) {
-      // The camera's light must not stay on for somebody who left while the browser still asked.
+      // The publisher was destroyed while the browser was asking: turn the camera off.
       for (const track of tracks) track.stop();
       throw gone();
     }

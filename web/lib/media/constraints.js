@@ -1,4 +1,4 @@
-// From OpenTok's publisher options to what `getUserMedia` is asked for.
+// Converts OpenTok's publisher options into constraints for `getUserMedia`.
 
 /** @typedef {string | boolean | null | undefined | MediaStreamTrack} MediaSource */
 /**
@@ -23,7 +23,7 @@ export function isScreen(source) {
 }
 
 /**
- * @param {MediaSource} source whether it is a track already, of which nothing needs to be asked
+ * @param {MediaSource} source true if it is a track, so that no device is requested
  * @returns {source is MediaStreamTrack}
  */
 export function isTrack(source) {

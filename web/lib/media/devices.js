@@ -1,19 +1,19 @@
-// Cameras, microphones and screens, with the browser's refusals said in OpenTok's names and in words that help.
+// Cameras, microphones and screens. Browser errors get OpenTok's names and helpful messages.
 
 import { ConfabError, otFailure } from '../errors.js';
 import { audioConstraints, isScreen, videoConstraints } from './constraints.js';
 
 /** @typedef {{kind: 'audioInput' | 'videoInput', deviceId: string, label: string}} Device */
 
-/** @type {Record<string, [string, string]>} by the browser's name: OpenTok's name, and what to do */
+/** @type {Record<string, [string, string]>} by the browser's error name: OpenTok's name and the message */
 const refusals = {
-  NotAllowedError: ['OT_USER_MEDIA_ACCESS_DENIED', 'The camera or microphone was not allowed. Allow it in the address bar.'],
+  NotAllowedError: ['OT_USER_MEDIA_ACCESS_DENIED', 'Access to the camera or microphone was denied. Allow it in the address bar.'],
   SecurityError: ['OT_USER_MEDIA_ACCESS_DENIED', 'This browser does not allow camera and microphone here. Check its settings.'],
   NotFoundError: ['OT_NO_DEVICES_FOUND', 'No camera or microphone was found. Plug one in and try again.'],
   NotReadableError: ['OT_HARDWARE_UNAVAILABLE', 'The camera or microphone is in use elsewhere. Close the other program.'],
   AbortError: ['OT_HARDWARE_UNAVAILABLE', 'The camera or microphone could not be started. Unplug it and try again.'],
-  OverconstrainedError: ['OT_CONSTRAINTS_NOT_SATISFIED', 'No device can do what was asked. Choose another device or resolution.'],
-  TypeError: ['OT_NO_VALID_CONSTRAINTS', 'Neither audio nor video was asked for. Choose at least one source.'],
+  OverconstrainedError: ['OT_CONSTRAINTS_NOT_SATISFIED', 'No device meets the constraints. Choose another device or resolution.'],
+  TypeError: ['OT_NO_VALID_CONSTRAINTS', 'Neither audio nor video was requested. Choose at least one source.'],
 };
 
 /** @param {unknown} error what the browser rejected with @returns {ConfabError} */
@@ -28,11 +28,11 @@ function mediaDevices() {
   const devices = globalThis.navigator?.mediaDevices;
   if (devices) return devices;
   throw otFailure('OT_NOT_SUPPORTED', 1013, globalThis.isSecureContext === false
-    ? 'Browsers give cameras and microphones only to pages from https:// or localhost. Open this page through HTTPS.'
-    : 'This browser has no cameras or microphones to give. Use a current one.');
+    ? 'Browsers allow cameras and microphones only on pages from https:// or localhost. Open this page over HTTPS.'
+    : 'This browser does not support cameras and microphones. Use a current browser.');
 }
 
-/** @returns {Promise<Device[]>} labels are empty until access was granted once */
+/** @returns {Promise<Device[]>} labels are empty until the user has granted access once */
 export async function listDevices() {
   const kinds = /** @type {const} */ ({ audioinput: 'audioInput', videoinput: 'videoInput' });
   const all = await mediaDevices().enumerateDevices();
@@ -40,7 +40,7 @@ export async function listDevices() {
 }
 
 /**
- * `OT.getDevices`: calls back with an error or the devices, and returns a promise of them as well.
+ * `OT.getDevices`: calls back with an error or the devices, and returns a promise for them as well.
  * @param {(error: ConfabError | null, devices: Device[]) => void} [callback]
  * @returns {Promise<Device[]>}
  */
@@ -51,7 +51,7 @@ export function getDevices(callback) {
 }
 
 /**
- * Asks for what a publisher's options name. Tracks given in the options are not part of the result.
+ * Opens the devices that a publisher's options name. The result does not include tracks passed in the options.
  * @param {import('./constraints.js').SourceOptions} [options]
  * @returns {Promise<MediaStream>}
  */
@@ -60,7 +60,7 @@ export async function getUserMedia(options = {}) {
   const video = videoConstraints(options);
   try {
     if (video && isScreen(options.videoSource)) return await captureScreen(video, audio);
-    if (!audio && !video) throw new TypeError('nothing was asked for');
+    if (!audio && !video) throw new TypeError('Request audio, video or both.');
     return await request({ audio, video });
   } catch (error) {
     throw deviceError(error);
@@ -73,7 +73,7 @@ async function request(constraints) {
   try {
     return await devices.getUserMedia(constraints);
   } catch (error) {
-    // Many machines lack one of the two, and a voice or a picture alone is better than neither.
+    // Many devices lack one of the two; audio or video alone is better than nothing.
     if (!(error instanceof Error) || error.name !== 'NotFoundError') throw error;
     const kinds = new Set((await devices.enumerateDevices()).map(({ kind }) => kind));
     const audio = kinds.has('audioinput') && constraints.audio;
@@ -86,7 +86,7 @@ async function request(constraints) {
 
 /**
  * @param {MediaTrackConstraints} video
- * @param {MediaTrackConstraints | false} audio the microphone, beside the screen's picture
+ * @param {MediaTrackConstraints | false} audio the microphone, in addition to the screen
  */
 async function captureScreen(video, audio) {
   const devices = mediaDevices();

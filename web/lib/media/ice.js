@@ -1,10 +1,10 @@
-// Which STUN and TURN servers to use: those of the last welcome or answer, asked for again when their credentials age.
+// The STUN and TURN servers to use: those of the last welcome or answer, requested again when their credentials get old.
 
 /** @typedef {import('../line/messages.js').IceInfo} IceInfo */
 
 /**
- * TURN credentials last 5 minutes (protocol §6). Their age is counted here, by this machine's clock alone: `expiresAt` is the
- * server's, and the two may differ by more than that.
+ * TURN credentials last 5 minutes (protocol §6). Their age is measured with the local clock only: `expiresAt` is server time,
+ * and the two clocks may differ by more than that.
  */
 const freshMs = 120_000;
 
@@ -34,7 +34,7 @@ export class IceServers {
   }
 
   /**
-   * What to use now; an old answer is better than none when the server cannot be asked.
+   * Returns the servers to use now. If the server cannot be reached, an old answer is better than none.
    * @returns {Promise<IceInfo>}
    */
   async current() {
@@ -50,7 +50,7 @@ export class IceServers {
 
 /**
  * @typedef {object} IceConfig
- * @property {'all' | 'custom'} [includeServers] `custom`: only those below
+ * @property {'all' | 'custom'} [includeServers] `custom`: only the `customServers`
  * @property {'all' | 'relay'} [transportPolicy]
  * @property {RTCIceServer[]} [customServers]
  */
@@ -64,16 +64,16 @@ export function iceConfiguration(info, config = {}) {
   const { includeServers, transportPolicy, customServers = [] } = config;
   return {
     iceServers: includeServers === 'custom' ? customServers : [...customServers, ...info.servers],
-    // Where there is a relay, strangers do not learn each other's address unless the program says so.
+    // With a TURN server, strangers do not learn each other's address, unless the program decides otherwise.
     iceTransportPolicy: transportPolicy ?? (info.relayOnly ? 'relay' : 'all'),
-    // One way for sound and picture: half the candidates, and nothing half connected.
+    // Bundle audio and video: half the candidates, and no half-open connections.
     bundlePolicy: 'max-bundle',
   };
 }
 
 /**
- * For the connections with the server, which can be reached directly: no STUN or TURN server is asked unless the program wants
- * one. `relayOnly` means strangers, and here only the server learns an address.
+ * For the connections with the server, which can be reached directly: uses no STUN or TURN server unless the program sets
+ * one. `relayOnly` hides addresses from strangers, but here only the server learns the address.
  * @param {Pick<IceServers, 'current'>} servers
  * @param {IceConfig} [config]
  * @returns {Promise<RTCConfiguration>}

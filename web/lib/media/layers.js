@@ -1,55 +1,55 @@
-// Simulcast: a picture in several sizes at once, its layers, of which the server gives each subscriber the one that fits. Only
-// those that the server says are wanted are made; a publisher begins with the largest alone, which is all that a call of two
-// needs.
+// Simulcast: video in several sizes at once, called layers, of which the server forwards to each subscriber the one that fits.
+// Only the layers that the server requests are encoded. A publisher starts with the largest one alone, which is enough for a
+// call of two.
 
 import { isScreen, isTrack } from './constraints.js';
 
-/** More than faces need; a browser would go up to 2.5 Mbit/s. */
-export const mostVideoBitrate = 1_500_000;
-/** Pictures whose shorter side is smaller have nothing to give away. */
+/** Enough for faces; browsers would use up to 2.5 Mbit/s. */
+export const maxVideoBitrate = 1_500_000;
+/** Video with a smaller short side is not scaled down further. */
 const leastSide = 480;
 
 /**
- * The preferred first (RFC 8853 §5.2).
+ * The preferred layer first (RFC 8853 §5.2).
  * @type {RTCRtpEncodingParameters[]}
  */
 const layers = [
-  { rid: 'f', scaleResolutionDownBy: 1, maxBitrate: mostVideoBitrate, active: true },
+  { rid: 'f', scaleResolutionDownBy: 1, maxBitrate: maxVideoBitrate, active: true },
   { rid: 'h', scaleResolutionDownBy: 2, maxBitrate: 500_000, active: false },
   { rid: 'q', scaleResolutionDownBy: 4, maxBitrate: 150_000, active: false },
 ];
 
-/** What is wanted of a stream as long as nobody has said anything. */
+/** The layers to encode before the server requests any. */
 export const wantedAtFirst = ['f'];
 
 /** @param {boolean} isScalable @returns {RTCRtpEncodingParameters[]} */
 export function sendEncodings(isScalable) {
-  return isScalable ? layers.map((layer) => ({ ...layer })) : [{ maxBitrate: mostVideoBitrate }];
+  return isScalable ? layers.map((layer) => ({ ...layer })) : [{ maxBitrate: maxVideoBitrate }];
 }
 
 /**
  * @typedef {object} ScalableOptions
- * @property {boolean} [scalableVideo] false: never in several sizes
- * @property {boolean} [scalableScreenshare] true: a screen, too
+ * @property {boolean} [scalableVideo] false: never use simulcast
+ * @property {boolean} [scalableScreenshare] true: use simulcast for screens too
  */
 
 /**
- * Whether a publisher's picture is worth several sizes.
+ * True if simulcast makes sense for a publisher's video.
  * @param {ScalableOptions & import('./constraints.js').SourceOptions} options
- * @param {MediaStreamTrack | null} track once there is one
+ * @param {MediaStreamTrack | null} track if there is one
  */
 export function isScalable({ scalableVideo = true, scalableScreenshare = false, videoSource, resolution = '640x480' }, track) {
   if (!scalableVideo || videoSource === null || videoSource === false) return false;
   if (isScreen(videoSource) && !scalableScreenshare) return false;
   const known = track ?? (isTrack(videoSource) ? videoSource : null);
   const [wide, high] = resolution.split('x').map(Number);
-  // Before the camera answers, it is taken to have what it will be asked for.
+  // Before the camera is open, assume the size that will be requested.
   const { width = wide, height = high } = known?.getSettings() ?? {};
   return Math.min(width, height) >= leastSide;
 }
 
 /**
- * Makes these layers and no others; where nobody wants any, the smallest, so that whoever comes sees something at once.
+ * Encodes exactly these layers. If none are wanted, encodes the smallest, so that a new subscriber gets video at once.
  * @param {RTCRtpSender} sender
  * @param {string[]} wanted
  */

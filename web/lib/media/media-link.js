@@ -1,6 +1,6 @@
-// A client connection's media with the server, when it routes: one peer connection to send over, one to receive with, shared by
-// all sessions and all matches. Pairs of transceivers are kept and used again, so that the next partner needs no negotiation.
-// Its one invariant: a pair carries at most one stream at a time.
+// A client connection's routed media: one peer connection to send, one to receive, shared by all sessions and matches. Pairs of
+// transceivers are kept and reused, so that the next partner needs no negotiation. Invariant: a pair carries at most one stream
+// at a time.
 
 import { Timers } from '../clock.js';
 import { ConfabError } from '../errors.js';
@@ -13,28 +13,28 @@ import { MediaSide } from './media-side.js';
 /** @typedef {'send' | 'receive'} Side */
 /** @typedef {{audio: RTCRtpTransceiver, video: RTCRtpTransceiver}} Transceivers */
 /**
- * A pair of transceivers; without a connection it waits for one.
+ * A pair of transceivers, or null while it waits for a connection.
  * @typedef {object} Place
  * @property {Transceivers | null} transceivers
- * @property {Mids | null} mids since they were offered to the server; another object on another connection
+ * @property {Mids | null} mids set when they were offered to the server; a new object on each connection
  */
 /**
- * Where a publisher's tracks go.
+ * The transceivers for a publisher's tracks.
  * @typedef {Place & {name: string, source: Source, holders: number, isSending: boolean, isScalable: boolean,
  *   wanted: string[], activated: Promise<void>, tracks: Record<string, MediaStreamTrack | null>}} Outgoing
  */
 /**
- * Where the server puts a stream.
- * @typedef {Place & {isTaken: boolean, freedAt: number}} Slot `freedAt`: -Infinity while nothing was on these transceivers
+ * The transceivers for a stream of the server.
+ * @typedef {Place & {isTaken: boolean, freedAt: number}} Slot `freedAt`: -Infinity before first use
  */
 /**
  * @typedef {object} LinkUser
- * @property {() => void} changed the state of receiving
- * @property {(side: Side) => void} renewed all that was told to the server about this side has to be told again
+ * @property {() => void} changed the state of the receiving side changed
+ * @property {(side: Side) => void} renewed the connection was replaced: send this side's mids to the server again
  * @property {(error: unknown) => void} failed
  */
 /**
- * What it needs of a `Client`.
+ * The parts of a `Client` that it needs.
  * @typedef {Pick<import('../line/client.js').Client, 'request' | 'state' | 'ice' | 'on'>} Line
  */
 /**
@@ -44,12 +44,12 @@ import { MediaSide } from './media-side.js';
  * @property {import('./ice.js').IceConfig} [iceConfig]
  */
 
-/** Somebody who presses Next publishes again soon: until then the encoder stays warm. */
+/** After Next, a user publishes again soon: keep the encoder running until then. */
 const parkMs = 3000;
-/** While one shows what the last partner's packets still under way bring, the next partner goes into the other. */
+/** While one slot still receives packets of the last partner, the next partner uses the other. */
 const preparedSlots = 2;
-/** Two sections each, below the 256 a server takes in one description. */
-const mostPlaces = 100;
+/** Two media sections each, which stays below the server's limit of 256 per description. */
+const maxPlaces = 100;
 
 export class MediaLink {
   #client;
@@ -95,12 +95,12 @@ export class MediaLink {
     });
   }
 
-  /** Of what is received. */
+  /** The state of the receiving side. */
   get state() {
     return this.#sides.receive.state;
   }
 
-  /** Whether any session's media goes this way. */
+  /** Whether any session uses routed media. */
   get isUsed() {
     return this.#users.size > 0;
   }
@@ -116,7 +116,7 @@ export class MediaLink {
   }
 
   /**
-   * Opens both connections before anybody is there, for a publisher that will be published: nothing is sent yet.
+   * Opens both connections in advance, for a publisher that will be published. Sends nothing yet.
    * @param {Source} source
    */
   prepare(source) {
@@ -127,7 +127,7 @@ export class MediaLink {
     }
   }
 
-  /** Ends both connections, here and on the server. Whoever publishes or subscribes opens them again. */
+  /** Ends both connections, here and on the server. The next publish or subscribe opens them again. */
   close() {
     for (const side of /** @type {const} */ (['send', 'receive'])) {
       if (this.#sides[side].connection) this.#client.request('media.close', { side }).catch(() => {});
@@ -138,13 +138,13 @@ export class MediaLink {
   // ---- Sending
 
   /**
-   * The source's tracks go to the server from now on, until as often released.
+   * Sends the source's tracks to the server until it is released as often as it was acquired.
    * @param {Source} source
    * @returns {Outgoing}
    */
   hold(source) {
     const outgoing = this.#outgoingOf(source);
-    // The stream before it may have been wanted otherwise.
+    // The previous stream may have had other layers.
     if (outgoing.holders === 0) this.want(outgoing, wantedAtFirst);
     outgoing.holders += 1;
     outgoing.isSending = true;
@@ -164,14 +164,14 @@ export class MediaLink {
   }
 
   /**
-   * The source has other tracks, or is to be heard and seen otherwise.
+   * The source's tracks, or whether they are sent, have changed.
    * @param {Outgoing} outgoing
    */
   refresh({ transceivers, source, isSending, tracks }) {
     if (!transceivers) return;
     for (const kind of /** @type {const} */ (['audio', 'video'])) {
       const track = (isSending && source.tracks().find((one) => one.kind === kind)) || null;
-      // `sender.track` lags behind what was asked for last.
+      // `sender.track` lags behind the last `replaceTrack`.
       if (tracks[kind] === track) continue;
       tracks[kind] = track;
       transceivers[kind].sender.replaceTrack(track).catch((error) => this.#users.forEach((user) => user.failed(error)));
@@ -179,7 +179,7 @@ export class MediaLink {
   }
 
   /**
-   * Somebody wants these layers of it, and no others.
+   * Encodes exactly these layers of the source.
    * @param {Outgoing} outgoing
    * @param {string[]} rids
    */
@@ -189,7 +189,7 @@ export class MediaLink {
   }
 
   /**
-   * One after the other: a browser takes no parameters that others have overtaken.
+   * One after the other: browsers reject parameters that are out of date.
    * @param {Outgoing} outgoing
    */
   #activate(outgoing) {
@@ -202,7 +202,7 @@ export class MediaLink {
 
   // ---- Receiving
 
-  /** @returns {Slot} the one that was free for longest */
+  /** @returns {Slot} the one that has been free for longest */
   takeSlot() {
     const [oldest] = this.#slots.filter(({ isTaken }) => !isTaken).sort((one, other) => one.freedAt - other.freedAt);
     const slot = oldest ?? this.#addSlot();
@@ -216,31 +216,31 @@ export class MediaLink {
     slot.freedAt = this.#clock.now();
   }
 
-  // ---- Both
+  // ---- Both directions
 
   /**
    * @param {Side} side
    * @param {Place} place
-   * @returns {Promise<Mids>} once the server knows them, or is about to
+   * @returns {Promise<Mids>} resolves when the server knows them or an offer is on its way
    */
   async mids(side, place) {
     while (place.mids === null) {
       await this.#sides[side].negotiate();
       if (!this.#places(side).includes(place)) {
-        const message = 'The connection began anew. Try again.';
+        const message = 'The media connection was replaced. Try again.';
         throw new ConfabError({ code: 'connection_restarted', retryable: true, message });
       }
     }
     return place.mids;
   }
 
-  /** @param {Source} source @returns {Outgoing} its own, or one that nobody holds */
+  /** @param {Source} source @returns {Outgoing} its own, or a free one */
   #outgoingOf(source) {
     const isScalable = source.isScalable?.() ?? false;
     const free = this.#outgoing.filter(({ holders }) => holders === 0);
     const known = this.#outgoing.find((outgoing) => outgoing.source === source)
       ?? free.find((outgoing) => outgoing.isScalable === isScalable)
-      // One of several layers sends the largest alone just as well.
+      // A simulcast sender can also send just the largest layer.
       ?? (isScalable ? undefined : free[0]);
     if (known) {
       known.source = source;
@@ -270,8 +270,8 @@ export class MediaLink {
 
   /** @param {Place[]} places */
   #assertRoom({ length }) {
-    if (length < mostPlaces) return;
-    const message = `One connection carries ${mostPlaces} streams each way. End some of them first.`;
+    if (length < maxPlaces) return;
+    const message = `One connection carries at most ${maxPlaces} streams in each direction. End some of them first.`;
     throw new ConfabError({ code: 'too_many_streams', message });
   }
 
@@ -313,13 +313,13 @@ export class MediaLink {
   #offered(side, isRenewed) {
     for (const place of this.#places(side)) {
       const { audio, video } = place.transceivers ?? {};
-      // Added while the offer was being made, it is in the next.
+      // Transceivers added while the offer was being created are in the next one.
       if (place.mids === null && audio?.mid && video?.mid) place.mids = { audioMid: audio.mid, videoMid: video.mid };
     }
     if (isRenewed) this.#users.forEach((user) => user.renewed(side));
   }
 
-  /** The server has forgotten us, or we it. */
+  /** The server has forgotten this client, or the client left. */
   #reset() {
     this.#timers.clearAll();
     for (const side of Object.values(this.#sides)) side.reset();

@@ -1,19 +1,19 @@
 // One of the two peer connections with the server (protocol, "Routed media"): one negotiation at a time, ICE restarts, and a
-// new connection when those do not help. What is sent and received on it is its owner's business. We always offer and the
-// server always answers; it has all its candidates in the answer and never dials, so ours are told to nobody.
+// new connection when those fail. The owner decides what is sent and received on it. The browser always offers and the server
+// always answers. The answer has all candidates of the server, which never connects first, so ours are not sent.
 
 import { Timers } from '../clock.js';
 import { ConfabError } from '../errors.js';
 
-/** A browser that says `disconnected` often recovers by itself within seconds; a hole of 25 s it never survives. */
+/** A browser in state `disconnected` often recovers within seconds; it never survives a gap of 25 s. */
 const disconnectedMs = 3000;
-/** How long an ICE restart, or a new connection, may take to help. */
+/** How long to wait for an ICE restart or a new connection to succeed. */
 const restartAgainMs = 10_000;
-/** After so many restarts that did not help, the connection itself is given up. */
-const mostRestarts = 2;
-/** Where nothing helps, the server is asked less and less often, down to this. */
+/** After this many failed restarts, replace the connection. */
+const maxRestarts = 2;
+/** The longest pause between attempts, which become less frequent as they keep failing. */
 const longestPauseMs = 60_000;
-/** What the pause is after a refusal that names none. */
+/** The pause after a rejection that has none. */
 const retryMs = 1000;
 
 /** @typedef {import('./peer.js').PeerState} PeerState */
@@ -21,14 +21,14 @@ const retryMs = 1000;
  * @typedef {object} MediaSideOptions
  * @property {import('./peer.js').Rtc} rtc
  * @property {import('../clock.js').Clock} clock
- * @property {() => Promise<RTCConfiguration>} configuration with credentials that are good now
- * @property {(sdp: string) => Promise<import('../line/messages.js').Message>} offer asks the server; resolves to its `media.answer`
- * @property {() => boolean} isOnline whether the server can be asked
- * @property {(connection: RTCPeerConnection) => void} opened put on it what is to be there
- * @property {(isRenewed: boolean) => void} offered an offer is on its way: what it names may be named to the server now
- * @property {() => void} answered what the server's answer says is in force
- * @property {() => void} closed what was on the connection is gone with it
- * @property {() => void} changed the state
+ * @property {() => Promise<RTCConfiguration>} configuration with valid credentials
+ * @property {(sdp: string) => Promise<import('../line/messages.js').Message>} offer sends the offer to the server; resolves to its `media.answer`
+ * @property {() => boolean} isOnline whether the server can be reached
+ * @property {(connection: RTCPeerConnection) => void} opened add the transceivers to it
+ * @property {(isRenewed: boolean) => void} offered an offer was sent: its mids may be used in requests now
+ * @property {() => void} answered the server's answer was applied
+ * @property {() => void} closed the connection and its transceivers are gone
+ * @property {() => void} changed the state changed
  * @property {(error: unknown) => void} failed
  */
 
@@ -37,15 +37,15 @@ export class MediaSide {
   #timers;
   /** @type {RTCPeerConnection | null} */
   #connection = null;
-  /** Counts connections: what was begun on an earlier one is over. */
+  /** Counts connections, to ignore results of earlier ones. */
   #epoch = 0;
-  /** Whether anybody wants a connection here. */
+  /** Whether a connection is wanted. */
   #isWanted = false;
   #isNeeded = false;
   #isRunning = false;
   #hadOffers = false;
   #isRenewed = false;
-  /** @type {{resolve: () => void, reject: (error: unknown) => void}[]} who waits for the next offer */
+  /** @type {{resolve: () => void, reject: (error: unknown) => void}[]} callers waiting for the next offer */
   #waiting = [];
   /** Restarts and new connections since it last worked. */
   #attempts = 0;
@@ -63,47 +63,47 @@ export class MediaSide {
 
   /** @returns {PeerState} */
   get state() {
-    // One that was lost is missed; one that never was is awaited.
+    // A connection that was lost counts as disconnected; one that never existed, as connecting.
     if (!this.#connection) return this.#hadOffers ? 'disconnected' : 'connecting';
     const state = this.#connection.connectionState;
     return state === 'connected' || state === 'disconnected' || state === 'failed' ? state : 'connecting';
   }
 
   /**
-   * Makes the connection if there is none, and offers what is on it. Calls that come while an offer is being made share it.
-   * @returns {Promise<void>} once an offer with everything that is there now is on its way
+   * Creates the connection if there is none, and sends an offer. Calls made while an offer is being created share it.
+   * @returns {Promise<void>} resolves when an offer with all current transceivers was sent
    */
   negotiate() {
     this.#isWanted = true;
     this.#isNeeded = true;
     const offered = new Promise((resolve, reject) => this.#waiting.push({ resolve: () => resolve(undefined), reject }));
-    // The caller has the promise too; this one only keeps an ignored rejection quiet.
+    // The caller gets the promise too; this avoids an unhandled rejection if it ignores it.
     offered.catch(() => {});
     this.#run();
     return /** @type {Promise<void>} */ (offered);
   }
 
-  /** Signalling is back after a gap: media may have died unnoticed. */
+  /** Signaling works again after an interruption: media may have failed unnoticed. */
   resumed() {
     this.#attempts = 0;
     if (this.#isWanted && this.state !== 'connected') this.#attemptIn(0);
   }
 
   /**
-   * The server ended it.
+   * Handles a connection that the server ended.
    * @param {ConfabError} error
    */
   endedByServer(error) {
-    // Said before the answer to a new connection's first offer, it can only mean the one before.
+    // Before the answer to a new connection's first offer, this can only refer to the previous one.
     if (!this.#connection?.remoteDescription) return;
     this.#options.failed(error);
     this.#shut();
-    // No restart helps a connection the other end has forgotten.
-    this.#attempts = Math.max(this.#attempts, mostRestarts);
+    // The server has forgotten the connection, so a restart cannot help.
+    this.#attempts = Math.max(this.#attempts, maxRestarts);
     this.#attemptIn(0);
   }
 
-  /** As if it had never been wanted. */
+  /** Resets everything, as if a connection had never been wanted. */
   reset() {
     const error = new ConfabError({ code: 'connection_restarted', retryable: true, message: 'The connection ended. Try again.' });
     for (const { reject } of this.#waiting.splice(0)) reject(error);
@@ -155,7 +155,7 @@ export class MediaSide {
     for (const { reject } of this.#waiting.splice(0)) reject(error);
     this.#options.failed(error);
     if (error?.code === 'media_unavailable') this.#isWanted = false;
-    // The browser takes no such answer: a new connection may. The server's own refusals stay what they are.
+    // The browser rejects this answer, but a new connection may work. Errors from the server are passed on unchanged.
     if (!(error instanceof ConfabError)) this.#attemptIn(restartAgainMs);
   }
 
@@ -195,27 +195,27 @@ export class MediaSide {
     this.#options.changed();
   }
 
-  /** How long to wait for the last attempt to help. */
+  /** How long to wait before the next attempt. */
   get #pause() {
-    return Math.min(longestPauseMs, restartAgainMs * 2 ** Math.max(0, this.#attempts - mostRestarts));
+    return Math.min(longestPauseMs, restartAgainMs * 2 ** Math.max(0, this.#attempts - maxRestarts));
   }
 
   /** @param {number} ms */
   #attemptIn(ms) {
-    // What flickers between bad states must not restart at every flicker.
+    // States that alternate quickly must not restart each time.
     const earliest = this.#attemptedAt + this.#pause - this.#options.clock.now();
     this.#timers.set('attempt', Math.max(ms, earliest), () => this.#attempt());
   }
 
   async #attempt() {
-    // While the server cannot be asked nothing would come of it: `resumed` says when it can.
+    // The server cannot be reached, so wait for `resumed`.
     if (!this.#isWanted || this.state === 'connected' || !this.#options.isOnline()) return;
     this.#attempts += 1;
     this.#attemptedAt = this.#options.clock.now();
     this.#attemptIn(0);
     const connection = this.#connection;
-    if (connection && this.#attempts <= mostRestarts) {
-      // Otherwise every credential in use may have run out meanwhile.
+    if (connection && this.#attempts <= maxRestarts) {
+      // Fetch new credentials: those in use may have expired.
       const fresh = await this.#options.configuration().catch(() => null);
       if (connection !== this.#connection) return;
       if (fresh) connection.setConfiguration?.(fresh);

@@ -1,32 +1,32 @@
-// Media with one other connection of a session: one `RTCPeerConnection`, perfect negotiation, candidates as they come, and
-// ICE restarts or a new connection until it works again. It knows streams by their ids; who wants which is for the transport.
+// Media with one other connection of a session: one `RTCPeerConnection`, perfect negotiation, trickle ICE, and ICE restarts or
+// a new connection until it works again. Identifies streams by their ids; the transport decides which ones are wanted.
 //
 // Perfect negotiation: https://www.w3.org/TR/webrtc/#perfect-negotiation-example
 
 import { Timers } from '../clock.js';
 import { isMozilla, keepRole, nameStreams, originOf, roleOf } from './sdp.js';
 
-/** A browser that says `disconnected` often recovers by itself within seconds; a hole of 25 s it never survives. */
+/** A browser in state `disconnected` often recovers within seconds; it never survives a gap of 25 s. */
 const disconnectedMs = 3000;
 const failedMs = 250;
-/** Between restarts that did not help. */
+/** Pause between failed restarts. */
 const restartAgainMs = 10_000;
 /**
- * The impolite end makes the first offer. Two first offers that cross make the polite one take its own back, after which
- * Chromium sometimes gathers for ever and never connects; so it gives the other this long before it begins itself.
+ * The impolite end makes the first offer. If two first offers cross, the polite end rolls its own back, after which Chromium
+ * sometimes gathers candidates forever and never connects. So the polite end waits this long before its first offer.
  */
 const firstOfferMs = 3000;
-/** Both ends see the same trouble; when the polite one waits longer, only one of them usually acts. */
-const politePatience = 2;
-/** More than any browser gathers; they wait only until the description they belong to is in place. */
-const mostEarlyCandidates = 100;
+/** Both ends notice the same failure. The polite one waits longer, so that usually only one of them restarts. */
+const politeFactor = 2;
+/** More than any browser gathers. They wait only until the description they belong to is set. */
+const maxEarlyCandidates = 100;
 
 /** @typedef {{audio: boolean, video: boolean}} Wanted */
 /** @typedef {{description: RTCSessionDescriptionInit} | {candidate: RTCIceCandidateInit | null}} Payload */
 /** @typedef {{RTCPeerConnection: typeof RTCPeerConnection, MediaStream: typeof MediaStream}} Rtc */
 /** @typedef {'connecting' | 'connected' | 'disconnected' | 'failed'} PeerState */
 /**
- * A stream sent, its tracks and senders by kind.
+ * A stream being sent, with its tracks and senders by kind.
  * @typedef {object} Outgoing
  * @property {MediaStream} container
  * @property {Wanted} wanted
@@ -39,7 +39,7 @@ const mostEarlyCandidates = 100;
  * @property {boolean} polite
  * @property {Rtc} rtc
  * @property {import('../clock.js').Clock} clock
- * @property {() => Promise<RTCConfiguration>} configuration with credentials that are good now
+ * @property {() => Promise<RTCConfiguration>} configuration with valid credentials
  * @property {(payload: Payload) => Promise<unknown>} send
  * @property {(streamId: string, media: MediaStream) => void} arrived
  * @property {(state: PeerState) => void} changed
@@ -51,25 +51,25 @@ export class Peer {
   #timers;
   /** @type {RTCPeerConnection | null} */
   #connection = null;
-  /** @type {Promise<void>} everything received is handled one after the other */
+  /** @type {Promise<void>} received messages are handled one after the other */
   #incoming;
   /** @type {Map<string, Outgoing>} by stream id */
   #outgoing = new Map();
   /** @type {(RTCIceCandidateInit | null)[]} */
   #earlyCandidates = [];
-  /** @type {Map<string, string>} what a peer that cannot rename calls its streams */
+  /** @type {Map<string, string>} the stream ids by the `MediaStream` ids of a peer that cannot rename them */
   #aliases = new Map();
   /** @type {string | undefined} */
   #origin;
-  /** @type {boolean | undefined} as they wrote it: Chromium's `remoteDescription` is its own wording */
+  /** @type {boolean | undefined} from the description as received: Chromium rewrites `remoteDescription` */
   #isTheirsMozilla;
-  /** @type {'active' | 'passive' | undefined} our part in the DTLS handshake, since the first answer */
+  /** @type {'active' | 'passive' | undefined} our DTLS role since the first answer */
   #role;
   #makingOffer = false;
   #ignoringOffer = false;
   #posts = 0;
   #restartedAt = -Infinity;
-  /** How many times since it last worked. */
+  /** Restarts since it last worked. */
   #restarts = 0;
   /** Whether media of the other end is expected. */
   #expecting = false;
@@ -91,7 +91,7 @@ export class Peer {
   }
 
   /**
-   * Sends a stream, or sends it otherwise than before.
+   * Sends a stream, or updates the tracks it is sent with.
    * @param {string} streamId
    * @param {MediaStreamTrack[]} tracks
    * @param {Wanted} wanted
@@ -104,7 +104,7 @@ export class Peer {
       return;
     }
     const outgoing = {
-      // Only its id is used, and no two peers share one: renaming stays unambiguous.
+      // Only its id is used, and it is unique per peer, so that renaming is unambiguous.
       container: new this.#options.rtc.MediaStream(), wanted,
       tracks: new Map(tracks.map((track) => [track.kind, /** @type {MediaStreamTrack | null} */ (track)])),
       senders: new Map(),
@@ -113,7 +113,7 @@ export class Peer {
     this.#addTracks(outgoing);
   }
 
-  /** Media of the other end is wanted: it is asked for in our first offer, should that come before there is anything to send. */
+  /** Media of the other end is wanted: request it in our first offer, in case that is made before we have anything to send. */
   expect() {
     if (this.#expecting) return;
     this.#expecting = true;
@@ -145,7 +145,7 @@ export class Peer {
     return this.#outgoing.size > 0;
   }
 
-  /** @param {import('../line/messages.js').Message} message what the other end sent through the server */
+  /** @param {import('../line/messages.js').Message} message a message of the other end, through the server */
   receive({ description, candidate, streams }) {
     for (const [id, name] of Object.entries(streams ?? {})) this.#aliases.set(id, String(name));
     this.#incoming = this.#incoming.then(async () => {
@@ -155,7 +155,7 @@ export class Peer {
     }).catch((error) => this.#failed(error));
   }
 
-  /** Signalling is back after a gap: media may have died unnoticed. */
+  /** Signaling works again after an interruption: media may have failed unnoticed. */
   resumed() {
     if (this.state !== 'connected') this.#restartIn(0);
   }
@@ -195,7 +195,7 @@ export class Peer {
   }
 
   /**
-   * Tracks sent later take these places: `addTrack` uses what only receives so far.
+   * Tracks sent later use these transceivers: `addTrack` reuses receive-only ones.
    * @param {RTCPeerConnection} connection
    */
   #expectMedia(connection) {
@@ -215,7 +215,7 @@ export class Peer {
     connection.close();
   }
 
-  /** The other end began with a new connection, or ours cannot follow its description: begin anew as well. */
+  /** The other end replaced its connection, or ours cannot apply its description: start a new one too. */
   async #renew() {
     this.#shut();
     this.#origin = undefined;
@@ -237,7 +237,7 @@ export class Peer {
     }
   }
 
-  /** @param {Outgoing} outgoing @param {string} kind what this peer is to get */
+  /** @param {Outgoing} outgoing @param {string} kind the media kind */
   #effective({ tracks, wanted }, kind) {
     return wanted[/** @type {'audio' | 'video'} */ (kind)] ? tracks.get(kind) ?? null : null;
   }
@@ -261,17 +261,17 @@ export class Peer {
   /** @param {number} ms */
   #restartIn(ms) {
     const { clock, polite, configuration } = this.#options;
-    // What flickers between bad states must not restart at every flicker: a restart needs time to help.
+    // States that alternate quickly must not restart each time: a restart needs time to succeed.
     const earliest = this.#restartedAt + restartAgainMs - clock.now();
-    this.#timers.set('restart', Math.max(polite ? ms * politePatience : ms, earliest), async () => {
+    this.#timers.set('restart', Math.max(polite ? ms * politeFactor : ms, earliest), async () => {
       const connection = this.#connection;
       this.#restartedAt = clock.now();
-      // Otherwise every credential in use may have run out meanwhile.
+      // Fetch new credentials: those in use may have expired.
       const fresh = await configuration().catch(() => null);
       if (!connection || connection !== this.#connection || this.state === 'connected') return;
       this.#restarts += 1;
       this.#restartIn(restartAgainMs);
-      // Who has nothing to offer cannot begin anew; the other end will.
+      // This end has nothing to offer, so it cannot start a new connection; the other end will.
       const canOffer = this.isSending || (this.#expecting && !polite);
       if (canOffer && (this.#restarts > 1 || this.#isMixed(connection))) return this.#renew().catch(() => {});
       if (fresh) connection.setConfiguration?.(fresh);
@@ -280,8 +280,8 @@ export class Peer {
   }
 
   /**
-   * Between Firefox 153 and Chromium 156 an ICE restart that Chromium offers leaves Firefox without media although both call
-   * themselves connected, and one that Firefox offers then never connects. Within one engine it works.
+   * Between Firefox 153 and Chromium 156, an ICE restart offered by Chromium leaves Firefox without media although both report
+   * connected, and one offered by Firefox never connects. Within one engine it works.
    * @param {RTCPeerConnection} connection
    */
   #isMixed({ localDescription }) {
@@ -294,7 +294,7 @@ export class Peer {
   #negotiationNeeded(connection) {
     if (!this.#options.polite || this.#origin !== undefined) return this.#offer(connection);
     this.#timers.set('first offer', firstOfferMs, () => {
-      // Otherwise the browser says again what is needed, once the other's offer is answered.
+      // The browser fires `negotiationneeded` again after the other end's offer is answered.
       if (connection === this.#connection && this.#origin === undefined) this.#offer(connection);
     });
   }
@@ -322,14 +322,14 @@ export class Peer {
     if (!connection) return;
     const collision = isOffer && (this.#makingOffer || connection.signalingState !== 'stable');
     this.#ignoringOffer = collision && !this.#options.polite;
-    // An answer to an offer that was withdrawn meanwhile, or made by a connection that is gone.
+    // The offer was withdrawn meanwhile, or its connection is gone: ignore the answer.
     const late = !isOffer && connection.signalingState !== 'have-local-offer';
     if (this.#ignoringOffer || late) return;
     await this.#accept(description);
     this.#origin = origin;
     this.#isTheirsMozilla = isMozilla(description.sdp);
     this.#timers.clear('first offer');
-    // The other end is at it already.
+    // The other end is already restarting.
     if (isOffer && this.#timers.has('restart')) this.#restartIn(restartAgainMs);
     if (!isOffer) this.#role = roleOf(description.sdp ?? '') === 'active' ? 'passive' : 'active';
     for (const candidate of this.#earlyCandidates.splice(0)) await this.#candidate(candidate);
@@ -352,13 +352,13 @@ export class Peer {
   /** @param {RTCIceCandidateInit | null} candidate */
   async #candidate(candidate) {
     if (!this.#connection?.remoteDescription) {
-      if (this.#earlyCandidates.length < mostEarlyCandidates) this.#earlyCandidates.push(candidate);
+      if (this.#earlyCandidates.length < maxEarlyCandidates) this.#earlyCandidates.push(candidate);
       return;
     }
     try {
       await this.#connection.addIceCandidate(/** @type {any} */ (candidate));
     } catch (error) {
-      // Those of an offer we did not take, and leftovers of a connection that was replaced, belong to nothing.
+      // Ignore candidates of an offer we ignored, and late ones of a connection that was replaced.
       const fragment = candidate?.usernameFragment;
       const isForeign = fragment && !this.#connection?.remoteDescription?.sdp.includes(fragment);
       if (!this.#ignoringOffer && !isForeign && candidate) this.#failed(error);
@@ -366,7 +366,7 @@ export class Peer {
   }
 
   /**
-   * What is interrupted by the end is no failure.
+   * Runs an operation. An error caused by closing is not a failure.
    * @param {unknown} error
    */
   #failed(error) {
@@ -385,7 +385,7 @@ export class Peer {
   /** @param {Payload} payload */
   #post(payload) {
     this.#options.send(payload).catch((error) => {
-      // Anything else means that the other end, or we, left: that is told elsewhere.
+      // Any other error means that one of the two ends left, which is reported elsewhere.
       if (this.#closed || error?.code !== 'rate_limited') return;
       this.#timers.set(`post ${this.#posts += 1}`, error.retryAfterMs ?? 1000, () => this.#post(payload));
     });

@@ -1,18 +1,18 @@
-// Which of a publisher's layers a subscriber would like: OpenTok's `setPreferredResolution` and `setPreferredFrameRate`, in the
-// words of the protocol.
+// A subscriber's preferred layer of a publisher: OpenTok's `setPreferredResolution` and `setPreferredFrameRate`, as members of
+// the protocol.
 
 /**
- * Nothing said is the best there is.
+ * Absent members mean the best quality.
  * @typedef {{preferredWidth?: number, preferredHeight?: number, preferredFrameRate?: number}} Preference
  */
 /** @typedef {{width: number, height: number}} Size in pixels */
 
-const mostPixels = 16384;
-const mostFrameRate = 240;
+const maxPixels = 16384;
+const maxFrameRate = 240;
 
 /** @param {number} value @param {number} least @param {number} most @param {string} name */
 function within(value, least, most, name) {
-  if (typeof value !== 'number' || Number.isNaN(value)) throw new TypeError(`${name} is a number.`);
+  if (typeof value !== 'number' || Number.isNaN(value)) throw new TypeError(`${name} must be a number.`);
   return Math.round(Math.min(most, Math.max(least, value)));
 }
 
@@ -23,7 +23,7 @@ function within(value, least, most, name) {
 export function preferredResolution(size) {
   if (size === null || size === undefined) return {};
   return {
-    preferredWidth: within(size.width, 0, mostPixels, 'The width'), preferredHeight: within(size.height, 0, mostPixels, 'The height'),
+    preferredWidth: within(size.width, 0, maxPixels, 'The width'), preferredHeight: within(size.height, 0, maxPixels, 'The height'),
   };
 }
 
@@ -33,11 +33,11 @@ export function preferredResolution(size) {
  */
 export function preferredFrameRate(frameRate) {
   if (frameRate === null || frameRate === undefined) return {};
-  return { preferredFrameRate: within(frameRate, 1, mostFrameRate, 'The frame rate') };
+  return { preferredFrameRate: within(frameRate, 1, maxFrameRate, 'The frame rate') };
 }
 
 /**
- * What fits all who show a stream: it comes once. One who has said nothing wants the best.
+ * Combines the preferences of all subscribers of a stream, which arrives only once. No preference means the best quality.
  * @param {Preference[]} preferences
  * @returns {Preference}
  */

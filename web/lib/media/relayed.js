@@ -1,9 +1,9 @@
-// Relayed media (protocol §4): a peer connection with each other connection of the session that watches us, or that we watch.
+// Relayed media (protocol §4): one peer connection with each other connection of the session that subscribes to us, or that we
 
 import { Peer } from './peer.js';
 
-/** Subscribers announced before we know our own stream's id: the answer that names it is already on its way. */
-const mostEarlySubscribers = 64;
+/** Limits subscribers announced before our own stream's id is known: the answer with the id is on its way. */
+const maxEarlySubscribers = 64;
 
 /** @typedef {import('./peer.js').Wanted} Wanted */
 /** @typedef {import('./transport.js').Sink} Sink */
@@ -21,7 +21,7 @@ export class RelayedTransport {
   #subscribers = new Map();
   /** @type {Map<string, {connectionId: string, sinks: Set<Sink>, media: MediaStream | null}>} by stream id */
   #subscriptions = new Map();
-  /** @type {Set<string>} with whom it worked once: the server, which would carry it otherwise, knows */
+  /** @type {Set<string>} connections with which media has worked, as reported to the server for the fallback */
   #reported = new Set();
 
   /** @param {import('./transport.js').TransportOptions} options */
@@ -87,7 +87,7 @@ export class RelayedTransport {
     const { streamId, connectionId, from } = message;
     if (message.type === 'session.subscribed') this.#subscribed(streamId, connectionId, message);
     if (message.type === 'session.unsubscribed') this.#unsubscribed(streamId, connectionId);
-    // What a connection that is nothing to us any more had under way.
+    // Ignore late messages of a connection that is no longer relevant.
     if (message.type === 'session.negotiate' && this.#isRelated(from)) this.#peer(from).receive(message);
   }
 
@@ -132,7 +132,7 @@ export class RelayedTransport {
   /** @param {string} streamId @param {string} connectionId @param {Message} wanted */
   #subscribed(streamId, connectionId, { audio, video }) {
     const subscribers = this.#subscribers.get(streamId) ?? new Map();
-    if (!this.#published.has(streamId) && subscribers.size >= mostEarlySubscribers) return;
+    if (!this.#published.has(streamId) && subscribers.size >= maxEarlySubscribers) return;
     subscribers.set(connectionId, { audio, video });
     this.#subscribers.set(streamId, subscribers);
     const source = this.#published.get(streamId);
@@ -153,7 +153,7 @@ export class RelayedTransport {
   }
 
   /**
-   * Nobody watches anybody any more.
+   * Ends all peers and subscriptions.
    * @param {string} connectionId
    */
   #release(connectionId) {
@@ -168,7 +168,7 @@ export class RelayedTransport {
     if (known) return known;
     const { configuration, request, clock, rtc, failed } = this.#options;
     const peer = new Peer({
-      // Protocol §4: the lower id, as text, is the polite one.
+      // Protocol §4: the end with the lower id, compared as text, is polite.
       polite: this.#options.connectionId < connectionId,
       configuration, clock, rtc, failed,
       send: (payload) => request('session.negotiate', { to: connectionId, ...payload }),
@@ -182,7 +182,7 @@ export class RelayedTransport {
   /** @param {string} connectionId @param {string} streamId @param {MediaStream} media */
   #arrived(connectionId, streamId, media) {
     const subscription = this.#subscriptions.get(streamId);
-    // A peer may only speak for its own streams.
+    // A peer may only send media for its own streams.
     if (subscription?.connectionId !== connectionId) return;
     subscription.media = media;
     for (const sink of subscription.sinks) sink.mediaArrived(media);

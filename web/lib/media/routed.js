@@ -1,4 +1,4 @@
-// Routed media: through the server, over the client connection's two peer connections. A session only says which of their
+// Routed media: through the server, over the client connection's two peer connections. A session only decides which of their
 // transceivers carry its streams.
 
 import { Arrival } from './arrival.js';
@@ -14,7 +14,7 @@ import { Arrival } from './arrival.js';
 export class RoutedTransport {
   #options;
   #link;
-  /** @type {Map<Source, {outgoing: Outgoing, told: Mids | null}>} about to be published */
+  /** @type {Map<Source, {outgoing: Outgoing, told: Mids | null}>} not published yet */
   #reserved = new Map();
   /** @type {Map<string, Outgoing>} by stream id */
   #published = new Map();
@@ -37,7 +37,7 @@ export class RoutedTransport {
   // ---- Publishing
 
   /**
-   * Its tracks begin to flow: the server forwards them as soon as they have a stream.
+   * Starts sending the tracks: the server forwards them as soon as they have a stream.
    * @param {Source} source
    * @returns {Promise<Mids>}
    */
@@ -50,7 +50,7 @@ export class RoutedTransport {
     return reserved.told;
   }
 
-  /** @param {Source} source what is not published after all */
+  /** @param {Source} source the source whose publishing was canceled */
   cancel(source) {
     const reserved = this.#reserved.get(source);
     this.#reserved.delete(source);
@@ -62,7 +62,7 @@ export class RoutedTransport {
     const { outgoing, told } = this.#reserved.get(source) ?? { outgoing: this.#link.hold(source), told: null };
     this.#reserved.delete(source);
     this.#published.set(streamId, outgoing);
-    // There is another connection since, or the session was relayed when it was asked.
+    // The connection has been replaced since, or the session was relayed at that time.
     if (told === null || told !== outgoing.mids) this.#options.publishAgain(streamId);
   }
 
@@ -97,7 +97,7 @@ export class RoutedTransport {
 
   /**
    * @param {string} streamId
-   * @returns {Promise<Mids | null>} where the server is to put the stream; null when nobody wants it any more
+   * @returns {Promise<Mids | null>} the transceivers for the stream; null if it is no longer wanted
    */
   async slot(streamId) {
     const subscription = this.#subscriptions.get(streamId);
@@ -114,25 +114,25 @@ export class RoutedTransport {
     this.#end(subscription);
   }
 
-  /** @param {string} streamId what it has, or what is wanted of it, is different now */
+  /** @param {string} streamId its media, or the media wanted of it, have changed */
   expectationChanged(streamId) {
     const { arrival, sinks } = this.#subscriptions.get(streamId) ?? {};
     if (arrival && sinks && !expectation(sinks).video) arrival.withdraw();
   }
 
-  // ---- What else a transport does
+  // ---- Other members of a transport
 
-  /** Who watches us is the server's business. */
+  /** The server manages the subscribers of our streams. */
   receive() {}
 
-  /** Its streams end one by one. */
+  /** The streams end one by one. */
   connectionDestroyed() {}
 
-  /** The link itself listens to the line. */
+  /** The link handles this. */
   resumed() {}
 
   /**
-   * One entry, however many watch, under our own connection's id: there is only the way to the server.
+   * Returns one entry, under our own connection id, however many subscribers there are: all media goes to the server.
    * @param {string} streamId
    */
   async senderReports(streamId) {
@@ -142,7 +142,7 @@ export class RoutedTransport {
     return [{ connectionId: this.#options.connectionId, reports }];
   }
 
-  /** @param {string} streamId @returns {RTCRtpReceiver[]} they count what came through the slot before, too */
+  /** @param {string} streamId @returns {RTCRtpReceiver[]} their counters include earlier streams of the slot */
   receivers(streamId) {
     const { slot, media } = this.#subscriptions.get(streamId) ?? {};
     return media && slot?.transceivers ? Object.values(slot.transceivers).map(({ receiver }) => receiver) : [];
@@ -218,7 +218,7 @@ export class RoutedTransport {
 }
 
 /**
- * What all who show a stream expect of it together.
+ * Combines what all sinks of a stream expect.
  * @param {Set<Sink>} sinks
  */
 function expectation(sinks) {

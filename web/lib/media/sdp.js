@@ -1,9 +1,9 @@
-// The few things we read or change in a session description.
+// The few operations on session descriptions that we need.
 
 /**
- * Gives the streams in a description the names others know them by. A browser makes up the ids of its `MediaStream`s and
- * never looks at its own `msid` again, so renaming in what is *sent* is safe, and the receiver's `MediaStream.id` is then the
- * stream's id in every engine (RFC 8830; protocol §4).
+ * Renames the streams in a description to their stream ids. Browsers choose the ids of their `MediaStream`s and never read
+ * their own `msid` again, so renaming in the description *sent* is safe. The receiver's `MediaStream.id` is then the stream's
+ * id in every engine (RFC 8830; protocol §4).
  * @param {string} sdp
  * @param {Map<string, string>} names from `MediaStream.id` to stream id
  */
@@ -16,7 +16,8 @@ export function nameStreams(sdp, names) {
 }
 
 /**
- * Which `RTCPeerConnection` wrote this: the session id of its `o=` line, the same in all its descriptions (RFC 8829 §5.2.1).
+ * Returns which `RTCPeerConnection` wrote this: the session id of its `o=` line, equal in all its descriptions (RFC 8829
+ * §5.2.1).
  * @param {string} sdp
  */
 export function originOf(sdp) {
@@ -24,17 +25,17 @@ export function originOf(sdp) {
 }
 
 /**
- * Who begins the DTLS handshake, as this answer says: its writer, or whoever reads it (RFC 5763 §5).
+ * Returns which end starts the DTLS handshake according to this answer: its author, or the other end (RFC 5763 §5).
  * @param {string} sdp
- * @returns {'active' | 'passive' | undefined} the writer's part
+ * @returns {'active' | 'passive' | undefined} the author's role
  */
 export function roleOf(sdp) {
   return /** @type {any} */ (/^a=setup:(active|passive)\s*$/m.exec(sdp)?.[1]);
 }
 
 /**
- * An offer that says which part its writer has already. Firefox 153 answers `active` to every `actpass`, also where it is the
- * passive one since the first answer, and Chromium refuses such an answer; told `active`, it answers `passive`.
+ * Returns the offer with the author's current DTLS role. Firefox 153 answers `active` to every `actpass`, even if it is passive
+ * since the first answer, and Chromium rejects such an answer. If the offer says `active`, Firefox answers `passive`.
  * @param {string} sdp
  * @param {'active' | 'passive' | undefined} role
  */
@@ -43,7 +44,7 @@ export function keepRole(sdp, role) {
 }
 
 /**
- * Whether a Mozilla engine wrote it: its `o=` line begins with the name.
+ * True if a Mozilla engine wrote it: its `o=` line begins with the name.
  * @param {string | undefined} sdp
  */
 export function isMozilla(sdp) {

@@ -1,4 +1,4 @@
-// WebRTC's statistics in OpenTok's shape.
+// WebRTC statistics in OpenTok's format.
 
 /** @typedef {Record<string, any>} Entry */
 /** @typedef {{packetsSent: number, packetsLost: number, bytesSent: number, frameRate?: number}} Sent */

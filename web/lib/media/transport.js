@@ -1,22 +1,22 @@
-// How media travels in a session: what `Session` asks of a transport, and which one it gets. Relayed media goes from peer to
-// peer, routed media through the server.
+// How media travels in a session: the transport interface that `Session` uses, and the choice between the two. Relayed media
+// goes from peer to peer, routed media through the server.
 
 import { RelayedTransport } from './relayed.js';
 import { RoutedTransport } from './routed.js';
 
 /**
- * @typedef {object} Source what a publisher gives
+ * @typedef {object} Source the media of a publisher
  * @property {() => MediaStreamTrack[]} tracks
- * @property {() => boolean} [isScalable] whether its picture is worth several sizes at once
+ * @property {() => boolean} [isScalable] whether simulcast makes sense for its video
  */
 /**
- * @typedef {object} Sink what a subscriber gets
+ * @typedef {object} Sink the receiver of a subscriber's media
  * @property {(media: MediaStream) => void} mediaArrived
  * @property {(state: import('./peer.js').PeerState) => void} mediaChanged
- * @property {() => {audio: boolean, video: boolean}} [expected] what is to come, as things are; both without it
+ * @property {() => {audio: boolean, video: boolean}} [expected] which media to expect now; default: both
  */
 /**
- * Which transceivers of the connection with the server.
+ * The transceivers of a stream on the connection with the server.
  * @typedef {{audioMid: string, videoMid: string}} Mids
  */
 
@@ -29,21 +29,21 @@ import { RoutedTransport } from './routed.js';
  * @property {(streamId: string, sink: Sink) => void} unsubscribe
  * @property {(message: import('../line/messages.js').Message) => void} receive `session.subscribed`, `.unsubscribed`, `.negotiate`
  * @property {(connectionId: string) => void} connectionDestroyed
- * @property {() => void} resumed the line to the server is back
+ * @property {() => void} resumed the connection to the server was resumed
  * @property {(streamId: string) => Promise<{connectionId: string, reports: RTCStatsReport[]}[]>} senderReports
  * @property {(streamId: string) => RTCRtpReceiver[]} receivers
  * @property {() => void} close
- * @property {(source: Source) => Promise<Mids>} [mids] what `session.publish` has to name; before `publish`
- * @property {(source: Source) => void} [cancel] it is not published after all
- * @property {(streamId: string) => void} [expectationChanged] sinks expect more or less of this stream than before
- * @property {(streamId: string, rids: string[]) => void} [layersWanted] what somebody wants of a stream of ours; no others need be made
- * @property {(streamId: string) => Promise<Mids | null>} [slot] what `session.subscribe` has to name; after `subscribe`
+ * @property {(source: Source) => Promise<Mids>} [mids] the mids for `session.publish`; called before `publish`
+ * @property {(source: Source) => void} [cancel] publishing was canceled
+ * @property {(streamId: string) => void} [expectationChanged] the sinks expect different media of this stream than before
+ * @property {(streamId: string, rids: string[]) => void} [layersWanted] the layers that subscribers want of our stream; do not encode others
+ * @property {(streamId: string) => Promise<Mids | null>} [slot] the mids for `session.subscribe`; called after `subscribe`
  */
 
 /**
  * @typedef {object} TransportOptions
- * @property {string} connectionId ours
- * @property {(type: string, members: Record<string, unknown>) => Promise<unknown>} request in this session
+ * @property {string} connectionId our own
+ * @property {(type: string, members: Record<string, unknown>) => Promise<unknown>} request sends a request in this session
  * @property {() => Promise<RTCConfiguration>} configuration
  * @property {import('../clock.js').Clock} clock
  * @property {import('./peer.js').Rtc} rtc
@@ -51,11 +51,11 @@ import { RoutedTransport } from './routed.js';
  */
 
 /**
- * What the routed one also needs.
+ * Additional options of the routed transport.
  * @typedef {object} RoutedOptions
- * @property {() => import('./media-link.js').MediaLink} link made by the first who asks
- * @property {(streamId: string) => void} publishAgain the stream's `mids` have to be told anew
- * @property {(streamId: string) => void} subscribeAgain the stream's `slot` has to be told anew
+ * @property {() => import('./media-link.js').MediaLink} link created on the first call
+ * @property {(streamId: string) => void} publishAgain the stream's `mids` have changed and must be sent again
+ * @property {(streamId: string) => void} subscribeAgain the stream's `slot` has changed and must be sent again
  */
 
 /**

@@ -1,4 +1,4 @@
-// The piece of page that shows a publisher or a subscriber, with the class names OpenTok's users style and test against:
+// The elements that show a publisher or a subscriber, with the class names that OpenTok users style and test against:
 //
 //   <div class="OT_root OT_publisher OT_loading">
 //     <div class="OT_widget-container"><video class="OT_video-element" aria-label="You"></video></div>
@@ -8,22 +8,22 @@
 /**
  * @typedef {object} WidgetOptions
  * @property {InsertMode} [insertMode] `replace` (the default) makes the target itself the widget
- * @property {boolean} [insertDefaultUI] false: only a video element, for the program to place
+ * @property {boolean} [insertDefaultUI] false: creates only a video element, for the program to insert
  * @property {number | string} [width] pixels, or with a unit
  * @property {number | string} [height]
  * @property {'cover' | 'contain'} [fitMode]
  * @property {boolean} [mirror]
- * @property {string} [label] what the video is, for who cannot see it: 'You', 'Partner'
+ * @property {string} [label] the accessible name of the video: 'You', 'Partner'
  */
-/** @typedef {Element | string | null | undefined} Target an element or its id; without one, the end of the page */
+/** @typedef {Element | string | null | undefined} Target an element or its id; default: the end of the page */
 /**
  * @typedef {object} WidgetHooks
- * @property {() => void} loaded the first picture or sound is there
+ * @property {() => void} loaded the first audio or video has arrived
  * @property {(dimensions: {width: number, height: number}) => void} resized
- * @property {() => void} [blocked] the browser wants a click before it plays sound
+ * @property {() => void} [blocked] the browser requires a click before it plays sound
  */
 
-/** OpenTok's size where none is given. */
+/** OpenTok's default size. */
 const defaultSize = { width: 264, height: 198 };
 let made = 0;
 
@@ -49,7 +49,7 @@ export class Widget {
     root.classList.add('OT_root', `OT_${kind}`, 'OT_loading');
     const { width = defaultSize.width, height = defaultSize.height } = options;
     Object.assign(root.style, { overflow: 'hidden', width: length(width), height: length(height) });
-    // A positioned root may be what the page's own style wants it to be.
+    // Do not override the position that the page's own style sets.
     if (globalThis.getComputedStyle?.(root).position === 'static') root.style.position = 'relative';
     const container = document.createElement('div');
     container.className = 'OT_widget-container';
@@ -79,14 +79,14 @@ export class Widget {
   }
 
   /**
-   * Without a picture to show.
+   * Shows or hides the state without video.
    * @param {boolean} audioOnly
    */
   set audioOnly(audioOnly) {
     this.element?.classList.toggle('OT_audio-only', audioOnly);
   }
 
-  /** What is shown now, as base64 of a PNG without the `data:` in front; null while there is nothing. */
+  /** Returns the current frame as a base64 PNG, without the `data:` prefix; null if there is none. */
   snapshot() {
     const { videoWidth: width, videoHeight: height } = this.video;
     if (width === 0) return null;
@@ -106,7 +106,7 @@ export class Widget {
     const video = document.createElement('video');
     video.className = 'OT_video-element';
     video.autoplay = true;
-    // iPhones otherwise open every video on the whole screen.
+    // Without this, iPhones open every video full screen.
     video.playsInline = true;
     video.setAttribute('playsinline', '');
     if (label) video.setAttribute('aria-label', label);
@@ -125,7 +125,7 @@ function find(target) {
   if (typeof target !== 'string') return target ?? null;
   const found = document.getElementById(target);
   if (found) return found;
-  throw new TypeError(`No element has the id "${target}". Give an element of this page, or its id.`);
+  throw new TypeError(`No element has the id "${target}". Pass an element of this page or its id.`);
 }
 
 /** @param {Element | null} target @param {InsertMode} mode @returns {HTMLElement} the widget's root, in its place */

@@ -1,18 +1,20 @@
-// How a call ends that the server has for us no more, when nobody says so: not at once, for its end may be on its way.
+// Ends a call that the server no longer knows and for which no end arrives. Waits first, because the end may be on its way.
 
 /** @typedef {import('./call.js').Call} Call */
 
-/** After it should have rung out (milliseconds): the server says so by itself, unless the line is gone. */
+/**
+ * How long after the ring timeout (milliseconds) to wait for the server, which reports the end unless the connection is gone.
+ */
 export const ringingGrace = 5000;
-/** How long its end may be on its way (milliseconds). */
+/** How long to wait for the end of a call (milliseconds). */
 const endingGrace = 5000;
 
 /**
  * @param {Call} call
- * @param {import('../clock.js').Timers} timers the call's own, which end with it
- * @param {any} error what the server answered
- * @param {string[]} codes those that mean this
- * @returns {Promise<boolean>} whether it is over, and said why
+ * @param {import('../clock.js').Timers} timers the call's timers
+ * @param {any} error the server's answer
+ * @param {string[]} codes the codes with this meaning
+ * @returns {Promise<boolean>} true if the call ended, with a reason
  */
 export async function endIsTold(call, timers, error, codes) {
   if (!call.isOver && codes.includes(error?.code)) {
@@ -25,7 +27,7 @@ export async function endIsTold(call, timers, error, codes) {
 }
 
 /**
- * How a call ends that could not be rejoined.
+ * Ends a call that could not be rejoined.
  * @param {any} error
  * @returns {import('./call.js').Outcome}
  */

@@ -1,5 +1,5 @@
-// Sound and picture of one call: its session, what is published in it and who is watched. Its one invariant: after `end` it
-// says nothing more and nothing of it is left running; the publisher is its owner's and lives on.
+// Audio and video of one call: its session, the published stream and the subscriber. Invariant: after `end` it emits nothing
+// more and nothing of it is left running. The publisher belongs to the caller and lives on.
 
 import { otError } from '../errors.js';
 import { SessionCore } from '../session/core.js';
@@ -11,13 +11,13 @@ import { SessionCore } from '../session/core.js';
 /** @typedef {(target?: any, options?: object) => Subscriber} Subscribe */
 /**
  * @typedef {object} MediaHooks
- * @property {() => void} there the other is in the session too
- * @property {(stream: Stream, subscribe: Subscribe) => void} stream the other shows something
- * @property {(error: ConfabError) => void} trouble of sound or picture; the call goes on
- * @property {(error: ConfabError) => void} failed we cannot be in it at all
+ * @property {() => void} there the other person joined the session
+ * @property {(stream: Stream, subscribe: Subscribe) => void} stream the other person's stream
+ * @property {(error: ConfabError) => void} trouble an error of audio or video; the call continues
+ * @property {(error: ConfabError) => void} failed joining the session failed
  */
 
-/** What ends with the call, or with the line, is told with it. */
+/** Errors that come with the end of the call or the connection, which is reported separately. */
 const expected = ['token_match_ended', 'connection_restarted', 'not_joined', 'left', 'not_connected'];
 
 export class CallMedia {
@@ -25,7 +25,7 @@ export class CallMedia {
   #core;
   #publisher;
   #over = false;
-  /** @type {Stream | null} what the other shows */
+  /** @type {Stream | null} the other person's stream */
   #stream = null;
   #keep = (/** @type {any} */ event) => event.preventDefault();
 
@@ -54,14 +54,14 @@ export class CallMedia {
         if (!this.#over && connection !== session.connection) this.#hooks.there();
       },
       streamCreated: ({ stream }) => this.#seen(stream),
-      // After the default action, which takes the old picture away.
+      // After the default action, which removes the old video.
       streamDestroyed: () => queueMicrotask(() => this.#seeAnother()),
     });
     session.connect(token, (error) => { if (error) this.#failed(error, this.#hooks.failed); });
     this.#publish();
   }
 
-  /** @param {boolean} isLost whether the server has forgotten it already: then there is nobody to take leave of */
+  /** @param {boolean} isLost whether the server has already forgotten it, so that it need not be left */
   end(isLost) {
     if (this.#over) return;
     this.#over = true;
@@ -74,14 +74,14 @@ export class CallMedia {
     const publisher = this.#publisher;
     if (!publisher) return;
     publisher.on('streamDestroyed', this.#keep);
-    // A chat or a call that this one ends may not have heard of it yet.
+    // The chat or call that this one ends may not have released the publisher yet.
     publisher.session?.unpublish(publisher);
     this.#core.publications.beginEarly(publisher, (error) => { if (error) this.#failed(error, this.#hooks.trouble); });
   }
 
   /** @param {Stream} stream */
   #seen(stream) {
-    // One picture at a time.
+    // One video at a time.
     if (this.#over || (this.#stream && this.#core.roster.streams.has(this.#stream.streamId))) return;
     this.#stream = stream;
     const ended = (/** @type {ConfabError | undefined} */ error) => {

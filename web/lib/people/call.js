@@ -1,5 +1,5 @@
-// `Call`: one call, from the first press to its end. Its one invariant: once it has `ended` it never changes again, and no
-// sound or picture of it is left, whether or not the server could be told.
+// `Call`: one call, from placing it to its end. Invariant: once it has `ended` it never changes again, and no audio or video of
+// it is left, even if the server could not be notified.
 
 import { Timers } from '../clock.js';
 import { ConfabError, isRestart } from '../errors.js';
@@ -17,7 +17,7 @@ import { CallMedia } from './call-media.js';
  * @typedef {'placing' | 'ringing' | 'incoming' | 'joining' | 'active' | 'ended'} CallState
  */
 /**
- * `refused`: the server would not place it; `error` says why.
+ * `refused`: the server rejected the call; `error` says why.
  * @typedef {import('../line/people-messages.js').CallOutcome | 'refused'} Outcome
  */
 /** @typedef {{outcome: Outcome, durationMs?: number, error?: ConfabError}} Ending */
@@ -29,26 +29,26 @@ import { CallMedia } from './call-media.js';
  * @property {import('./questions.js').Questions} questions
  * @property {import('./calls.js').CallsOptions} options
  * @property {import('../clock.js').Clock} clock
- * @property {(call: Call) => void} prepare it will be published soon
- * @property {(call: Call) => void} accepted there is no other call beside it now
+ * @property {(call: Call) => void} prepare its publisher will be published soon
+ * @property {(call: Call) => void} accepted the call was accepted, so that the others end
  * @property {(call: Call) => void} over
  */
 
 /**
- * A call as its `Calls` sees it: what the server says of it.
+ * A call as `Calls` uses it: handlers for server messages.
  * @typedef {object} CallControl
- * @property {() => Publisher | null} publisher what we send
- * @property {(placed: any) => void} placed the server has it, or has it still
+ * @property {() => Publisher | null} publisher our publisher
+ * @property {(placed: any) => void} placed the server placed the call, or still has it
  * @property {(devices: number) => void} ringing
- * @property {(incoming: any) => void} incoming it rings here, or still does
+ * @property {(incoming: any) => void} incoming it rings here, or still rings
  * @property {(waiting: boolean) => void} waits
  * @property {(accepted: import('../line/people-messages.js').Accepted) => void} accepted
- * @property {(withVideo: boolean) => void} changed the other turned to a picture, or to sound only
+ * @property {(withVideo: boolean) => void} changed the other person turned video on or off
  * @property {(state: 'connected' | 'reconnecting') => void} partner
- * @property {(callId: string) => void} becomes two called each other: this one goes on as the other's
- * @property {() => void} lost our place on the server is gone, and the session with it
- * @property {() => Promise<void>} rejoin asks the server, which has begun anew, how the call stands that we make or are in
- * @property {(ending: Ending, isLost?: boolean) => void} end `isLost`: the server has forgotten its session already
+ * @property {(callId: string) => void} becomes two people called each other: this call continues under the other id
+ * @property {() => void} lost the connection and the session are lost
+ * @property {() => Promise<void>} rejoin asks the server about this call after the connection was replaced
+ * @property {(ending: Ending, isLost?: boolean) => void} end `isLost`: the server has already forgotten its session
  */
 
 /** @type {WeakMap<Call, CallControl>} */
@@ -60,10 +60,10 @@ export function controlOf(call) {
 }
 
 /**
- * Events: `change {call}` (whatever of it changed), `stream {stream, subscribe}` (what the other shows; `subscribe(target,
- * options)` makes a `Subscriber` of it; again after a restart, when the picture before has gone by itself),
- * `subscriber {subscriber}` (made for the `subscriberTarget` given to `Calls`), `error {error}` (of sound or picture; the call
- * goes on), `ended {outcome, durationMs?, error?}`.
+ * Events: `change {call}` (any property changed), `stream {stream, subscribe}` (the other person's stream; `subscribe(target,
+ * options)` makes a `Subscriber` of it; emitted again after a restart, when the old video is gone),
+ * `subscriber {subscriber}` (created for the `subscriberTarget` of `Calls`), `error {error}` (an audio or video error; the call
+ * continues), `ended {outcome, durationMs?, error?}`.
  */
 export class Call extends Emitter {
   #host;
@@ -72,31 +72,31 @@ export class Call extends Emitter {
   #media = null;
   /** @type {Publisher | null} */
   #publisher;
-  /** @type {boolean | null} what the server was last told of our picture */
+  /** @type {boolean | null} the video state last sent to the server */
   #toldVideo = null;
-  /** @type {number | null} by our clock */
+  /** @type {number | null} on the local clock */
   #acceptedAt = null;
   /** @type {number | null} */
   #endedAt = null;
   /** @type {CallState} */
   state;
-  /** @type {string | null} null until it is placed; another after two calls became one */
+  /** @type {string | null} null until it is placed; changes when two calls are merged */
   id = null;
   /** @type {PersonInfo} */
   person;
-  /** Whether it rings beside another call: accepting it ends that one. */
+  /** Whether it rings during another call: accepting it ends that one. */
   waiting = false;
-  /** On how many devices it rings; 0 when only a push went out. */
+  /** The number of devices on which it rings; 0 if only a push was sent. */
   devices = 0;
-  /** @type {number | null} until when it rings, on this machine's clock */
+  /** @type {number | null} until when it rings, on the local clock */
   expiresAt = null;
-  /** @type {number | null} when it was accepted, on the server's clock; `elapsedMs` is for showing */
+  /** @type {number | null} when it was accepted, on the server's clock; show `elapsedMs` instead */
   since = null;
   /** @type {Outcome | null} */
   outcome = null;
-  /** @type {number | undefined} from accepting to the end */
+  /** @type {number | undefined} from acceptance to the end */
   durationMs = undefined;
-  /** @type {ConfabError | null} why it was refused or failed */
+  /** @type {ConfabError | null} why it was rejected or failed */
   error = null;
   /** @type {'connected' | 'reconnecting'} */
   partnerState = 'connected';
@@ -119,11 +119,11 @@ export class Call extends Emitter {
     this.person = person;
     this.id = id ?? null;
     this.state = direction === 'outgoing' ? 'placing' : 'incoming';
-    /** What it was placed as. */
+    /** Whether it was placed as a video call. */
     this.video = video;
-    /** Whether the other shows a picture, or wants to. */
+    /** Whether the other person sends video, or wants to. */
     this.withVideo = direction === 'incoming' && video;
-    /** Whether we do. */
+    /** Whether this end sends video. */
     this.sendsVideo = direction === 'outgoing' && video;
     controls.set(this, this.#control());
     if (direction === 'outgoing') {
@@ -132,24 +132,24 @@ export class Call extends Emitter {
     }
   }
 
-  // ---- What a program calls
+  // ---- Public API
 
   get isOver() {
     return this.state === 'ended';
   }
 
-  /** How long the two have been talking: milliseconds, by our own clock. */
+  /** How long the call has been active, in milliseconds on the local clock. */
   get elapsedMs() {
     return this.#acceptedAt === null ? 0 : Math.round((this.#endedAt ?? this.#host.clock.now()) - this.#acceptedAt);
   }
 
   /**
-   * Takes an incoming call; another one ends.
-   * @param {OwnSide} side what to show and say; without a publisher one only listens
-   * @returns {Promise<void>} rejects with why it could not be taken
+   * Accepts an incoming call; another call ends.
+   * @param {OwnSide} side what to publish; without a publisher, only receives
+   * @returns {Promise<void>} rejects with the reason if the call could not be accepted
    */
   async accept({ video = true, publisher = null } = {}) {
-    if (this.state !== 'incoming') throw wrongState('This call does not ring any more.');
+    if (this.state !== 'incoming') throw wrongState('This call is no longer ringing.');
     this.#timers.clear('ringing');
     this.#publisher = publisher;
     publisher?.publishVideo(video);
@@ -159,7 +159,7 @@ export class Call extends Emitter {
     try {
       await this.#host.questions.ask('call.accept', { callId: this.id, video }, false);
     } catch (error) {
-      // What became of it is told by its end, or asked after the restart.
+      // The end of the call reports the outcome, or the restart asks for it.
       if (isRestart(error) || await endIsTold(this, this.#timers, error, ['call_state', 'not_found'])) return;
       this.#host.questions.ask('call.end', { callId: this.id }).catch(() => {});
       this.#end({ outcome: 'failed', error: /** @type {ConfabError} */ (error) });
@@ -173,7 +173,7 @@ export class Call extends Emitter {
   }
 
   /**
-   * Takes back a call that was not accepted yet.
+   * Cancels a call that was not accepted yet.
    * @returns {Promise<void>}
    */
   async cancel() {
@@ -182,7 +182,7 @@ export class Call extends Emitter {
   }
 
   /**
-   * Whatever it is doing.
+   * Ends the call in any state.
    * @returns {Promise<void>}
    */
   async end() {
@@ -193,17 +193,17 @@ export class Call extends Emitter {
   }
 
   /**
-   * Our own picture: with it or sound only. A publisher without a camera opens one.
+   * Turns our own video on or off. A publisher without a camera opens one.
    * @param {boolean} on
-   * @returns {Promise<void>} rejects when there is no camera
+   * @returns {Promise<void>} rejects if there is no camera
    */
   async setVideo(on) {
-    if (this.isOver) throw wrongState('This call is over.');
+    if (this.isOver) throw wrongState('This call has ended.');
     const publisher = this.#publisher;
     if (publisher && on) {
       await sourceOf(publisher).ready;
       if (!publisher.getVideoSource().track) await publisher.setVideoSource(true);
-      // Over, or changed once more, while the browser asked for the camera.
+      // The call ended, or the video was changed again, while the browser asked for the camera.
       if (this.isOver || publisher !== this.#publisher) return;
     }
     publisher?.publishVideo(on);
@@ -211,7 +211,7 @@ export class Call extends Emitter {
     await this.#tellVideo();
   }
 
-  // ---- What the server says
+  // ---- Server messages
 
   /** @returns {CallControl} */
   #control() {
@@ -253,7 +253,7 @@ export class Call extends Emitter {
     const state = this.state === 'active' ? 'active' : 'joining';
     this.#set({ state, id: callId, person, video, withVideo, since, waiting: false, expiresAt: null });
     this.#host.accepted(this);
-    // A handler may have ended it; and whoever accepted and asked again is told twice.
+    // A handler may have ended it; and if we accepted and asked again, the server sends this twice.
     if (this.isOver || this.#media?.sessionId === sessionId) return;
     this.#media?.end(false);
     this.#join(sessionId, token);
@@ -275,18 +275,18 @@ export class Call extends Emitter {
   async #rejoin() {
     try {
       const answer = await this.#host.client.request('call.rejoin', { callId: this.id });
-      // It did not hear that we accepted.
+      // The server did not receive our acceptance.
       if (answer.type === 'call.incoming' && this.state === 'joining') {
         await this.#host.questions.ask('call.accept', { callId: this.id, video: this.sendsVideo }, false);
       }
     } catch (error) {
-      // Its end, should there be one to tell, was told when we appeared; only that it was taken meanwhile is told next.
+      // The server sends its end, if any, when we appear. Only an answer on another device is reported after that.
       if (isRestart(error) || await endIsTold(this, this.#timers, error, ['call_state'])) return;
       this.#end({ outcome: lossOf(error), error: /** @type {ConfabError} */ (error) });
     }
   }
 
-  /** @param {Ending} ending @param {boolean} [isLost] whether the server has forgotten its session already */
+  /** @param {Ending} ending @param {boolean} [isLost] whether the server has already forgotten its session */
   #end({ outcome, durationMs, error }, isLost = false) {
     if (this.isOver) return;
     this.#timers.clearAll();
@@ -319,13 +319,13 @@ export class Call extends Emitter {
   /** @param {string} verb @param {Outcome} outcome */
   async #finish(verb, outcome) {
     const { id } = this;
-    // Whoever presses while it is being placed is told the id later: `Calls` ends it then.
+    // The call is still being placed: `Calls` ends it when the id arrives.
     const told = id === null ? undefined : this.#host.questions.ask(verb, { callId: id });
     this.#end({ outcome });
     try {
       await told;
     } catch (error) {
-      // It ended meanwhile, there or here; and with the line everything does.
+      // It ended in the meantime, or the connection did, which ends every call.
       const known = ['not_found', 'call_state', 'not_connected', 'left'];
       if (!(error instanceof ConfabError) || !known.includes(String(error.code))) throw error;
     }
@@ -364,7 +364,7 @@ export class Call extends Emitter {
     this.emit('subscriber', { subscriber: this.subscriber });
   }
 
-  /** The other is told by the server; before it is accepted there is nobody to tell. */
+  /** The server notifies the other person; before the call is accepted nobody needs to be notified. */
   async #tellVideo() {
     if (this.#acceptedAt === null || this.isOver || this.#toldVideo === this.sendsVideo) return;
     this.#toldVideo = this.sendsVideo;

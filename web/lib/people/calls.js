@@ -1,5 +1,5 @@
-// `Calls`: ringing and being rung. It makes a `Call` of everything the server says about one. Its one invariant: each call has
-// one object and each ending is told once, however often the server says it.
+// `Calls`: outgoing and incoming calls. Makes a `Call` of the server's messages. Invariant: each call has one object, and each
+// end is reported once, however often the server sends it.
 
 import { systemClock } from '../clock.js';
 import { ConfabError, isRestart } from '../errors.js';
@@ -12,32 +12,32 @@ import { questionsOf } from './people.js';
 /** @typedef {import('../line/people-messages.js').LoggedCall} LoggedCall */
 /** @typedef {import('../roulette/match.js').MatchOptions} CallsOptions */
 
-/** So many endings are remembered, so as not to tell them twice: a server tells again what is some minutes old at most. */
-const mostRemembered = 500;
+/** How many ended calls to remember, so as not to report them twice: the server repeats only those of the last minutes. */
+const maxRemembered = 500;
 
 /**
- * Events: `incoming`, with the `Call`; `ended {callId, outcome, person, direction, video, at, durationMs?}`, of calls that no
- * `Call` stands for: those missed while nobody was there. Whoever listens to it is taken to have shown it.
+ * Events: `incoming`, with the `Call`; `ended {callId, outcome, person, direction, video, at, durationMs?}`, for calls without
+ * a `Call` object: those missed while no device was online. A listener is expected to show the missed call.
  */
 export class Calls extends Emitter {
   #client;
   #questions;
   #host;
-  /** @type {Map<string, Call>} by id, those that are not over */
+  /** @type {Map<string, Call>} by id, calls that are not over */
   #calls = new Map();
-  /** @type {Call | null} asked for, and without an id yet */
+  /** @type {Call | null} requested, without an id yet */
   #placing = null;
-  /** Whether media with the server was opened for a call. */
+  /** Whether media with the server was opened in advance for a call. */
   #isPrepared = false;
-  /** @type {Set<string>} ids of those that are over */
+  /** @type {Set<string>} ids of ended calls */
   #over = new Set();
-  /** @type {Set<Call>} rang here when our place on the server was lost, and do not ring anew so far */
+  /** @type {Set<Call>} calls that rang here when the server lost this connection, and have not rung again */
   #unrung = new Set();
 
   /**
    * @param {import('../line/client.js').Client} client
    * @param {import('./people.js').People} people
-   * @param {CallsOptions} [options] with a `subscriberTarget`, what the other shows is put there
+   * @param {CallsOptions} [options] with a `subscriberTarget`, the other person's stream is shown there
    */
   constructor(client, people, options = {}) {
     super();
@@ -70,7 +70,7 @@ export class Calls extends Emitter {
   }
 
   /**
-   * Those that are not over.
+   * The calls that are not over.
    * @returns {Call[]}
    */
   get all() {
@@ -78,24 +78,24 @@ export class Calls extends Emitter {
   }
 
   /**
-   * Calls somebody. Should the server refuse, the call ends as `refused`.
+   * Calls a person. If the server rejects the call, it ends as `refused`.
    * @param {string} personId
    * @param {import('./call.js').OwnSide} side
-   * @returns {Call} at once
+   * @returns {Call} returned immediately
    */
   start(personId, { video = true, publisher = null } = {}) {
     const person = { personId, name: '', online: false };
     const call = new Call(this.#host, { direction: 'outgoing', person, video }, publisher);
     if (this.#placing) {
-      const message = 'You are calling somebody already. Wait a moment.';
+      const message = 'You are already placing a call. Wait for it to ring, or cancel it.';
       const error = new ConfabError({ code: 'call_state', message, retryable: true });
-      // Later: nobody can be listening to it yet.
+      // Reported later, because no listener can be attached yet.
       queueMicrotask(() => controlOf(call).end({ outcome: 'refused', error }));
       return call;
     }
     this.#placing = call;
     this.#prepare(call);
-    // Who is called is there already when the answer comes: `#placed` hears it first.
+    // The handler must be attached when the answer comes: `#placed` receives it first.
     this.#questions.ask('call.start', { personId, video }, false).catch((error) => controlOf(call).end({ outcome: 'refused', error }))
       .finally(() => { if (this.#placing === call) this.#placing = null; });
     return call;
@@ -113,7 +113,7 @@ export class Calls extends Emitter {
   }
 
   /**
-   * Its person knows how this call ended.
+   * The user knows how this call ended.
    * @param {string} callId
    * @returns {Promise<void>}
    */
@@ -121,7 +121,7 @@ export class Calls extends Emitter {
     await this.#questions.ask('call.seen', { callId });
   }
 
-  // ---- What the server says
+  // ---- Server messages
 
   /** @param {any} message */
   #placed(message) {
@@ -130,7 +130,7 @@ export class Calls extends Emitter {
     if (!call) return;
     if (call === this.#placing) {
       this.#placing = null;
-      // Taken back before it had an id.
+      // Canceled before it had an id.
       if (call.isOver) return this.#endAfterAll(callId);
       this.#calls.set(callId, call);
     }
@@ -145,7 +145,7 @@ export class Calls extends Emitter {
       this.#unrung.delete(known);
       return controlOf(known).incoming(message);
     }
-    // It ended here, and the server has not heard so.
+    // It ended here, but the server does not know yet.
     if (this.#over.has(callId)) return this.#endAfterAll(callId);
     const call = new Call(this.#host, { direction: 'incoming', person: message.person, video: message.video, id: callId });
     this.#calls.set(callId, call);
@@ -159,12 +159,12 @@ export class Calls extends Emitter {
     if (this.#over.has(callId)) return this.#endAfterAll(callId);
     const known = this.#calls.get(callId);
     if (!known || known.state === 'incoming') {
-      // Taken by nobody here: we called them while they called us, and this is what both become.
+      // Answered on no device: both people called each other, and this is the merged call.
       const mine = this.all.find((call) => isPlacedTo(call, person.personId));
       if (!mine) return;
       this.#merge(mine, callId);
     } else if (known.direction === 'outgoing') {
-      // The same, the other way about.
+      // The same, in the other direction.
       const theirs = this.all.filter(({ state, person: { personId } }) => state === 'incoming' && personId === person.personId);
       for (const call of theirs) controlOf(call).end({ outcome: 'merged' });
     }
@@ -198,8 +198,8 @@ export class Calls extends Emitter {
   }
 
   /**
-   * Our place is a new one. What this device makes or is in, it asks for. A call that only rang here may be another
-   * device's by now, from which asking would take it: what still rings, rings anew by itself.
+   * This client has a new connection. Asks the server about calls that this device placed or joined. A call that only rang here
+   * may be active on another device by now, and asking would take it over; one that still rings is announced again anyway.
    */
   #beginAnew() {
     for (const call of this.#calls.values()) if (call.state !== 'incoming') controlOf(call).rejoin();
@@ -213,24 +213,24 @@ export class Calls extends Emitter {
     /** @type {LoggedCall[]} */
     let logged = [];
     try {
-      // Asked after we appeared, it is answered after everything that rings was told.
+      // Requested after `presence.appear`, so the answer arrives after all `call.incoming` events.
       logged = (await this.#questions.ask('call.log', { limit: 50 }, false)).calls;
     } catch (error) {
       if (isRestart(error)) return;
     }
     if (unrung !== this.#unrung) return;
     for (const call of unrung) {
-      // Pressed Accept meanwhile: whether that came in time, the server says.
+      // The user accepted in the meantime; the server reports whether that was in time.
       if (call.state !== 'incoming') continue;
       const { outcome, durationMs } = logged.find(({ callId }) => callId === call.id) ?? {};
-      // One that goes on is in no log yet.
+      // A call that continues is not in the call log yet.
       controlOf(call).end({ outcome: outcome && durationMs === undefined ? outcome : 'answeredElsewhere' });
     }
     unrung.clear();
   }
 
   /**
-   * Two calls become one: ours goes on under the other's id, and theirs, which rang here, is over.
+   * Merges two calls: ours continues under the other's id, and theirs, which rang here, ends.
    * @param {Call} call
    * @param {string} into
    */
@@ -249,7 +249,7 @@ export class Calls extends Emitter {
   }
 
   /**
-   * There is one conversation at a time; the server ends the others as well.
+   * Only one call can be active; the server ends the others too.
    * @param {Call} call
    */
   #endOthers(call) {
@@ -264,7 +264,7 @@ export class Calls extends Emitter {
     const left = this.all;
     if (left.length === 1) controlOf(left[0]).waits(false);
     if (left.length > 0 || !this.#isPrepared) return;
-    // The way through the server was opened for calls, and this was the last.
+    // The media connections were opened for calls, and this was the last one.
     this.#isPrepared = false;
     if (this.#client.state === 'connected' && !this.#client.media.isUsed) this.#client.media.close();
   }
@@ -278,7 +278,7 @@ export class Calls extends Emitter {
   }
 
   /**
-   * The server has a call that is over here.
+   * The server still has a call that is over here.
    * @param {string} callId
    */
   #endAfterAll(callId) {
@@ -294,7 +294,7 @@ export class Calls extends Emitter {
   /** @param {string} callId */
   #remember(callId) {
     this.#over.add(callId);
-    if (this.#over.size > mostRemembered) this.#over.delete(/** @type {string} */ (this.#over.values().next().value));
+    if (this.#over.size > maxRemembered) this.#over.delete(/** @type {string} */ (this.#over.values().next().value));
   }
 }
 

@@ -1,4 +1,4 @@
-// One page of the people nearby, as the server lists it and then says what changes.
+// One page of the people nearby: the server's list, with the changes it sends applied.
 
 /** @typedef {import('../line/people-messages.js').NearbyRow} NearbyRow */
 /** @typedef {import('../line/people-messages.js').DistanceUnit} DistanceUnit */
@@ -28,7 +28,7 @@ export class NearbyPage {
     for (const [personId, row] of byId(people)) this.#rows.set(personId, row);
     for (const personId of gone) this.#rows.delete(personId);
     this.#order = order.filter((/** @type {string} */ personId) => this.#rows.has(personId));
-    // Whoever is on the page no more is forgotten: should they come back, they are told whole.
+    // Forget people who are no longer on the page: if they return, the server sends them in full.
     const listed = new Set(this.#order);
     for (const personId of this.#rows.keys()) if (!listed.has(personId)) this.#rows.delete(personId);
     this.#next = next;

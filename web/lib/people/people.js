@@ -1,5 +1,5 @@
-// `People`: being there for others under a name, who is within reach, and who is a contact. Its one invariant: what was said
-// last is what the server knows. Should the server have forgotten us, it is told again before anything else is asked.
+// `People`: presence under a name, people nearby, and contacts. Invariant: the server has the values set last. If the server
+// lost this person's presence, it is sent again before any other request.
 
 import { ConfabError, isRestart } from '../errors.js';
 import { Emitter } from '../events.js';
@@ -19,37 +19,37 @@ import { Questions } from './questions.js';
 /** @type {WeakMap<People, Questions>} */
 const questions = new WeakMap();
 
-/** @param {People} people @returns {Questions} through which the SDK's other parts ask, too */
+/** @param {People} people @returns {Questions} also used by the other parts of the SDK */
 export function questionsOf(people) {
   return /** @type {Questions} */ (questions.get(people));
 }
 
 /**
- * Every method that asks the server returns a promise, which rejects with a `ConfabError`.
+ * Every method that sends a request returns a promise, which rejects with a `ConfabError`.
  *
- * Events: `self` (the new `self`), `positionForgotten {}` (on another device), `nearby` (a `Page`: after `watch`, with every
- * change, and after a restart), `contactAsked {matchId?, callId?}`, `contactAdded {person, matchId?, callId?}`, `contactChanged {person}`,
- * `contactRemoved {personId}`, `unlinked {}` and `deleted {}` (the client is `closed` next; connecting begins as somebody
- * else), `error {error}` (what was said again after a restart was refused).
+ * Events: `self` (the new `self`), `positionForgotten {}` (on another device), `nearby` (a `Page`: after `watch`, on every
+ * change, and after a restart), `contactAsked {matchId?, callId?}`, `contactAdded {person, matchId?, callId?}`, `contactChanged
+ * {person}`, `contactRemoved {personId}`, `unlinked {}` and `deleted {}` (the client is `closed` next; connecting creates a new
+ * person), `error {error}` (a value sent again after a restart was rejected).
  */
 export class People extends Emitter {
   #client;
-  /** @type {Appearance | null} what was said of us; null: we are not there */
+  /** @type {Appearance | null} the values of the last `appear`; null: offline */
   #said = null;
   /** @type {Position | null} */
   #position = null;
-  /** How often a position was forgotten: a move that was under way then is not said again. */
+  /** Counts deletions of the location: a move that was in progress then is not sent again. */
   #forgotten = 0;
   /** @type {Watch | null} */
   #watch = null;
   /** @type {NearbyPage | null} */
   #page = null;
   #questions;
-  /** @type {Promise<unknown>} what was said again last */
+  /** @type {Promise<unknown>} the last repetition */
   #again = Promise.resolve();
   #isLinking = false;
   /**
-   * How we are there, as the server said last.
+   * Our own values, as the server sent them last.
    * @type {Self | null}
    */
   self = null;
@@ -80,10 +80,10 @@ export class People extends Emitter {
     });
   }
 
-  // ---- Being there
+  // ---- Presence
 
   /**
-   * What is left out stays as it is.
+   * Goes online, or changes values. Omitted members stay as they are.
    * @param {Appearance} [appearance]
    * @returns {Promise<Self>}
    */
@@ -98,7 +98,7 @@ export class People extends Emitter {
   }
 
   /**
-   * This device is not there any more; a call on it goes on.
+   * Takes this device offline; a call on it continues.
    * @returns {Promise<void>}
    */
   async leave() {
@@ -113,7 +113,7 @@ export class People extends Emitter {
   }
 
   /**
-   * Whom the other may not see, ring or meet any more; a call with them ends.
+   * Blocks a person: neither of the two can see, call or meet the other any more, and a call between them ends.
    * @param {string} personId
    * @returns {Promise<void>}
    */
@@ -134,7 +134,7 @@ export class People extends Emitter {
   // ---- Devices
 
   /**
-   * A code by which another device becomes ours.
+   * Requests a code with which another device can be linked to this person.
    * @returns {Promise<{code: string, expiresInMs: number}>}
    */
   async makeLinkCode() {
@@ -143,10 +143,10 @@ export class People extends Emitter {
   }
 
   /**
-   * This device becomes that of whoever made the code. The line begins anew meanwhile.
+   * Links this device to the person who created the code. The connection is replaced in the process.
    * @param {string} code
-   * @param {string} [label] what to call this device
-   * @returns {Promise<Self | null>} null when we were not there
+   * @param {string} [label] the name of this device
+   * @returns {Promise<Self | null>} null if offline
    */
   async useLink(code, label) {
     this.#isLinking = true;
@@ -158,7 +158,7 @@ export class People extends Emitter {
     await this.#questions.released();
     await this.#again;
     if (this.#client.state === 'closed') {
-      const message = 'This device is linked, but the connection ended. Reload the page.';
+      const message = 'This device was linked, but the connection was lost. Reload the page.';
       throw new ConfabError({ code: 'not_connected', message, retryable: true });
     }
     return this.#said ? this.self : null;
@@ -175,7 +175,7 @@ export class People extends Emitter {
   }
 
   /**
-   * Everything the server holds of us is gone, on all devices.
+   * Deletes all data that the server has about this person, on all devices.
    * @returns {Promise<void>}
    */
   async deleteEverything() {
@@ -196,7 +196,7 @@ export class People extends Emitter {
   }
 
   /**
-   * Nobody finds us nearby any more.
+   * Stops sharing the location.
    * @returns {Promise<void>}
    */
   async forgetPosition() {
@@ -205,7 +205,7 @@ export class People extends Emitter {
   }
 
   /**
-   * Looks at one page of the people nearby; `nearby` says what becomes of it.
+   * Watches one page of the people nearby; its changes arrive as `nearby` events.
    * @param {Watch} watch
    * @returns {Promise<Page>}
    */
@@ -229,7 +229,7 @@ export class People extends Emitter {
   // ---- Contacts
 
   /**
-   * Says that we would like to stay in touch with the other of a chat or a call.
+   * Tells the server that the user would like to keep in touch with the partner of a chat or call.
    * @param {Meeting} meeting
    * @returns {Promise<void>}
    */
@@ -247,30 +247,30 @@ export class People extends Emitter {
     await this.#questions.ask('contact.remove', { personId });
   }
 
-  // ---- Everything held
+  // ---- Data export
 
-  /** It wants `Authorization: Bearer` and our identity's secret. */
+  /** The request needs `Authorization: Bearer` with the identity's secret. */
   get exportUrl() {
     return this.#client.urlOf('/v1/person');
   }
 
-  /** @returns {Promise<Blob>} JSON of everything the server holds of us */
+  /** @returns {Promise<Blob>} JSON of all data that the server has about this person */
   async export() {
     const { credential } = this.#client;
     if (credential === undefined) {
-      throw new ConfabError({ code: 'not_connected', message: 'Nothing is held of you yet. Call connect() first.' });
+      throw new ConfabError({ code: 'not_connected', message: 'There is no data about you yet. Call connect() first.' });
     }
     /** @type {Response} */
     let response;
     try {
       response = await fetch(this.exportUrl, { headers: { Authorization: `Bearer ${credential}` }, cache: 'no-store' });
     } catch (cause) {
-      const message = 'The server cannot be reached. Check the connection and try again.';
+      const message = 'The server cannot be reached. Check your connection and try again.';
       throw new ConfabError({ code: 'connect_failed', message, retryable: true, cause });
     }
     if (response.ok) return response.blob();
     throw ConfabError.fromWire(await response.json().catch(() => ({
-      code: `http_${response.status}`, message: 'The server did not hand it out. Try again later.', retryable: true,
+      code: `http_${response.status}`, message: 'The server rejected the download. Try again later.', retryable: true,
     })));
   }
 
@@ -288,7 +288,7 @@ export class People extends Emitter {
     const isForgotten = message.re === undefined && !message.hasPosition
       && (this.#position !== null || this.#watch !== null || this.self?.hasPosition);
     this.self = ownOf(message);
-    // Said on another device: it is not for this one to say otherwise later.
+    // The location was deleted on another device, so this one must not send it again later.
     if (message.re === undefined && this.#said) {
       const known = Object.keys(this.#said);
       this.#said = Object.fromEntries(Object.entries(this.self).filter(([name]) => known.includes(name)));
@@ -298,19 +298,19 @@ export class People extends Emitter {
     if (isForgotten) this.emit('positionForgotten');
   }
 
-  /** Before the server closes the line, which it does next. */
+  /** Arrives before the server closes the connection, which it does next. */
   #linked() {
     if (!this.#isLinking) return;
-    // The person that we are from now on has a name and wishes already.
+    // The person we are from now on already has a name and settings.
     if (this.#said) this.#said = {};
     this.#client.startOver();
   }
 
-  /** The server welcomed us as somebody it does not know, or not any more. */
+  /** The server started a new connection, for a new person or after it lost the old one. */
   #begin() {
     if (this.#said) {
-      // It keeps what a person chose, and another device may have chosen otherwise while we were away. A newcomer has
-      // chosen nothing yet.
+      // The server keeps a person's settings, and another device may have changed them meanwhile. A new person has
+      // no settings yet.
       const isNew = this.#client.welcome?.identity !== undefined;
       this.#again = this.#sayAgain('presence.appear', isNew ? this.#said : {});
       if (this.#position) this.#sayAgain('nearby.move', this.#position);
@@ -324,14 +324,14 @@ export class People extends Emitter {
     try {
       await this.#client.request(type, { ...members });
     } catch (error) {
-      // Another try is on its way already, or there is nobody to try any more.
+      // Another attempt is on its way, or the client is closed.
       if (!isRestart(error) && this.#client.state !== 'closed') this.emit('error', { error });
     }
   }
 
   /** @param {NearbyPage | null} page */
   #listed(page) {
-    // An answer to what is not wanted any more.
+    // The answer to a request that is no longer wanted.
     if (!page || !this.#watch) return;
     this.#page = page;
     this.emit('nearby', page.value);
@@ -349,7 +349,7 @@ export class People extends Emitter {
   }
 
   /**
-   * We are not who we were.
+   * The identity of this client has changed.
    * @param {'unlinked' | 'deleted'} event
    */
   #forget(event) {

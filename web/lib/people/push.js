@@ -1,15 +1,15 @@
-// Web Push: a browser whose page is closed is woken when it is called.
+// Web Push: wakes a browser for a call while the page is closed.
 
 import { ConfabError } from '../errors.js';
 
 /** @typedef {import('../line/client.js').Client} Client */
-/** @typedef {{serviceWorker: ServiceWorkerRegistration}} PushOptions the worker shows the notification */
+/** @typedef {{serviceWorker: ServiceWorkerRegistration}} PushOptions the service worker that shows the notification */
 /** @typedef {'unsupported' | 'denied' | 'off' | 'on'} PushState */
 
 /**
  * @param {Client} client
  * @param {PushOptions} options
- * @returns {Promise<PushState>} `unsupported` by this browser or this server; `denied` by the person, in the browser's settings
+ * @returns {Promise<PushState>} `unsupported`: by this browser or this server; `denied`: by the user, in the browser's settings
  */
 export async function pushState(client, { serviceWorker }) {
   const key = client.welcome?.push?.vapidKey;
@@ -20,7 +20,7 @@ export async function pushState(client, { serviceWorker }) {
 }
 
 /**
- * Asks for permission, so call it where the person pressed something; later calls only tell the server again.
+ * Asks for permission, so call it in a click handler. Later calls only register with the server again.
  * @param {Client} client
  * @param {PushOptions} options
  * @returns {Promise<void>} rejects with `push_unsupported`, `push_denied`, or the server's `push_not_allowed`, `push_invalid`
@@ -29,11 +29,11 @@ export async function enablePush(client, { serviceWorker }) {
   await client.connect();
   const key = client.welcome?.push?.vapidKey;
   if (key === undefined || !isSupported(serviceWorker)) {
-    const message = 'This browser cannot be woken for calls. Keep the page open to be reached.';
+    const message = 'This browser does not support push notifications. Keep the page open to receive calls.';
     throw new ConfabError({ code: 'push_unsupported', message });
   }
   if (await Notification.requestPermission() !== 'granted') {
-    const message = 'The browser may not show notifications of this page. Allow them in its settings to be reached.';
+    const message = 'Notifications are blocked for this page. Allow them in the browser’s settings to receive calls.';
     throw new ConfabError({ code: 'push_denied', message });
   }
   const { endpoint, keys } = (await subscribe(serviceWorker.pushManager, bytesOf(key))).toJSON();
@@ -49,7 +49,7 @@ export async function disablePush(client, { serviceWorker }) {
   const subscription = await serviceWorker.pushManager?.getSubscription();
   if (!subscription) return;
   const { endpoint } = subscription;
-  // First here: then nothing comes any more, whatever becomes of the question.
+  // Unsubscribe in the browser first: then no push arrives, even if the request fails.
   await subscription.unsubscribe();
   await client.request('push.unregister', { endpoint });
 }
@@ -58,12 +58,12 @@ export async function disablePush(client, { serviceWorker }) {
 async function subscribe(manager, key) {
   const known = await manager.getSubscription();
   if (known && isFor(known, key)) return known;
-  // Of another server, or of a key that is no more: a browser keeps one subscription, for one key.
+  // The existing subscription belongs to another server or an old key. A browser keeps only one, so replace it.
   await known?.unsubscribe();
   try {
     return await manager.subscribe({ userVisibleOnly: true, applicationServerKey: key });
   } catch (cause) {
-    const message = 'The browser’s push service did not answer. Try again later.';
+    const message = 'The browser’s push service did not respond. Try again later.';
     throw new ConfabError({ code: 'push_unsupported', message, retryable: true, cause });
   }
 }

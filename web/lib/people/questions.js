@@ -1,5 +1,5 @@
-// What `People` and `Calls` ask the server. A question waits while the server does not know us: after our place there was lost,
-// until `People` has said again who we are.
+// Requests of `People` and `Calls`. Requests wait while the server does not know this person: after the connection was
+// replaced, until `People` has sent `presence.appear` again.
 
 import { deferred } from '../deferred.js';
 import { isRestart } from '../errors.js';
@@ -8,7 +8,7 @@ import { isRestart } from '../errors.js';
 
 export class Questions {
   #client;
-  /** @type {ReturnType<typeof deferred> | null} from the loss of our place until we are there again */
+  /** @type {ReturnType<typeof deferred> | null} pending from the loss of the connection until we have appeared again */
   #gate = null;
 
   /** @param {import('../line/client.js').Client} client */
@@ -16,32 +16,32 @@ export class Questions {
     this.#client = client;
   }
 
-  /** Our place is lost: questions wait. */
+  /** The connection was lost: requests wait. */
   hold() {
     this.#gate ??= deferred();
   }
 
-  /** The server knows us again, or there is nobody to ask any more. */
+  /** The server knows this person again, or the client is closed. */
   release() {
     this.#gate?.resolve();
     this.#gate = null;
   }
 
-  /** Settles when a question would go out at once. */
+  /** Settles when a request would be sent at once. */
   async released() {
     await this.#gate?.promise;
   }
 
   /**
-   * Asks once the server knows us. What it may not have heard, because the line began anew, is asked again.
+   * Sends a request once the server knows this person. Sends it again if the connection was replaced before the answer.
    * @param {string} type
    * @param {Record<string, unknown>} [members]
-   * @param {boolean} [again] not what must not happen twice
+   * @param {boolean} [again] false for requests that must not happen twice
    * @returns {Promise<Message>}
    */
   ask(type, members = {}, again = true) {
     const ask = () => this.#client.request(type, members);
-    // At once where nothing is in the way: whoever asks two things wants them in this order.
+    // Send at once if nothing is in the way, because callers rely on the order of two requests.
     const answer = this.#gate ? this.#gate.promise.then(ask) : ask();
     if (!again) return answer;
     return answer.catch((error) => {

@@ -1,5 +1,5 @@
-// One match: its one or two sessions, what is published and watched in them, and its chat. Its one invariant: after `end` it
-// says nothing more and nothing of it is left running, whatever was under way.
+// One match: its one or two sessions, the streams published and subscribed to in them, and its chat. Invariant: after `end` it
+// emits nothing more and nothing of it is left running, whatever was pending.
 
 import { systemClock, Timers } from '../clock.js';
 import { ConfabError, otError } from '../errors.js';
@@ -10,7 +10,7 @@ import { TypingReceiver, TypingSender } from './typing.js';
 /** @typedef {import('../session/subscriber.js').Subscriber} Subscriber */
 /** @typedef {import('../session/roster.js').Stream} Stream */
 
-/** Protocol §5: without a picture by then, say so. The server may say otherwise. */
+/** Protocol §5: if there is no video by then, report it. The server may set another value. */
 const streamMs = 10_000;
 
 /**
@@ -25,18 +25,18 @@ export class Match {
   #options;
   #tell;
   #timers;
-  /** @type {SessionCore} where we publish */
+  /** @type {SessionCore} the session in which we publish */
   #ours;
-  /** @type {SessionCore} where we watch: usually the same */
+  /** @type {SessionCore} the session in which we subscribe, usually the same */
   #theirs;
   #admissions;
   #typing;
-  #patience;
+  #streamTimeout;
   #partnerTyping;
   /** @type {Publisher | null} */
   #publisher;
   #over = false;
-  /** @type {Subscriber | null} what the partner shows */
+  /** @type {Subscriber | null} the partner's stream */
   subscriber = null;
 
   /**
@@ -53,7 +53,7 @@ export class Match {
     this.textChat = matched.textChat;
     this.#options = options;
     this.#publisher = publisher;
-    this.#patience = client.welcome?.limits?.streamTimeoutMs ?? streamMs;
+    this.#streamTimeout = client.welcome?.limits?.streamTimeoutMs ?? streamMs;
     this.#tell = (/** @type {string} */ name, /** @type {object} */ payload) => { if (!this.#over) tell(name, payload); };
     const clock = options.clock ?? systemClock;
     this.#timers = new Timers(clock);
@@ -70,14 +70,14 @@ export class Match {
 
   begin() {
     this.#theirs.session.on('streamCreated', (/** @type {any} */ { stream }) => this.#watch(stream));
-    // After the default action, which takes the old picture away.
+    // After the default action, which removes the old video.
     this.#theirs.session.on('streamDestroyed', () => queueMicrotask(() => this.#watchAnother()));
     this.#theirs.session.on('signal:chat', (/** @type {any} */ { data, from }) => this.#heard(data, from));
     this.#theirs.session.on('signal:typing', (/** @type {any} */ { data, from }) => {
       if (from !== this.#theirs.session.connection) this.#partnerTyping.heard(data === '1');
     });
-    const patience = this.#patience;
-    if (this.mode === 'video') this.#timers.set('stream', patience, () => this.#tell('noStream', { matchId: this.matchId }));
+    const streamTimeout = this.#streamTimeout;
+    if (this.mode === 'video') this.#timers.set('stream', streamTimeout, () => this.#tell('noStream', { matchId: this.matchId }));
     const { publish, subscribe } = this.#admissions;
     this.#join(this.#ours, publish.token);
     this.#publish();
@@ -95,7 +95,7 @@ export class Match {
   /** @param {string} text @returns {Promise<void>} */
   sendChat(text) {
     if (!this.textChat) {
-      const message = 'This partner cannot be written to. Speak, or press Next.';
+      const message = 'Your partner’s app has no text chat. Talk, or press Next.';
       return Promise.reject(new ConfabError({ code: 'not_permitted', message }));
     }
     this.#typing.finished();
@@ -109,7 +109,7 @@ export class Match {
     if (this.textChat && this.#theirs.session.isConnected()) this.#typing.set(typing);
   }
 
-  /** @param {boolean} isLost whether the server has forgotten it already: then there is nobody to take leave of */
+  /** @param {boolean} isLost whether the server has already forgotten it, so that it need not be left */
   end(isLost) {
     if (this.#over) return;
     this.#over = true;
@@ -130,15 +130,16 @@ export class Match {
     const publisher = this.#publisher;
     if (this.#over || !publisher || this.mode !== 'video') return;
     this.#ours.publications.beginEarly(publisher, (error) => {
-      // Taken away again before the camera was ready: that is not news.
+      // Removed again before the camera was ready: not an error.
       if (error && this.#publisher === publisher) this.#failed(error);
     });
   }
 
   /** @param {Stream} stream */
   #watch(stream) {
-    // One picture at a time.
-    if (this.#over || this.#theirs.session.getSubscribersForStream(this.subscriber?.stream).length > 0) return;
+    // In a text chat nobody publishes, except a modified client: a peer connection would show it this person's IP address.
+    // Otherwise, one video at a time.
+    if (this.#over || this.mode !== 'video' || this.#theirs.session.getSubscribersForStream(this.subscriber?.stream).length > 0) return;
     const { subscriberTarget, subscriberOptions } = this.#options;
     const target = typeof subscriberTarget === 'function' ? subscriberTarget(stream) : subscriberTarget;
     const ended = (/** @type {ConfabError | undefined} */ error) => {
@@ -164,7 +165,7 @@ export class Match {
 
   /** @param {ConfabError} error */
   #failed(error) {
-    // Next crosses messages on the wire, and what ends with the connection is told with it.
+    // Errors of messages that crossed a Next are ignored, and so are those of a lost connection, which is reported elsewhere.
     const expected = ['token_match_ended', 'connection_restarted', 'not_joined', 'left', 'not_connected'];
     const known = otError(error, 'connect');
     if (!expected.includes(known.reason ?? '') && known.name !== 'OT_NOT_CONNECTED') this.#tell('error', { error: known });

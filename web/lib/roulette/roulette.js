@@ -1,5 +1,5 @@
-// `Roulette`: strangers meet. It asks the server for partners and makes a `Match` of each answer. Its one invariant: there is
-// at most one match, the server's present one, and the publisher given to it outlives them all.
+// `Roulette`: chats with random strangers. Requests partners from the server and makes a `Match` of each answer. Invariant:
+// there is at most one match, the server's current one, and the publisher passed to it outlives them all.
 
 import { ConfabError, isRestart } from '../errors.js';
 import { Emitter } from '../events.js';
@@ -10,7 +10,7 @@ import { Match } from './match.js';
 /** @typedef {{mode?: 'video' | 'text', interests?: string[], name?: string}} Search */
 /** @typedef {'idle' | 'waiting' | 'matched'} RouletteState */
 
-/** After these the server does not search on for us (protocol §5). */
+/** After these reasons the server stops searching (protocol §5). */
 const finalReasons = ['stopped', 'banned'];
 
 /** @param {any} event */
@@ -19,19 +19,19 @@ const keepPreview = (event) => event.preventDefault();
 /**
  * Events: `waiting {retryAfterMs?}`, `matched {matchId, mode, partner, textChat}`, `partner {matchId, state}`,
  * `ended {matchId, reason}` (the server's reasons, and `connectionLost`), `chat {text, mine}`, `typing {typing}`,
- * `subscriber {subscriber}` (made, not yet playing), `noStream {matchId}`, `recovered {}` (after a restart the search goes on),
- * `error {error}`.
+ * `subscriber {subscriber}` (created, not playing yet), `noStream {matchId}`, `recovered {}` (the search continues after a
+ * restart), `error {error}`.
  */
 export class Roulette extends Emitter {
   #client;
   #options;
   /** @type {RouletteState} */
   #state = 'idle';
-  /** @type {Search | null} what to search for, until stopped */
+  /** @type {Search | null} the search parameters, until stopped */
   #search = null;
   /** @type {Match | null} */
   #match = null;
-  /** @type {string | undefined} for a report after its end */
+  /** @type {string | undefined} to report it after its end */
   #lastMatchId;
   /** @type {Publisher | null} */
   #publisher = null;
@@ -62,13 +62,13 @@ export class Roulette extends Emitter {
     return this.#state;
   }
 
-  /** The present match. */
+  /** The current match. */
   get match() {
     return this.#match;
   }
 
   /**
-   * Sent in every match from now on, this one included; null sends nothing.
+   * Sets the publisher to send in every match from now on, including the current one; null sends nothing.
    * @param {Publisher | null} publisher
    */
   usePublisher(publisher) {
@@ -77,7 +77,7 @@ export class Roulette extends Emitter {
     this.#publisher = publisher;
     publisher?.on('streamDestroyed', keepPreview);
     this.#prepare();
-    // Words alone need no way for sound and picture.
+    // A text chat needs no media connection.
     if (!publisher && old && !this.#match && this.#isRouted) this.#client.media.close();
     this.#match?.usePublisher(publisher);
     old?.off('streamDestroyed', keepPreview);
@@ -91,7 +91,7 @@ export class Roulette extends Emitter {
       this.#prepare();
       await this.#client.request('roulette.start', members(search));
     } catch (error) {
-      // It goes on by itself; see `#recover`.
+      // It resumes automatically; see `#recover`.
       if (isRestart(error)) return;
       if (this.#search === search && this.#state === 'idle') this.#search = null;
       throw error;
@@ -99,7 +99,7 @@ export class Roulette extends Emitter {
   }
 
   /**
-   * Somebody else.
+   * Skips to the next partner.
    * @returns {Promise<void>}
    */
   next() {
@@ -121,8 +121,8 @@ export class Roulette extends Emitter {
   }
 
   /**
-   * Never again; the present match ends and the search goes on.
-   * @param {string} [matchId] as for `report`
+   * Blocks a partner for good; the current match ends and the search continues.
+   * @param {string} [matchId] like for `report`
    * @returns {Promise<void>}
    */
   block(matchId = this.#match?.matchId ?? this.#lastMatchId) {
@@ -132,12 +132,12 @@ export class Roulette extends Emitter {
   /** @param {string} text @returns {Promise<void>} */
   sendChat(text) {
     if (this.#match) return this.#match.sendChat(text);
-    const message = 'There is nobody to write to. Wait for the next partner.';
+    const message = 'You have no partner now. Wait for the next one.';
     return Promise.reject(new ConfabError({ code: 'not_matched', message }));
   }
 
   /**
-   * Call it at every key; it is said to the partner now and then.
+   * Call this on every key; it notifies the partner from time to time.
    * @param {boolean} typing
    */
   setTyping(typing) {
@@ -151,12 +151,12 @@ export class Roulette extends Emitter {
   }
 
   /**
-   * Leaves the present match. While the server cannot be told, sound and picture end here and now all the same: between the two
+   * Leaves the current match. Ends audio and video immediately even if the server cannot be reached, because between the two
    * browsers they need no server.
    * @param {string} verb
    * @param {Record<string, unknown>} members
    * @param {string} reason
-   * @param {string} [matchId] the match that ends with it
+   * @param {string} [matchId] the match that ends
    */
   async #away(verb, members, reason, matchId = this.#match?.matchId) {
     if (this.#client.state !== 'connected' && matchId === this.#match?.matchId) this.#endMatch(reason);
@@ -170,7 +170,7 @@ export class Roulette extends Emitter {
   /** @param {number | undefined} retryAfterMs */
   #waiting(retryAfterMs) {
     if (this.#search === null) return;
-    // The end of a match is told before; should it not have been, it is over now all the same.
+    // The end of the match is usually reported before. If not, end it now.
     this.#endMatch('partnerLeft');
     this.#state = 'waiting';
     this.emit('waiting', retryAfterMs === undefined ? {} : { retryAfterMs });
@@ -178,7 +178,7 @@ export class Roulette extends Emitter {
 
   /** @param {import('../line/messages.js').Matched} matched */
   #matched(matched) {
-    // Stopped meanwhile: the end of this match is on its way.
+    // Stopped in the meantime: the end of this match is on its way.
     if (this.#search === null) return;
     this.#endMatch('partnerLeft');
     const match = new Match(matched, this.#client, this.#publisher, this.#options, (name, payload) => this.emit(name, payload));
@@ -187,14 +187,14 @@ export class Roulette extends Emitter {
     this.#state = 'matched';
     const { matchId, mode, partner, textChat } = match;
     this.emit('matched', { matchId, mode, partner, textChat });
-    // A handler may have pressed Next already.
+    // A handler may have called `next` already.
     if (this.#match === match) match.begin();
   }
 
   /** @param {string} matchId @param {string} reason */
   #ended(matchId, reason) {
     if (reason === 'banned') this.#search = null;
-    // One that ended here before.
+    // A match that already ended here.
     if (matchId !== this.#match?.matchId) return;
     this.#state = finalReasons.includes(reason) ? 'idle' : 'waiting';
     this.#endMatch(reason);
@@ -210,7 +210,7 @@ export class Roulette extends Emitter {
     this.emit('ended', { matchId: match.matchId, reason });
   }
 
-  /** Where the server carries the media, the way to it is opened before there is a partner: the first is seen sooner. */
+  /** If the server carries the media, connects to it before there is a partner, so that the first partner appears sooner. */
   #prepare() {
     if (!this.#isRouted || !this.#publisher || this.#search?.mode === 'text') return;
     this.#client.media.prepare(sourceOf(this.#publisher));
@@ -220,13 +220,13 @@ export class Roulette extends Emitter {
     return this.#client.welcome?.media?.roulette === 'routed';
   }
 
-  /** Our place on the server is gone. */
+  /** The server no longer keeps this connection. */
   #lost() {
     this.#endMatch('connectionLost');
     if (this.#search === null) this.#state = 'idle';
   }
 
-  /** We are somebody new to the server: what was wanted is wanted still. */
+  /** The server has a new connection for us: start the search again. */
   async #recover() {
     const search = this.#search;
     if (!search) return;

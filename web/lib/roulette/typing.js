@@ -1,13 +1,13 @@
-// "… is typing": said now and then while it lasts, believed for a while only, because the word that it ended can be lost.
+// "… is typing": repeated while it lasts. The receiver lets it expire, because the end notification can be lost.
 
-/** While somebody types it is said again this often. */
+/** How often to repeat it while the user types. */
 const repeatMs = 2000;
-/** Without another word it is over (two repeats and a slow network). */
+/** When the partner's typing expires (two repeats and a slow network). */
 const believeMs = 5000;
 
 /** @typedef {import('../clock.js').Timers} Timers */
 
-/** Says it for us: at once, then no oftener than `repeatMs`, and once that it is over. */
+/** Our own typing: sent at once, then at most every `repeatMs`, and its end once. */
 export class TypingSender {
   #send;
   #clock;
@@ -30,13 +30,13 @@ export class TypingSender {
     this.#send(typing);
   }
 
-  /** A message was sent: whoever gets it knows that the typing is over. */
+  /** A message was sent, which implies that typing has ended. */
   finished() {
     this.#typing = false;
   }
 }
 
-/** Believes it of the other. */
+/** The partner's typing. */
 export class TypingReceiver {
   #tell;
   #timers;

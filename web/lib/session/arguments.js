@@ -1,11 +1,11 @@
-// What callers hand to `OT` and to a session, sorted and checked before it goes anywhere.
+// Sorts and checks the arguments that callers pass to `OT` and to a session.
 
 import { otFailure } from '../errors.js';
 
 /** @typedef {(error?: import('../errors.js').ConfabError) => void} Callback */
 
 /**
- * OpenTok's calls take a target, properties and a callback, each of which may be left out.
+ * Parses OpenTok's arguments: a target, properties and a callback, each of which is optional.
  * @param {any[]} given
  * @returns {{target: import('../media/widget.js').Target, properties: any, callback: Callback | undefined}}
  */
@@ -16,7 +16,7 @@ export function sortArguments(given) {
   return { target, properties: properties ?? {}, callback };
 }
 
-/** OpenTok's limits, which are the server's too (protocol §4). */
+/** OpenTok's limits, which the server enforces too (protocol §4). */
 const longestType = 128;
 const longestData = 8 * 1024;
 

@@ -1,5 +1,5 @@
-// What is behind a `Session`: the state of its connection, who is there, and what its other parts ask of it. Programs get the
-// `Session`; the parts of the SDK get this. Its one invariant: after `sessionDisconnected` nothing of it is left running.
+// The internals of a `Session`: its connection state, its members, and the requests its other parts make. Programs use
+// `Session`, the other parts of the SDK use this. Invariant: after `sessionDisconnected` nothing of it is left running.
 
 import { systemClock } from '../clock.js';
 import { otFailure } from '../errors.js';
@@ -19,10 +19,10 @@ import { Subscriptions } from './subscriptions.js';
 /** @typedef {'disconnected' | 'connecting' | 'connected' | 'reconnecting'} SessionState */
 /**
  * @typedef {object} SessionOptions
- * @property {Client} [client] shared with others; without it the session has a line of its own
- * @property {string} [url] for a line of its own
+ * @property {Client} [client] a shared client; without it the session opens its own
+ * @property {string} [url] for a client of its own
  * @property {boolean} [connectionEventsSuppressed]
- * @property {import('../media/ice.js').IceConfig} [iceConfig] of routed media only on a line of its own: see `Client`
+ * @property {import('../media/ice.js').IceConfig} [iceConfig] for routed media only with a client of its own: see `Client`
  * @property {import('../media/peer.js').Rtc} [rtc]
  * @property {import('../clock.js').Clock} [clock]
  */
@@ -34,24 +34,24 @@ export class SessionCore {
   /** @type {Client | null} */
   #client = null;
   #unlisten = () => {};
-  /** Counts connects: what was begun under an earlier one is over. */
+  /** Counts connects, to ignore results of earlier ones. */
   #epoch = 0;
   roster = new Roster();
   /**
-   * How media travels; null while there is none.
+   * The media transport; null before and after the session.
    * @type {Transport | null}
    */
   transport = null;
   /**
-   * Settles when the server can be asked: a join goes first.
+   * Settles when requests can be sent: the join goes first.
    * @type {Promise<unknown>}
    */
   opened = Promise.resolve();
-  /** Whether publishers begin silent, because a moderator said so. */
+  /** Whether publishers start muted because a moderator muted the session. */
   startsMuted = false;
   publications;
   subscriptions;
-  /** What the program sees. */
+  /** The object that the program uses. */
   session;
 
   /** @param {string} apiKey @param {string} sessionId @param {SessionOptions} [options] */
@@ -66,20 +66,20 @@ export class SessionCore {
     return this.#state === 'connected' || this.#state === 'reconnecting';
   }
 
-  /** Whether what is sent now goes out at once. */
+  /** Whether a message sent now goes out at once. */
   get isOnline() {
     return this.#client?.state === 'connected';
   }
 
-  // ---- Coming and going
+  // ---- Connecting and disconnecting
 
   /** @param {string} token */
   async connect(token) {
     if (this.#state !== 'disconnected') {
-      throw otFailure('OT_CONNECT_FAILED', 1006, 'This session is connected already. Call disconnect() first.');
+      throw otFailure('OT_CONNECT_FAILED', 1006, 'This session is already connected. Call disconnect() first.');
     }
     if (typeof token !== 'string' || token === '') {
-      throw otFailure('OT_INVALID_PARAMETER', 1011, 'Give connect() a token for this session.');
+      throw otFailure('OT_INVALID_PARAMETER', 1011, 'Pass a token for this session to connect().');
     }
     this.#state = 'connecting';
     const epoch = this.#epoch += 1;
@@ -90,7 +90,8 @@ export class SessionCore {
     try {
       await (this.opened = client.connect());
       this.#stillIn(epoch);
-      // Its id says so (protocol §7): what is published right behind the join can name its transceivers.
+      // The session id contains the media mode (protocol §7), so that a publish sent right after the join can name its
+      // transceivers.
       if (sessionId.startsWith('2_')) this.transport = this.#transportFor(client, 'routed');
       await client.request('session.join', { sessionId, token });
       if (epoch !== this.#epoch) client.request('session.leave', { sessionId }).catch(() => {});
@@ -110,7 +111,7 @@ export class SessionCore {
   }
 
   /**
-   * It is over, for whatever reason; everything of it goes. The server is not told.
+   * Ends everything of the session, for any reason. Does not notify the server.
    * @param {string} reason
    */
   end(reason) {
@@ -130,10 +131,10 @@ export class SessionCore {
     this.session.connection = null;
   }
 
-  // ---- What the session's parts ask
+  // ---- Used by the other parts of the session
 
   /**
-   * Asks the server something about this session.
+   * Sends a request about this session.
    * @param {string} type
    * @param {Record<string, unknown>} [members]
    * @returns {Promise<Message>}
@@ -144,11 +145,11 @@ export class SessionCore {
   }
 
   /**
-   * Whether the token allows it, here and now.
+   * Checks that the token allows an operation.
    * @param {'publish' | 'subscribe' | 'forceDisconnect' | 'forceUnpublish' | 'forceMute'} capability
    * @param {number} code
-   * @param {boolean} [isEarly] also before we were let in: then the server alone knows
-   * @returns {{stillIn: () => void}} throws when the session ended meanwhile
+   * @param {boolean} [isEarly] also before the join was answered, when only the server knows the role
+   * @returns {{stillIn: () => void}} throws if the session ended in the meantime
    */
   demand(capability, code, isEarly = false) {
     const epoch = this.#epoch;
@@ -156,18 +157,18 @@ export class SessionCore {
     if (isEarly && this.#state === 'connecting') return allowed;
     if (!this.isConnected) throw otFailure('OT_NOT_CONNECTED', 1010, `Connect to the session before you ${capability}.`);
     if (this.session.capabilities?.[capability] === 1) return allowed;
-    throw otFailure('OT_PERMISSION_DENIED', code, `Your token does not allow to ${capability}. Ask for one with another role.`);
+    throw otFailure('OT_PERMISSION_DENIED', code, `Your token does not allow you to ${capability}. Get a token with another role.`);
   }
 
   /**
-   * A stream of somebody else's.
+   * Returns a stream of another connection.
    * @returns {Stream | undefined}
    */
   get othersStream() {
     return [...this.roster.streams.values()].find(({ connection }) => connection !== this.session.connection);
   }
 
-  // ---- What the server says
+  // ---- Server messages
 
   /** @param {Message} message */
   joined(message) {
@@ -189,12 +190,12 @@ export class SessionCore {
         .map((connection) => new OTEvent('connectionCreated', { connection })),
       ...streams.map((/** @type {Stream} */ stream) => new OTEvent('streamCreated', { stream })),
     ];
-    // A handler may disconnect, and then the rest is nobody's news.
+    // A handler may have disconnected; then skip the other events.
     for (const event of events) if (epoch === this.#epoch && this.isConnected) session.dispatch(event);
   }
 
   /**
-   * Media travels otherwise from now on; streams and who watches them stay.
+   * Switches the media mode; streams and subscribers stay.
    * @param {'relayed' | 'routed'} mediaMode
    */
   mediaModeChanged(mediaMode) {
@@ -206,7 +207,7 @@ export class SessionCore {
   }
 
   /**
-   * Of a connection, which a program may not want to hear of.
+   * Emits an event of a connection, unless the program turned those off.
    * @param {OTEvent} event
    */
   tellConnection(event) {
@@ -229,11 +230,11 @@ export class SessionCore {
   /** @param {number} epoch */
   #stillIn(epoch) {
     if (epoch === this.#epoch && this.#state !== 'disconnected') return;
-    throw otFailure('OT_NOT_CONNECTED', 1010, 'The session was disconnected meanwhile. Connect again.');
+    throw otFailure('OT_NOT_CONNECTED', 1010, 'The session was disconnected in the meantime. Connect again.');
   }
 
   /**
-   * Connecting failed: nobody was told anything yet.
+   * Connecting failed before any event was emitted.
    * @param {Client} client
    */
   #abandon(client) {
@@ -277,7 +278,7 @@ export class SessionCore {
     const { iceConfig, clock, rtc } = this.#options;
     const { session } = this;
     return createTransport(mediaMode, {
-      // Not yet known where the transport is made before we are let in.
+      // Not known when the transport is created before the join is answered.
       get connectionId() { return session.connection?.connectionId ?? ''; },
       request: (type, members) => this.request(type, members),
       configuration: async () => iceConfiguration(await client.ice.current(), iceConfig),

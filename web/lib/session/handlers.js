@@ -1,4 +1,4 @@
-// What the server says about a session, and what that does to it: one function a message.
+// Handles the server's messages about a session: one function per message.
 
 import { OTEvent } from '../events.js';
 
@@ -6,13 +6,13 @@ import { OTEvent } from '../events.js';
 /** @typedef {import('../line/messages.js').Message} Message */
 
 /**
- * The stream was unpublished in good order: OpenTok has one word for that and for its publisher going.
+ * The stream was unpublished normally. OpenTok uses one reason for this and for a publisher that left.
  * @param {string} reason
  */
 const spoken = (reason) => (reason === 'clientUnpublished' ? 'clientDisconnected' : reason);
 
 /**
- * Why a subscriber gets no picture, in OpenTok's words.
+ * Why a subscriber gets no video, in OpenTok's terms.
  * @type {Record<string, string>}
  */
 const pauses = { slow: 'quality', codec: 'codecNotSupported' };
@@ -55,7 +55,7 @@ const handlers = {
     core.transport?.expectationChanged?.(streamId);
   },
   'session.layersWanted': (core, { streamId, rids }) => core.transport?.layersWanted?.(streamId, rids),
-  // Not OpenTok's.
+  // Not part of OpenTok.
   'session.speaking': (core, { streamId }) => {
     core.session.dispatch(new OTEvent('activeSpeakerChanged', { stream: core.roster.streams.get(streamId) ?? null }));
   },
@@ -81,7 +81,7 @@ const handlers = {
 };
 
 /**
- * Not OpenTok's: it keeps quiet about others' troubles.
+ * Not part of OpenTok, which does not report the connection problems of others.
  * @param {SessionCore} core
  * @param {Message} message
  * @param {string} type

@@ -1,5 +1,5 @@
-// What we publish in a session, from the wish to its end. Its one invariant: whoever is unpublished, or whose session ends,
-// while the server still thinks about it, is not published after all.
+// The streams we publish in a session, from the request to the end. Invariant: a publisher that is unpublished, or whose
+// session ends, before the server has answered is not published afterwards.
 
 import { otError, otFailure } from '../errors.js';
 import { sourceOf } from './publisher.js';
@@ -26,8 +26,8 @@ export class Publications {
   }
 
   /**
-   * As `Session.publish`, and also while the session connects: the server takes what follows the join in order, and whoever
-   * waits there for the picture has it a round trip sooner.
+   * Like `Session.publish`, but also works while the session connects: the server handles messages after the join in order, so
+   * subscribers waiting for the video get it a round trip sooner.
    * @param {Publisher} publisher
    * @param {import('./arguments.js').Callback} callback
    */
@@ -39,9 +39,9 @@ export class Publications {
   async begin(publisher, isEarly = false) {
     const core = this.#core;
     const { stillIn } = core.demand('publish', 1500, isEarly);
-    if (publisher.isDestroyed) throw otFailure('OT_INVALID_PARAMETER', 1500, 'This publisher was destroyed. Make another one.');
+    if (publisher.isDestroyed) throw otFailure('OT_INVALID_PARAMETER', 1500, 'This publisher was destroyed. Create a new one.');
     if (publisher.session || this.#begun.has(publisher)) {
-      throw otFailure('OT_INVALID_PARAMETER', 1500, 'This publisher is being published already. Unpublish it first.');
+      throw otFailure('OT_INVALID_PARAMETER', 1500, 'This publisher is already being published. Unpublish it first.');
     }
     this.#begun.add(publisher);
     const source = sourceOf(publisher);
@@ -51,7 +51,7 @@ export class Publications {
       await Promise.all([source.ready, core.opened]);
       stillIn();
       transport = core.transport;
-      // The server says so as well, with the event, once it knows the stream; until then nobody is to hear us.
+      // The server mutes it too, with the event, once it knows the stream. Until then, do not send audio.
       if (core.startsMuted) publisher.publishAudio(false);
       const mids = transport?.mids ? await transport.mids(source) : {};
       stillIn();
@@ -70,20 +70,20 @@ export class Publications {
     const core = this.#core;
     if (!this.#begun.has(publisher)) {
       core.request('session.unpublish', { streamId: info.streamId }).catch(() => {});
-      throw otFailure('OT_STREAM_CREATE_FAILED', 1500, 'The publisher was unpublished before its stream began.');
+      throw otFailure('OT_STREAM_CREATE_FAILED', 1500, 'The publisher was unpublished before its stream started.');
     }
     const source = sourceOf(publisher);
     const stream = core.roster.stream(info);
     this.#running.set(stream.streamId, publisher);
     core.transport?.publish(stream.streamId, source);
     source.published(core, stream);
-    // Somebody may have muted themselves while the question was on its way.
+    // The user may have muted the publisher while the request was on its way.
     const { hasAudio, hasVideo } = source.announcement();
     if (hasAudio !== announced.hasAudio || hasVideo !== announced.hasVideo) this.update(publisher, { hasAudio, hasVideo });
   }
 
   /**
-   * By our own wish.
+   * Unpublishes at our own request.
    * @param {Publisher} publisher
    * @param {string} reason
    */
@@ -96,10 +96,10 @@ export class Publications {
   }
 
   /**
-   * By whoever's.
+   * Unpublishes, whether requested here or not.
    * @param {string} streamId
    * @param {string} reason
-   * @returns {boolean} whether it was ours
+   * @returns {boolean} true if the stream was ours
    */
   ended(streamId, reason) {
     const publisher = this.#running.get(streamId);
@@ -107,14 +107,14 @@ export class Publications {
     this.#running.delete(streamId);
     this.#core.transport?.unpublish(streamId);
     this.#core.roster.removeStream(streamId);
-    // Who watched their own stream come back from the server.
+    // A subscriber here may show our own stream as it comes back from the server.
     for (const subscriber of this.#core.subscriptions.of(streamId)) this.#core.subscriptions.end(subscriber, reason);
     sourceOf(publisher).unpublished(reason);
     return true;
   }
 
   /**
-   * A moderator wants silence from it.
+   * A moderator muted the stream.
    * @param {string} streamId
    */
   muteForced(streamId) {
@@ -122,18 +122,18 @@ export class Publications {
     if (publisher) sourceOf(publisher).muteForced();
   }
 
-  /** @param {Publisher} publisher @param {Record<string, unknown>} changes what others are to know */
+  /** @param {Publisher} publisher @param {Record<string, unknown>} changes the changed members of the stream */
   update({ stream }, changes) {
     if (stream) this.#core.request('session.update', { streamId: stream.streamId, ...changes }).catch(() => {});
   }
 
-  /** Media travels otherwise from now on. */
+  /** The media mode of the session changed. */
   moved() {
     for (const [streamId, publisher] of this.#running) this.#core.transport?.publish(streamId, sourceOf(publisher));
   }
 
   /**
-   * Names the transceivers that carry a stream, which are others now.
+   * Sends the transceivers of a stream again, after they changed.
    * @param {string} streamId
    */
   async tellAgain(streamId) {

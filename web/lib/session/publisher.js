@@ -1,5 +1,5 @@
-// `Publisher`: a camera, a microphone or a screen, shown on the page and, while a session has it, sent to others. It outlives
-// sessions: prevent `streamDestroyed`'s default and publish it again elsewhere.
+// `Publisher`: a camera, a microphone or a screen, shown on the page and sent to a session while published. It outlives
+// sessions: prevent the default action of `streamDestroyed` and publish it again elsewhere.
 
 import { systemClock, Timers } from '../clock.js';
 import { Emitter, OTEvent } from '../events.js';
@@ -26,16 +26,16 @@ import { publishers, settle } from './registry.js';
 /** @typedef {PublishOptions & MediaOptions & import('../media/widget.js').WidgetOptions} PublisherOptions */
 
 /**
- * What a session asks of a publisher, and tells it.
+ * The interface between a session and a publisher.
  * @typedef {object} OwnSource
- * @property {Promise<void>} ready settles when there is something to send, or never will be
- * @property {() => Announcement} announcement what the session tells others
+ * @property {Promise<void>} ready settles when there is something to send, or when that has failed
+ * @property {() => Announcement} announcement the members of the stream that others see
  * @property {(core: SessionCore, stream: Stream) => void} published
  * @property {(reason: string) => void} unpublished
- * @property {() => void} muteForced a moderator wants silence; the person may speak again when they choose to
+ * @property {() => void} muteForced a moderator muted it; the user may unmute
  */
 /**
- * A publisher as the SDK's own parts see it.
+ * A publisher as the other parts of the SDK use it.
  * @typedef {OwnSource & import('../media/transport.js').Source} PublisherSource
  */
 /** @typedef {{name?: string, hasAudio: boolean, hasVideo: boolean, videoType?: string, width?: number, height?: number}} Announcement */
@@ -43,12 +43,12 @@ import { publishers, settle } from './registry.js';
 /** @type {WeakMap<Publisher, PublisherSource>} */
 const sources = new WeakMap();
 
-/** @param {Publisher} publisher @returns {PublisherSource} always the same one */
+/** @param {Publisher} publisher @returns {PublisherSource} the same object on every call */
 export function sourceOf(publisher) {
   return /** @type {PublisherSource} */ (sources.get(publisher));
 }
 
-/** An answer that takes longer than this is a person reading the browser's question. */
+/** If the answer takes longer than this, the browser is showing its permission prompt. */
 const dialogMs = 500;
 
 export class Publisher extends Emitter {
@@ -60,15 +60,15 @@ export class Publisher extends Emitter {
   #sends;
   #destroyed = false;
   #stopMeter = () => {};
-  /** Settles when there is something to send, or never will be. */
+  /** Settles when there is something to send, or when that has failed. */
   #ready;
-  /** @type {import('./publications.js').Publications | null} those of the session */
+  /** @type {import('./publications.js').Publications | null} the session's publications, while published */
   #publications = null;
   /** @type {Stream | null} */
   stream = null;
   /** @type {Session | null} */
   session = null;
-  /** @type {boolean | undefined} undefined until the browser answered */
+  /** @type {boolean | undefined} undefined until the browser has answered */
   accessAllowed = undefined;
 
   /**
@@ -95,7 +95,7 @@ export class Publisher extends Emitter {
     settle(this.#ready, callback, this, deviceError);
   }
 
-  // ---- What a program calls
+  // ---- Public API
 
   /** @param {boolean} on @returns {this} */
   publishAudio(on) {
@@ -118,7 +118,7 @@ export class Publisher extends Emitter {
   }
 
   /**
-   * The next camera.
+   * Switches to the next camera.
    * @returns {Promise<{deviceId: string}>}
    */
   async cycleVideo() {
@@ -167,7 +167,7 @@ export class Publisher extends Emitter {
   }
 
   /**
-   * Ends it for good: unpublished, off the page, the camera off.
+   * Ends it for good: unpublishes it, removes it from the page and turns the camera off.
    * @returns {this}
    */
   destroy() {
@@ -181,7 +181,7 @@ export class Publisher extends Emitter {
     if (name === 'audioLevelUpdated') this.#meter();
   }
 
-  // ---- What the session asks and tells
+  // ---- Used by the session
 
   /** @returns {PublisherSource} */
   #source() {
@@ -277,7 +277,7 @@ export class Publisher extends Emitter {
   }
 
   /**
-   * Others learn whether there is sound or a picture.
+   * Tells others whether there is audio or video.
    * @param {Kind} kind
    */
   #tell(kind) {
@@ -297,7 +297,7 @@ export class Publisher extends Emitter {
     if (had !== this.#has(kind)) this.#tell(kind);
   }
 
-  /** People know themselves from the mirror; others, a screen and the camera at the back are shown as they are. */
+  /** Only the front camera is mirrored, as people expect of themselves; a screen and the back camera are not. */
   #mirror() {
     const { facingMode } = this.#capture.track('video')?.getSettings() ?? {};
     this.#widget.mirrored = this.#options.mirror ?? (facingMode !== 'environment' && this.#capture.videoType !== 'screen');
@@ -313,7 +313,7 @@ export class Publisher extends Emitter {
 
   /** @param {MediaStreamTrack} track */
   #mediaStopped(track) {
-    // A shared screen that the person stopped sharing is over; a camera that was unplugged may come back with another source.
+    // A screen share that the user stopped is over; an unplugged camera may come back with another source.
     const isOver = this.#capture.videoType === 'screen' && track.kind === 'video';
     const isLast = this.#capture.tracks().every(({ readyState }) => readyState === 'ended');
     this.dispatch(new OTEvent('mediaStopped', { track }, true), () => {

@@ -1,4 +1,4 @@
-// What the `OT` object knows of the whole page: its publishers and subscribers, and where exceptions are told.
+// The page-wide state of the `OT` object: its publishers and subscribers, and the exception handlers.
 
 import { ConfabError } from '../errors.js';
 import { Emitter, OTEvent } from '../events.js';
@@ -41,7 +41,7 @@ export const subscribers = new Registry();
 export const exceptions = new Emitter();
 
 /**
- * Tells the page's `exception` handlers, as OpenTok does for errors that also go to a callback.
+ * Notifies the page's `exception` handlers, as OpenTok does for errors that also go to a callback.
  * @param {ConfabError} error
  * @param {unknown} target
  */
@@ -52,7 +52,7 @@ export function reportException(error, target) {
 }
 
 /**
- * Settles a call that takes a callback: the error first, or nothing.
+ * Completes a call that takes a callback: passes the error, or nothing.
  * @param {Promise<unknown>} promise
  * @param {((error?: ConfabError) => void) | undefined} callback
  * @param {unknown} target

@@ -1,4 +1,4 @@
-// Who and what is in a session. Its one invariant: one object for each connection and each stream, from its first mention on.
+// The connections and streams of a session. Invariant: one object for each connection and stream, from its first mention on.
 
 /** @typedef {import('../line/messages.js').ConnectionInfo} ConnectionInfo */
 /** @typedef {import('../line/messages.js').StreamInfo} StreamInfo */
@@ -25,14 +25,14 @@ export class Roster {
     return stream;
   }
 
-  /** @param {string} streamId @returns {Stream | undefined} the stream that is gone now */
+  /** @param {string} streamId @returns {Stream | undefined} the removed stream */
   removeStream(streamId) {
     const stream = this.streams.get(streamId);
     this.streams.delete(streamId);
     return stream;
   }
 
-  /** @param {string} connectionId @returns {Connection | undefined} the connection that is gone now */
+  /** @param {string} connectionId @returns {Connection | undefined} the removed connection */
   removeConnection(connectionId) {
     const connection = this.connections.get(connectionId);
     this.connections.delete(connectionId);
@@ -45,16 +45,16 @@ export class Roster {
   }
 }
 
-/** A connection, as OpenTok shows it. Programs compare them with `===`. */
+/** A connection in OpenTok's format. Programs compare them with `===`. */
 export class Connection {
   /** @param {ConnectionInfo} info */
   constructor({ connectionId, createdAt, data }) {
     this.connectionId = connectionId;
-    /** The same under the name that OpenTok's own prose and samples use. */
+    /** The same value, under the name that OpenTok's documentation and samples use. */
     this.id = connectionId;
     /** Milliseconds since 1970. */
     this.creationTime = createdAt;
-    /** What the token said about its holder. */
+    /** The data that the token contains. */
     this.data = data;
   }
 }
@@ -81,7 +81,7 @@ export class Stream {
   }
 
   /**
-   * Takes over what the server says now.
+   * Applies the server's current values.
    * @param {StreamInfo} info
    * @returns {Change[]}
    */

@@ -1,4 +1,4 @@
-// `Session`, with OpenTok's names: what programs do with a session, and see of it. What is behind it is a `SessionCore`.
+// `Session`, with OpenTok's names: the API that programs use. `SessionCore` implements it.
 
 import { otError, otFailure } from '../errors.js';
 import { Emitter } from '../events.js';
@@ -16,13 +16,13 @@ export class Session extends Emitter {
   /** @type {Connection | null} */
   connection = null;
   /**
-   * What our token allows, 1 or 0; undefined before connecting.
+   * The capabilities of our token, 1 or 0; undefined before connecting.
    * @type {Record<string, number> | undefined}
    */
   capabilities = undefined;
   #core;
 
-  /** @param {string} apiKey @param {string} sessionId @param {SessionCore} core which makes it */
+  /** @param {string} apiKey @param {string} sessionId @param {SessionCore} core the core that creates it */
   constructor(apiKey, sessionId, core) {
     super();
     this.apiKey = apiKey;
@@ -31,7 +31,7 @@ export class Session extends Emitter {
     this.#core = core;
   }
 
-  // ---- Coming and going
+  // ---- Connecting and disconnecting
 
   /** @param {string} token @param {Callback} [callback] @returns {this} */
   connect(token, callback) {
@@ -51,7 +51,7 @@ export class Session extends Emitter {
   // ---- Publishing
 
   /**
-   * `publish(publisher, callback?)`, or `publish(target?, properties?, callback?)` to make one.
+   * `publish(publisher, callback?)`, or `publish(target?, properties?, callback?)` to create a publisher.
    * @param {...any} given
    * @returns {Publisher}
    */
@@ -97,7 +97,7 @@ export class Session extends Emitter {
     return this.#core.publications.of(idOf(stream));
   }
 
-  // ---- Signalling and moderating
+  // ---- Signals and moderation
 
   /**
    * @param {{type?: string, data?: string, to?: Connection | string, retryAfterReconnect?: boolean}} signal
@@ -109,10 +109,10 @@ export class Session extends Emitter {
 
   /** @param {Parameters<Session['signal']>[0]} signal */
   async #signal(signal) {
-    if (!this.isConnected()) throw otFailure('OT_NOT_CONNECTED', 500, 'Connect to the session before you signal.');
+    if (!this.isConnected()) throw otFailure('OT_NOT_CONNECTED', 500, 'Connect to the session before you send a signal.');
     const members = signalMembers(signal);
     if (signal.retryAfterReconnect === false && !this.#core.isOnline) {
-      throw otFailure('OT_NOT_CONNECTED', 500, 'The connection is away, and this signal was not to wait for it.');
+      throw otFailure('OT_NOT_CONNECTED', 500, 'The connection is down. Send the signal again later, or leave out retryAfterReconnect: false.');
     }
     await this.#core.request('session.signal', members);
   }
@@ -133,7 +133,7 @@ export class Session extends Emitter {
   }
 
   /**
-   * Everybody, and whoever publishes later.
+   * Mutes everyone, and publishers that start later.
    * @param {(Stream | string)[]} [excluded]
    * @returns {Promise<void>}
    */
@@ -142,7 +142,7 @@ export class Session extends Emitter {
   }
 
   /**
-   * Whoever publishes from now on is not muted.
+   * Stops muting new publishers.
    * @returns {Promise<void>}
    */
   disableForceMute() {

@@ -1,4 +1,4 @@
-// `Subscriber`: somebody else's stream, shown on the page.
+// `Subscriber`: shows another connection's stream on the page.
 
 import { otFailure } from '../errors.js';
 import { Emitter, OTEvent } from '../events.js';
@@ -14,35 +14,35 @@ import { subscribers } from './registry.js';
  * @property {boolean} [subscribeToAudio]
  * @property {boolean} [subscribeToVideo]
  * @property {number} [audioVolume] 0 to 100
- * @property {import('../media/preference.js').Size} [preferredResolution] as `setPreferredResolution`
- * @property {number} [preferredFrameRate] as `setPreferredFrameRate`
+ * @property {import('../media/preference.js').Size} [preferredResolution] like `setPreferredResolution`
+ * @property {number} [preferredFrameRate] like `setPreferredFrameRate`
  */
 /** @typedef {SubscribeOptions & import('../media/widget.js').WidgetOptions} SubscriberOptions */
-/** What a subscriber needs of its session: `changed` and `receivers`. */
+/** The parts of its session that a subscriber uses: `changed` and `receivers`. */
 /** @typedef {Pick<import('./subscriptions.js').Subscriptions, 'changed' | 'receivers'>} SubscriberHost */
 
 /**
- * What a session asks of a subscriber, and tells it.
+ * The interface between a session and a subscriber.
  * @typedef {object} OwnSink
- * @property {Promise<void>} connected settles with the first media, or when there will be none
+ * @property {Promise<void>} connected settles with the first media, or when it has failed
  * @property {{audio: boolean, video: boolean}} wants
  * @property {import('../media/preference.js').Preference} preference
- * @property {() => {audio: boolean, video: boolean}} expected what is to come, as things are
- * @property {(isPaused: boolean, reason: string) => void} videoPaused the server sends the picture no longer, or again
- * @property {() => void} setUpAgain the server began anew with it, and with a picture
+ * @property {() => {audio: boolean, video: boolean}} expected the media to expect now
+ * @property {(isPaused: boolean, reason: string) => void} videoPaused the server paused or resumed the video
+ * @property {() => void} setUpAgain the server set it up again, with video
  * @property {(change: import('./roster.js').Change) => void} streamChanged
- * @property {() => void} unblock the page was clicked: try to play sound again
+ * @property {() => void} unblock the user clicked: try to play sound again
  * @property {(reason: string) => void} destroy
  */
 /**
- * A subscriber as the SDK's own parts see it.
+ * A subscriber as the other parts of the SDK use it.
  * @typedef {OwnSink & import('../media/transport.js').Sink} SubscriberSink
  */
 
 /** @type {WeakMap<Subscriber, SubscriberSink>} */
 const sinks = new WeakMap();
 
-/** @param {Subscriber} subscriber @returns {SubscriberSink} always the same one */
+/** @param {Subscriber} subscriber @returns {SubscriberSink} the same object on every call */
 export function sinkOf(subscriber) {
   return /** @type {SubscriberSink} */ (sinks.get(subscriber));
 }
@@ -61,7 +61,7 @@ export class Subscriber extends Emitter {
   #frameRate;
   #restricted = false;
   #blocked = false;
-  /** @type {string | null} why the server sends no picture */
+  /** @type {string | null} why the server sends no video */
   #pause = null;
   #stopMeter = () => {};
   /** @type {(error?: Error) => void} */
@@ -100,7 +100,7 @@ export class Subscriber extends Emitter {
     queueMicrotask(() => this.dispatch(new OTEvent('videoElementCreated', { element: this.#widget.video })));
   }
 
-  // ---- What a program calls
+  // ---- Public API
 
   /** @param {boolean} on @returns {this} */
   subscribeToAudio(on) {
@@ -121,7 +121,7 @@ export class Subscriber extends Emitter {
   }
 
   /**
-   * In a routed session, of a publisher that sends several sizes: the smallest that fills a box of this size.
+   * In a routed session with simulcast: requests the smallest layer that fills a box of this size.
    * @param {import('../media/preference.js').Size | null} size null for the largest
    * @returns {this}
    */
@@ -132,8 +132,8 @@ export class Subscriber extends Emitter {
   }
 
   /**
-   * No more frames a second than this, where the publisher's encoding allows it.
-   * @param {number | null} frameRate null for all
+   * Limits the frame rate, if the publisher's encoding allows it.
+   * @param {number | null} frameRate null for no limit
    * @returns {this}
    */
   setPreferredFrameRate(frameRate) {
@@ -159,7 +159,7 @@ export class Subscriber extends Emitter {
     return Math.round(this.#widget.video.volume * 100);
   }
 
-  /** Whether the browser wants a click before it plays sound; `OT.unblockAudio()` in a click's handler tries again. */
+  /** Whether the browser requires a click before it plays sound; call `OT.unblockAudio()` in a click handler. */
   isAudioBlocked() {
     return this.#blocked;
   }
@@ -203,7 +203,7 @@ export class Subscriber extends Emitter {
     );
   }
 
-  // ---- What the transport and the session ask and tell
+  // ---- Used by the transport and the session
 
   /** @param {Promise<void>} connected @returns {SubscriberSink} */
   #sink(connected) {
@@ -266,13 +266,13 @@ export class Subscriber extends Emitter {
     this.#stopMeter();
     this.#widget.destroy();
     subscribers.delete(this);
-    this.#settle(otFailure('OT_STREAM_DESTROYED', 1604, 'The stream ended before it could be shown.'));
+    this.#settle(otFailure('OT_STREAM_DESTROYED', 1604, 'The stream ended before it could be displayed.'));
     this.dispatch(new OTEvent('destroyed', { reason }));
   }
 
   // ----
 
-  /** Both must be true: the media is announced, and the way is open. */
+  /** True if the media was announced and the connection works. */
   #advance() {
     const isConnected = this.#media !== null && this.#peerState === 'connected';
     const isLost = this.#peerState === 'disconnected' || this.#peerState === 'failed';
@@ -287,7 +287,7 @@ export class Subscriber extends Emitter {
   }
 
   #apply() {
-    // The element, not the track: another subscriber may show the same stream.
+    // Mute the element, not the track: another subscriber may show the same stream.
     this.#widget.video.muted = this.#blocked || !this.#wants.audio;
     this.#widget.audioOnly = !this.#awaitsVideo;
   }
@@ -298,7 +298,7 @@ export class Subscriber extends Emitter {
     this.#blocked = blocked;
     this.#apply();
     this.dispatch(new OTEvent(blocked ? 'audioBlocked' : 'audioUnblocked'));
-    // The picture may play without a click.
+    // The video may play without a click.
     if (blocked) this.#widget.play();
   }
 

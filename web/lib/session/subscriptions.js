@@ -1,4 +1,4 @@
-// What we watch in a session. Several subscribers may show one stream; the server is told what they want of it together.
+// The streams we subscribe to in a session. Several subscribers may show one stream; the server gets their combined preference.
 
 import { otFailure } from '../errors.js';
 import { together } from '../media/preference.js';
@@ -12,7 +12,7 @@ export class Subscriptions {
   #core;
   /** @type {Set<Subscriber>} */
   #subscribers = new Set();
-  /** @type {Map<string, string>} by stream id, what the server was last told */
+  /** @type {Map<string, string>} by stream id, the preference last sent to the server */
   #told = new Map();
 
   /** @param {SessionCore} core */
@@ -38,9 +38,9 @@ export class Subscriptions {
     try {
       core.demand('subscribe', 1500);
       if (!core.roster.streams.has(streamId)) {
-        throw otFailure('OT_STREAM_NOT_FOUND', 1604, 'This stream is not in the session any more.');
+        throw otFailure('OT_STREAM_NOT_FOUND', 1604, 'This stream has ended or is not in this session.');
       }
-      // The server sends it back, which tries the way there and back.
+      // The server sends the stream back, which tests both directions.
       if (connection === core.session.connection && !core.transport?.slot) {
         throw otFailure('OT_INVALID_PARAMETER', 1011, 'This is your own stream. Show its publisher instead.');
       }
@@ -81,13 +81,13 @@ export class Subscriptions {
     for (const subscriber of [...this.#subscribers]) this.end(subscriber, reason);
   }
 
-  /** The session is over: there is nobody to tell any more. */
+  /** The session is over: do not notify the server any more. */
   forgetTold() {
     this.#told.clear();
   }
 
   /**
-   * One of a stream's subscribers wants more or less of it.
+   * The preference of one of a stream's subscribers changed.
    * @param {string} streamId
    */
   changed(streamId) {
@@ -95,7 +95,7 @@ export class Subscriptions {
     if (this.#told.has(streamId)) this.#tell(streamId).catch(() => {});
   }
 
-  /** Media travels otherwise from now on. */
+  /** The media mode of the session changed. */
   moved() {
     this.#told.clear();
     for (const subscriber of this.#subscribers) {
@@ -110,7 +110,7 @@ export class Subscriptions {
   }
 
   /**
-   * The server has to begin anew with a stream.
+   * Requests a stream from the server again.
    * @param {string} streamId
    */
   tellAgain(streamId) {
@@ -125,7 +125,7 @@ export class Subscriptions {
     const slot = transport?.slot ? await transport.slot(streamId) : {};
     const sinks = this.sinksOf(streamId);
     const wants = sinks.map((sink) => sink.wants);
-    // Nobody wants it any more, or whoever set it up anew meanwhile tells it.
+    // The stream is no longer wanted, or was set up again in the meantime, which sends this too.
     if (slot === null || wants.length === 0 || transport !== this.#core.transport) return;
     const members = {
       audio: wants.some(({ audio }) => audio), video: wants.some(({ video }) => video), ...slot,

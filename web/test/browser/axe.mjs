@@ -1,4 +1,4 @@
-// axe-core in a page: what an automatic check can find of accessibility faults.
+// Runs axe-core in a page: an automatic check for accessibility violations.
 import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
@@ -14,7 +14,7 @@ async function loadAxe() {
 }
 
 /**
- * Checks the page as it stands and returns the faults, each as one readable text; an empty list is what tests want.
+ * Checks the page as it is and returns the violations, each as one readable text; tests expect an empty list.
  *
  * @param {import('./page.mjs').Page} page
  * @param {{except?: string[]}} [options] `except`: ids of rules left out; say why where you leave one out

@@ -1,5 +1,5 @@
-// `confab bot`, the client without a browser: a page meets it, sees its film, gets answers, and is recorded. The recordings
-// are read by ffmpeg.
+// `confab bot`, the client without a browser: a page meets it, sees its video, gets answers, and is recorded. ffmpeg reads the
+// recordings.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { readdir } from 'node:fs/promises';
@@ -7,7 +7,7 @@ import path from 'node:path';
 import { test } from 'node:test';
 import { promisify } from 'node:util';
 import { sharedBrowsers } from './browsers.mjs';
-import { colourName, framesRise, seesColour, soundArrives } from './media.mjs';
+import { colorName, framesRise, seesColor, soundArrives } from './media.mjs';
 import { Child, removeFolder, temporaryFolder } from './process.mjs';
 import { arrive, assertNoComplaints, begin, keepReceiving, reads, says, see, serve, write } from './stranger.mjs';
 import { testInFull } from './tier.mjs';
@@ -16,8 +16,8 @@ import { NotYet, until } from './wait.mjs';
 const { chromium } = sharedBrowsers();
 const run = promisify(execFile);
 
-/** What the sample's picture is, by the names of `media.mjs`. */
-const sampleColour = 'cyan';
+/** The colors of the sample's video, by the names of `media.mjs`. */
+const sampleColor = 'cyan';
 const lineTimeout = 30_000;
 
 async function folder(t) {
@@ -33,7 +33,7 @@ function startBot(t, server, ...args) {
   return bot;
 }
 
-/** Ends a bot as Ctrl-C does, and looks whether it ended well. */
+/** Stops a bot like Ctrl-C, and checks its exit status. */
 async function stop(bot) {
   const { code } = await bot.kill('SIGINT');
   assert.equal(code, 0, `the bot ended with status ${code}:\n${bot.tail()}`);
@@ -43,14 +43,14 @@ async function stop(bot) {
 async function framesOf(file) {
   const { stdout, stderr } = await run('ffmpeg', [
     '-nostdin', '-v', 'error', '-i', file, '-vf', 'crop=16:16,scale=1:1', '-fps_mode', 'passthrough',
-    // Two frames of a busy page may be nearer to each other than one of its usual frames.
+    // Two frames of a busy page may be closer together than its usual interval.
     '-enc_time_base', '1:90000', '-f', 'rawvideo', '-pix_fmt', 'rgb24', '-',
   ], { encoding: 'buffer', maxBuffer: 1 << 26 });
   assert.equal(String(stderr), '', `ffmpeg complains of ${file}: ${stderr}`);
   return Array.from({ length: Math.floor(stdout.length / 3) }, (_, index) => [...stdout.subarray(3 * index, 3 * index + 3)]);
 }
 
-/** How many samples of sound are in a file, and the loudest, from 0 to 1. */
+/** Returns the number of audio samples in a file, and the loudest, from 0 to 1. */
 async function soundOf(file) {
   const { stdout, stderr } = await run('ffmpeg', [
     '-nostdin', '-v', 'error', '-i', file, '-f', 's16le', '-ac', '1', '-ar', '48000', '-',
@@ -66,13 +66,13 @@ async function recorded(directory, ending) {
   return (await readdir(directory)).filter((name) => name.endsWith(ending)).map((name) => path.join(directory, name));
 }
 
-/** Waits until there are so many recorded pictures, each with so many frames; the files. */
+/** Waits for this many recorded videos with this many frames each, and returns the files. */
 async function recordings(directory, frames, count = 1) {
   return until(`${count} recordings have ${frames} frames`, async () => {
     const files = await recorded(directory, '.ivf');
     if (files.length < count) throw new NotYet(`there are ${files.length} files`);
     for (const file of files) {
-      // One that is being written may end in the midst of a frame, of which ffmpeg complains.
+      // A file that is still being written may end in the middle of a frame, about which ffmpeg complains.
       const { length } = await framesOf(file).catch((error) => {
         throw new NotYet(`${path.basename(file)} cannot be read: ${error.message}`);
       });
@@ -87,23 +87,23 @@ test('a page meets the bot in the roulette, sees its film, gets answers, and is 
   const directory = await folder(t);
   const bot = startBot(t, server, '--roulette', '--name', 'Robo', '--say', 'Nice to see you.', '--record', directory);
   await bot.line(/In the roulette; waiting for a partner/, lineTimeout);
-  const page = await arrive(t, await chromium(), server.url, { colour: 'magenta', tone: 440 });
+  const page = await arrive(t, await chromium(), server.url, { color: 'magenta', tone: 440 });
   await begin(page, { name: 'Ann' });
-  await see(page, sampleColour);
+  await see(page, sampleColor);
   assert.match(await page.status(), /Robo/);
-  await bot.line(/Met somebody: Ann/, lineTimeout);
-  await reads(page, '[bot] Hello! I am a program that shows a film and repeats what you write. Nice to see you.');
+  await bot.line(/Matched with a partner: Ann/, lineTimeout);
+  await reads(page, '[bot] Hello! I am a bot: I play a video and repeat what you write. Nice to see you.');
   await write(page, 'Is anybody there?');
   await reads(page, '[bot] You wrote: Is anybody there?');
   await keepReceiving(page);
   await recordings(directory, 15);
 
-  // Whoever is left by the bot's partner waits for the next.
+  // After the bot leaves, the user waits for the next partner.
   await page.click('button', 'Stop');
   await bot.line(/The partner left/, lineTimeout);
-  const green = await arrive(t, await chromium(), server.url, { colour: 'green' });
+  const green = await arrive(t, await chromium(), server.url, { color: 'green' });
   await begin(green);
-  await see(green, sampleColour);
+  await see(green, sampleColor);
   await keepReceiving(green);
   await recordings(directory, 15, 2);
   assertNoComplaints(page, green);
@@ -111,9 +111,9 @@ test('a page meets the bot in the roulette, sees its film, gets answers, and is 
 
   const seen = [];
   for (const file of await recorded(directory, '.ivf')) {
-    const names = (await framesOf(file)).map(colourName);
+    const names = (await framesOf(file)).map(colorName);
     t.diagnostic(`${path.basename(file)}: ${names.length} frames, ${[...new Set(names)]}`);
-    assert.equal(new Set(names).size, 1, 'one colour from the first frame to the last');
+    assert.equal(new Set(names).size, 1, 'one color from the first frame to the last');
     seen.push(names[0]);
   }
   assert.deepEqual(seen.sort(), ['green', 'magenta']);
@@ -124,11 +124,11 @@ test('a page meets the bot in the roulette, sees its film, gets answers, and is 
   }
 });
 
-test('a film of one\'s own is seen and heard, by whoever comes at any time, and repeats', async (t) => {
+test('a custom film is seen and heard at any time, and repeats', async (t) => {
   const server = await serve(t);
   const directory = await folder(t);
   const film = path.join(directory, 'film');
-  // The only keyframe is the first: whoever comes in the midst needs it again.
+  // Only the first frame is a keyframe: a late subscriber needs it again.
   await run('ffmpeg', [
     '-nostdin', '-v', 'error', '-f', 'lavfi', '-i', 'color=c=red:s=640x360:r=20', '-t', '1', '-c:v', 'libvpx', '-g', '999',
     '-auto-alt-ref', '0', '-pix_fmt', 'yuv420p', `${film}.ivf`,
@@ -145,18 +145,18 @@ test('a film of one\'s own is seen and heard, by whoever comes at any time, and 
     t.after(() => page.close());
     await page.goto(`${server.url}/try#session=${session}&token=${await token('subscriber')}`);
     await page.press('Tab');
-    await seesColour(page, 'red');
+    await seesColor(page, 'red');
     t.diagnostic(`${label} sees it`);
     await soundArrives(page);
-    // The film has 20 frames: it goes round.
+    // The video has 20 frames: it repeats.
     if (label === 'the first') await framesRise(page, { by: 25 });
     assertNoComplaints(page);
   }
   await stop(bot);
 });
 
-testInFull('a recording is whole though the bot was killed',
-  'RobotsTests "of a picture is a whole file after each packet", "decodes a recording cut off as a killed program leaves it"', async (t) => {
+testInFull('a recording is complete even if the bot was killed',
+  'RobotsTests "of video is a valid file after each packet", "decodes a recording truncated by killing the program"', async (t) => {
   const server = await serve(t);
   const directory = await folder(t);
   const session = await server.command('session', 'create', '--media', 'routed');
@@ -166,38 +166,38 @@ testInFull('a recording is whole though the bot was killed',
   const recorder = startBot(t, server, '--session', session, '--token', await token(), '--record', directory);
   const [file] = await recordings(directory, 30);
   await recorder.kill('SIGKILL');
-  const names = (await framesOf(file)).map(colourName);
+  const names = (await framesOf(file)).map(colorName);
   assert.ok(names.length >= 30);
-  assert.deepEqual([...new Set(names)], [sampleColour]);
+  assert.deepEqual([...new Set(names)], [sampleColor]);
   const [sound] = await recorded(directory, '.ogg');
   assert.ok((await soundOf(sound)).samples >= 24_000);
   await stop(shown);
 });
 
-testInFull('several bots do not meet each other, and each meets a page',
-  'RobotsTests "wait one at a time", "notice that they met each other"', async (t) => {
+testInFull('several bots are not matched with each other, and each meets a page',
+  'RobotsTests "wait one at a time", "detect that they were matched with each other"', async (t) => {
   const server = await serve(t);
   const bots = startBot(t, server, '--roulette', '--count', '2');
   await bots.line(/In the roulette/, lineTimeout);
   const pages = [];
-  for (const colour of ['red', 'blue']) {
-    const page = await arrive(t, await chromium(), server.url, { colour });
+  for (const color of ['red', 'blue']) {
+    const page = await arrive(t, await chromium(), server.url, { color });
     await begin(page);
-    await see(page, sampleColour);
+    await see(page, sampleColor);
     pages.push(page);
   }
   await Promise.all(pages.map((page) => page.waitForStatus(says.talking)));
-  const met = bots.log.filter((line) => line.includes('Met somebody'));
+  const met = bots.log.filter((line) => line.includes('Matched with a partner'));
   assert.equal(met.length, 2, bots.log.join('\n'));
   await stop(bots);
 });
 
-test('what cannot be is said in a sentence', async (t) => {
+test('invalid arguments print a clear error', async (t) => {
   const server = await serve(t);
   const session = await server.command('session', 'create', '--media', 'relayed');
   const token = await server.command('token', 'create', '--session', session);
   const cases = [
-    [['--session', session, '--token', token], /relayed, and the bot needs a routed one/],
+    [['--session', session, '--token', token], /relayed, but the bot needs a routed one/],
     [['--session', session, '--token', 'nonsense'], /not a token/],
     [['--roulette', '--publish', 'nothing.ivf'], /There is no file nothing\.ivf/],
     [['--roulette', '--publish', server.configuration], /neither an IVF file with VP8 nor an Ogg file with Opus/],

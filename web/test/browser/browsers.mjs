@@ -1,11 +1,11 @@
-// The browsers of one test file: started when a test first wants them and shared, because every page has a profile of its
-// own and starting a browser is what costs most.
+// The browsers of one test file: started on first use and shared, because every page has its own profile and starting a browser
+// is slow.
 import { after } from 'node:test';
 import { launchChromium } from './chromium.mjs';
 import { launchFirefox } from './firefox.mjs';
 
 /**
- * Call it once at the top of a test file, or once for each machine. A browser that a test means to kill it launches itself.
+ * Call it once at the top of a test file, or once per machine. A test that kills a browser launches its own.
  *
  * @param {Pick<import('./namespace.mjs').Machine, 'chromium' | 'firefox'>} [machine] where they run
  */
@@ -17,7 +17,7 @@ export function sharedBrowsers(machine = { chromium: launchChromium, firefox: la
     return started.get(launch);
   };
   after(async () => {
-    // One that did not start has failed its test already.
+    // A browser that did not start has already failed its test.
     const browsers = await Promise.allSettled(started.values());
     await Promise.all(browsers.filter(({ status }) => status === 'fulfilled').map(({ value }) => value.close()));
   });

@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { sharedBrowsers } from './browsers.mjs';
 import { launchChromium } from './chromium.mjs';
 import { framesRise } from './media.mjs';
-import { ann, bob, call, come, isFree, isQuiet, lists, rings, says, see, serveNearby, talk } from './neighbour.mjs';
+import { ann, bob, call, come, isFree, isQuiet, lists, rings, says, see, serveNearby, talk } from './neighbor.mjs';
 import { startProxy } from './proxy.mjs';
 import { assertNothingThrown, keepReceiving } from './stranger.mjs';
 import { isFull, testInFull } from './tier.mjs';
@@ -25,7 +25,7 @@ async function nobodyReloaded(...pages) {
   assertNothingThrown(...pages);
 }
 
-test('a callee whose network is gone in the call comes back to it', async (t) => {
+test('a callee whose network fails during the call returns to it', async (t) => {
   const server = await serveNearby(t);
   const proxy = await startProxy(server.frontPort);
   t.after(() => proxy.close());
@@ -45,8 +45,8 @@ test('a callee whose network is gone in the call comes back to it', async (t) =>
   await nobodyReloaded(a, b);
 });
 
-testInFull('a callee whose browser is killed in the call may come back for a while, and then the connection was lost',
-  'SignalingTests CallTests.whoDoesNotComeBackLosesTheConnection; nearby-look: a call looks right; unit-app/nearby-words: every ending', async (t) => {
+testInFull('a callee whose browser is killed in the call may return for a while, then the call ends with a lost connection',
+  'SignalingTests CallTests.aMemberWhoDoesNotReturnEndsTheCall; nearby-look: a call looks right; unit-app/nearby-words: every ending', async (t) => {
   const server = await serveNearby(t, { CONFAB_CONNECTION_RESUME_GRACE: '2s' });
   const doomed = await launchChromium();
   t.after(() => doomed.close());
@@ -59,8 +59,8 @@ testInFull('a callee whose browser is killed in the call may come back for a whi
   await nobodyReloaded(a);
 });
 
-testInFull('a network that is gone while it rings: the call rings on, and is answered when it is back',
-  'SignalingTests ResumingTests.whatWasSaidMeanwhileIsHeardOnceInOrder and CallTests.theCallersLineIsLostWhileItRings; unit/client: resumes', async (t) => {
+testInFull('a network failure while it rings: the call keeps ringing, and is answered when the network is back',
+  'SignalingTests ResumingTests.missedMessagesArriveOnceAndInOrder and CallTests.theCallersConnectionDropsWhileItRings; unit/client: resumes', async (t) => {
   const server = await serveNearby(t);
   const proxy = await startProxy(server.frontPort);
   t.after(() => proxy.close());
@@ -76,8 +76,8 @@ testInFull('a network that is gone while it rings: the call rings on, and is ans
   await nobodyReloaded(a, b);
 });
 
-testInFull('a server that is killed while it rings and started again: it rings on, and is answered',
-  'SignalingTests CallRestartTests.aCallThatRangCanBeAcceptedAfterwards; unit/calls-together: a call rings on', async (t) => {
+testInFull('a server restart while it rings: the call keeps ringing, and is answered',
+  'SignalingTests CallRestartTests.aRingingCallCanBeAcceptedAfterARestart; unit/calls-together: a call keeps ringing', async (t) => {
   const server = await serveNearby(t);
   const { a, b } = await two(t, server);
   await call(a, 'Bob');
@@ -96,7 +96,7 @@ testInFull('a server that is killed while it rings and started again: it rings o
   await nobodyReloaded(a, b);
 });
 
-test('a server that is killed in the call and started again: the call goes on', async (t) => {
+test('a server restart during the call: the call continues', async (t) => {
   const server = await serveNearby(t);
   const { a, b } = await two(t, server);
   await talk([a, ann], [b, bob]);
@@ -113,8 +113,8 @@ test('a server that is killed in the call and started again: the call goes on', 
   await nobodyReloaded(a, b);
 });
 
-testInFull('a ring keeps its deadline over a restart of the server',
-  'SignalingTests CallRestartTests.aCallRingsOnToItsOldDeadline; unit/calls-together: a call that rang, and went elsewhere', async (t) => {
+testInFull('a ringing call keeps its deadline across a server restart',
+  'SignalingTests CallRestartTests.aCallKeepsRingingUntilItsDeadlineAfterARestart; unit/calls-together: a call that rang, and was answered elsewhere', async (t) => {
   const server = await serveNearby(t, { CONFAB_CALL_RING_TIMEOUT: '6s' });
   const { a, b } = await two(t, server);
   await call(a, 'Bob');

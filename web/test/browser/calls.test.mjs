@@ -1,13 +1,13 @@
-// People nearby call each other in real browsers, through the built server and its media plane: every course a call can take.
+// People nearby call each other in real browsers, through the built server and its media plane: every kind of call.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { sharedBrowsers } from './browsers.mjs';
 import { unplugMicrophone } from './in-page.mjs';
-import { framesRise, remoteColour, seesColour } from './media.mjs';
+import { framesRise, remoteColor, seesColor } from './media.mjs';
 import {
   ann, bob, call, cat, come, dan, firstRow, isFree, isQuiet, lists, openMenu, places, rings, rowsOf, says, see, serveNearby, talk,
   turnTo,
-} from './neighbour.mjs';
+} from './neighbor.mjs';
 import { assertNoComplaints, assertNothingThrown, keepReceiving } from './stranger.mjs';
 import { testInFull } from './tier.mjs';
 import { stopwatch } from './wait.mjs';
@@ -24,7 +24,7 @@ async function two(t, env, others = chromium) {
   return { server, browser, a, b };
 }
 
-test('somebody nearby is listed, is called, rings, accepts, and both see and hear each other', async (t) => {
+test('a person nearby is listed, called and accepts, and both see and hear each other', async (t) => {
   const { a, b } = await two(t);
   await lists(a, 'Bob', /within [25] miles/);
   const time = stopwatch();
@@ -67,7 +67,7 @@ test('Chromium calls Firefox: it rings there, both see and hear each other, and 
   assertNothingThrown(a, b);
 });
 
-test('a call is cancelled; declined, called again and accepted; unanswered, and missed: both are told, and the log marks it', async (t) => {
+test('a call is canceled; declined, repeated and accepted; unanswered and missed: both are notified, and the call history shows it', async (t) => {
   const { a, b } = await two(t, { CONFAB_CALL_RING_TIMEOUT: '5s' });
   await call(a, 'Bob');
   await rings(b, 'Ann');
@@ -90,7 +90,7 @@ test('a call is cancelled; declined, called again and accepted; unanswered, and 
 
   await call(a, 'Bob');
   await rings(b, 'Ann');
-  // The sentences pass after a while.
+  // The texts disappear after a while.
   await Promise.all([a.waitForStatus(says.unanswered), b.waitForStatus(says.missed)]);
   await isQuiet(b);
   assert.equal(await b.evaluate("document.getElementById('missed').textContent"), '1');
@@ -100,14 +100,14 @@ test('a call is cancelled; declined, called again and accepted; unanswered, and 
   assertNothingThrown(a, b);
 });
 
-test('beside a call one more may ring, the next is told busy; accepting the one that waits ends the first', async (t) => {
+test('during a call one more may ring, the next caller gets busy; accepting the waiting call ends the first', async (t) => {
   const { server, browser, a, b } = await two(t);
   const [c, d] = await Promise.all([cat, dan].map((person) => come(t, browser, server.url, person)));
   await Promise.all([lists(c, 'Bob'), lists(d, 'Bob')]);
   await talk([a, ann], [b, bob]);
   await call(c, 'Bob');
   await rings(b, 'Cat');
-  assert.match(await b.evaluate("document.getElementById('waiting-text').textContent"), /ends this call/);
+  assert.match(await b.evaluate("document.getElementById('waiting-text').textContent"), /ends the current call/);
   await call(d, 'Bob');
   await d.waitForStatus(says.busy);
   await b.click('button', 'Accept');
@@ -118,7 +118,7 @@ test('beside a call one more may ring, the next is told busy; accepting the one 
   assertNothingThrown(a, b, c, d);
 });
 
-testInFull('a call that waits can be declined, and the first goes on',
+testInFull('a waiting call can be declined, and the first continues',
   'SignalingTests CallDeviceTests.decliningTheWaitingCallLeavesTheFirst; nearby-look: a call looks right from the first ring', async (t) => {
   const { server, browser, a, b } = await two(t);
   const c = await come(t, browser, server.url, cat);
@@ -131,14 +131,14 @@ testInFull('a call that waits can be declined, and the first goes on',
   await Promise.all([see(a, bob), see(b, ann), keepReceiving(a, b)]);
 });
 
-test('two devices linked by a code ring together; one answers, and the other is told where', async (t) => {
+test('two devices linked by a code ring together; one answers, and the other shows where', async (t) => {
   const { server, browser, a, b } = await two(t);
-  const second = await come(t, browser, server.url, { name: 'Phone', colour: 'cyan', at: places.nextDoor });
+  const second = await come(t, browser, server.url, { name: 'Phone', color: 'cyan', at: places.nextDoor });
   await turnTo(b, 'settings');
   await b.click('button', 'Link another device');
   const code = await b.waitFor('there is a code', "document.getElementById('code-text').textContent");
   assert.match(code, /^[0-9A-Z]{4}-[0-9A-Z]{4}$/);
-  await b.waitFor('its picture is there', "document.querySelector('#code-qr img')?.naturalWidth > 0");
+  await b.waitFor('its QR code is shown', "document.querySelector('#code-qr img')?.naturalWidth > 0");
   await turnTo(second, 'settings');
   await second.fill('textbox', 'Code from your other device', code);
   await second.click('button', 'Link this device');
@@ -153,7 +153,7 @@ test('two devices linked by a code ring together; one answers, and the other is 
   await second.click('button', 'Accept');
   await b.waitForStatus(says.answeredElsewhere);
   await isQuiet(b);
-  await Promise.all([see(a, { name: 'Bob', colour: 'cyan' }), see(second, ann)]);
+  await Promise.all([see(a, { name: 'Bob', color: 'cyan' }), see(second, ann)]);
   // A code works once.
   await a.click('button', 'End');
   await isFree(a);
@@ -165,13 +165,13 @@ test('two devices linked by a code ring together; one answers, and the other is 
   assertNothingThrown(a, b, second);
 });
 
-testInFull('two who call each other at the same moment end up in one call',
-  'SignalingTests CallDeviceTests.twoWhoCallEachOtherAreInOneCall; unit/calls-together: are in one call, told either first', async (t) => {
+testInFull('two people who call each other at the same moment end up in one call',
+  'SignalingTests CallDeviceTests.mutualCallsMergeIntoOne; unit/calls-together: are in one call, with either first', async (t) => {
   const { a, b } = await two(t);
   await Promise.all([call(a, 'Bob'), call(b, 'Ann')]);
-  // The clicks may have missed each other by the length of a ring.
+  // The clicks may be further apart than the calls take to ring.
   await Promise.all([a, b].map((page) => page.until('it is a call', async () => {
-    // It may be gone before it is pressed: the two calls became one.
+    // The button may disappear before it is clicked: the two calls were merged.
     if (await page.has('button', 'Accept')) await page.click('button', 'Accept', { timeout: 1_000 }).catch(() => {});
     return page.has('button', 'End');
   })));
@@ -184,8 +184,8 @@ testInFull('two who call each other at the same moment end up in one call',
   assertNothingThrown(a, b);
 });
 
-testInFull('a caller who closes the tab while it rings has cancelled',
-  'SignalingTests CallTests.theCallersTabIsClosedWhileItRings; unit/client: says bye when the page goes', async (t) => {
+testInFull('closing the caller\'s tab while it rings cancels the call',
+  'SignalingTests CallTests.theCallersTabIsClosedWhileItRings; unit/client: sends bye when the page unloads', async (t) => {
   const { a, b } = await two(t, { CONFAB_CONNECTION_RESUME_GRACE: '300s' });
   await call(a, 'Bob');
   await rings(b, 'Ann');
@@ -194,8 +194,8 @@ testInFull('a caller who closes the tab while it rings has cancelled',
   await isQuiet(b);
 });
 
-testInFull('who closes the tab in a call has hung up',
-  'SignalingTests CallTests.closingThePageHangsUp; unit/client: says bye when the page goes', async (t) => {
+testInFull('closing the tab during a call hangs up',
+  'SignalingTests CallTests.closingThePageHangsUp; unit/client: sends bye when the page unloads', async (t) => {
   const { a, b } = await two(t, { CONFAB_CONNECTION_RESUME_GRACE: '300s' });
   await talk([a, ann], [b, bob]);
   await b.close();
@@ -228,21 +228,21 @@ test('a voice call rings as one; a video call accepted without video opens no ca
   await see(b, ann);
   await a.waitForStatus(says.talking);
   assert.deepEqual(await b.evaluate('window.asked'), [false]);
-  assert.notEqual(await remoteColour(a), 'green');
+  assert.notEqual(await remoteColor(a), 'green');
   await b.click('button', 'Camera off');
-  await seesColour(a, 'green');
+  await seesColor(a, 'green');
   await b.click('button', 'Camera off');
-  await a.until('the green picture is gone', async () => await remoteColour(a) !== 'green' || !await a.has('video', 'Bob'));
+  await a.until('the green video is gone', async () => await remoteColor(a) !== 'green' || !await a.has('video', 'Bob'));
   await keepReceiving(b);
   assertNothingThrown(a, b);
 });
 
-testInFull('an only microphone that is unplugged is missed aloud, and heard again when it is back; the call goes on',
-  'unit-app/nearby-media: an only microphone that is unplugged; unit-app/nearby-call: a microphone unplugged in a call', async (t) => {
+testInFull('unplugging the only microphone shows a notice, and plugging it in restores the audio; the call continues',
+  'unit-app/nearby-media: the only microphone, when unplugged; unit-app/nearby-call: a microphone unplugged in a call', async (t) => {
   const { a, b } = await two(t);
   await talk([a, ann], [b, bob]);
   await b.evaluate(unplugMicrophone);
-  await b.until('it says so', async () => /microphone was disconnected.*connect it again/i.test(await b.alerts()));
+  await b.until('it says so', async () => /microphone was disconnected.*reconnect it/i.test(await b.alerts()));
   await Promise.all([see(a, bob), see(b, ann), framesRise(a), keepReceiving(b)]);
   await b.evaluate('window.plugIn()');
   await b.until('nothing is said any more', async () => await b.alerts() === '');
@@ -250,14 +250,14 @@ testInFull('an only microphone that is unplugged is missed aloud, and heard agai
   assertNothingThrown(a, b);
 });
 
-testInFull('both press Keep in touch in a call, and are contacts who see each other come and go',
-  'SignalingTests ContactTests.bothMustSaySo and theirComingAndGoingIsTold; nearby: strangers who both press Keep in touch', async (t) => {
+testInFull('both press Keep in touch in a call, and become contacts who see each other go online and offline',
+  'SignalingTests ContactTests.bothMustAgreeToBecomeContacts and contactsAreNotifiedOfPresence; nearby: strangers who both press Keep in touch', async (t) => {
   const { a, b } = await two(t);
   await talk([a, ann], [b, bob]);
   await a.click('button', 'Keep in touch');
-  await b.waitFor('the other is told', () => /would like to keep in touch/.test(document.getElementById('keep-words').textContent));
+  await b.waitFor('the other person is notified', () => /would like to keep in touch/.test(document.getElementById('keep-words').textContent));
   await b.click('button', 'Keep in touch');
-  await Promise.all([a, b].map((page) => page.waitFor('they are contacts', () => /keep in touch:/.test(document.getElementById('keep-words').textContent))));
+  await Promise.all([a, b].map((page) => page.waitFor('they are contacts', () => /are now contacts/.test(document.getElementById('keep-words').textContent))));
   await a.click('button', 'End');
   await isFree(a);
   await turnTo(a, 'contacts');
@@ -269,11 +269,11 @@ testInFull('both press Keep in touch in a call, and are contacts who see each ot
   assertNothingThrown(a);
 });
 
-testInFull('one is never in a call and a roulette chat at once',
-  'SignalingTests CallHostileTests.nobodyCallsWhileChattingOrSearching; unit-app/words: every refusal of a search', async (t) => {
+testInFull('a person is never in a call and a roulette chat at once',
+  'SignalingTests CallHostileTests.callingWhileInTheRouletteIsRefused; unit-app/words: every rejection of a search', async (t) => {
   const { server, browser, a, b } = await two(t);
   await talk([a, ann], [b, bob]);
-  const tab = await browser.newPage({ colour: 'magenta', sharing: a });
+  const tab = await browser.newPage({ color: 'magenta', sharing: a });
   t.after(() => tab.close());
   await tab.goto(server.url);
   await tab.click('button', 'Start');
@@ -281,13 +281,13 @@ testInFull('one is never in a call and a roulette chat at once',
   await Promise.all([see(a, bob), see(b, ann)]);
 });
 
-test('a page nobody touched yet says that it cannot ring aloud', async (t) => {
+test('a page without a user gesture shows that it cannot play the ringtone', async (t) => {
   const { a, b } = await two(t);
-  // Somebody who was there before is there again without pressing anything, and so without a gesture.
+  // A returning user is online without pressing anything, and so without a user gesture.
   await b.reload();
   await b.waitForStatus(says.here);
   await lists(a, 'Bob');
   await call(a, 'Bob');
   await rings(b, 'Ann');
-  await b.waitFor('it says so', () => /no ring before you touch/.test(document.getElementById('incoming-note').textContent));
+  await b.waitFor('it says so', () => /to hear the ringtone/.test(document.getElementById('incoming-note').textContent));
 });

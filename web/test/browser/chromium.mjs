@@ -8,18 +8,18 @@ import { within } from './wait.mjs';
 
 export const wholeChromium = process.env.CONFAB_CHROMIUM ?? 'chromium';
 /**
- * The first tier takes Chromium without windows, tabs and menus: the same engine, for a second less of processor time a page.
+ * The first tier uses Chromium without windows, tabs and menus: the same engine, with a second less of CPU time per page.
  */
 const usualChromium = process.env.CONFAB_CHROMIUM ?? (isFull ? wholeChromium : 'chromium-headless-shell');
 const startTimeout = 60_000;
 const loadTimeout = 60_000;
 
 /**
- * Starts a browser of its own: own process group, own profile.
+ * Starts a separate browser, with its own process group and profile.
  *
  * @param {object} [options]
- * @param {string} [options.picture] a .y4m file every page's camera shows, unless the page has a colour
- * @param {string} [options.sound] a .wav file every page's microphone hears, unless the page has a colour
+ * @param {string} [options.picture] a .y4m file every page's camera shows, unless the page has a color
+ * @param {string} [options.sound] a .wav file every page's microphone hears, unless the page has a color
  * @param {string[]} [options.flags] more command line flags
  * @param {string} [options.command]
  * @param {import('./namespace.mjs').Machine} [options.machine] where it runs
@@ -28,7 +28,7 @@ export async function launchChromium({ picture, sound, flags = [], command = usu
   const profile = await temporaryFolder('chromium');
   const child = new Child(command, [
     '--headless', '--remote-debugging-port=0', `--user-data-dir=${profile}`,
-    // The first without the second asks nobody and fails; the second without the first finds no camera.
+    // The first flag without the second fails without asking; the second without the first finds no camera.
     '--use-fake-device-for-media-stream', '--use-fake-ui-for-media-stream',
     ...(picture ? [`--use-file-for-fake-video-capture=${picture}`] : []),
     ...(sound ? [`--use-file-for-fake-audio-capture=${sound}`] : []),
@@ -38,7 +38,7 @@ export async function launchChromium({ picture, sound, flags = [], command = usu
     '--disable-sync', '--disable-extensions', '--disable-gpu', '--disable-dev-shm-usage', '--mute-audio', '--hide-scrollbars',
     // A crash reporter would start a process group of its own and outlive the browser.
     '--disable-breakpad', '--disable-crash-reporter',
-    // Its sandbox refuses to run as root, which is who runs tests in a container.
+    // Chromium's sandbox refuses to run as root, the usual user in a container.
     ...(process.getuid?.() === 0 ? ['--no-sandbox'] : []),
     ...flags, 'about:blank',
   ], { machine });
@@ -66,13 +66,16 @@ class Chromium {
     control.on('Target.detachedFromTarget', ({ sessionId }) => this.#pages.get(sessionId)?.reportGone());
   }
 
-  /** A page in a profile of its own, or beside `options.sharing`. @param {import('./page.mjs').PageOptions} [options] */
+  /**
+   * Opens a page in a new profile, or in the profile of `options.sharing`.
+   * @param {import('./page.mjs').PageOptions} [options]
+   */
   async newPage(options = {}) {
     const { control } = this;
     const browserContextId = options.sharing?.browserContextId
       ?? (await control.send('Target.createBrowserContext', { disposeOnDetach: true })).browserContextId;
     this.#tenants.set(browserContextId, (this.#tenants.get(browserContextId) ?? 0) + 1);
-    // A window of its own: of two tabs in one window the older is hidden.
+    // A separate window: of two tabs in one window the older is hidden.
     const { targetId } = await control.send('Target.createTarget', { url: 'about:blank', browserContextId, newWindow: true });
     const { sessionId } = await control.send('Target.attachToTarget', { targetId, flatten: true });
     const page = new ChromiumPage(this, { targetId, sessionId, browserContextId }, options);
@@ -89,7 +92,7 @@ class Chromium {
     if (left === 0) await this.control.send('Target.disposeBrowserContext', { browserContextId });
   }
 
-  /** SIGKILL, as when the machine loses power: no page gets to say goodbye. */
+  /** Sends SIGKILL, as when the machine loses power: no page can say goodbye. */
   kill() {
     return this.child.kill();
   }
@@ -127,7 +130,7 @@ class ChromiumPage extends Page {
     for (const script of scripts) await this.send('Page.addScriptToEvaluateOnNewDocument', { source: script });
     await this.send('Runtime.enable');
     await this.send('Log.enable');
-    // Keeps focus events and carets as they are in the window a person looks at, in every page at once.
+    // Keeps focus events and carets as in a focused window, in every page at once.
     await this.send('Emulation.setFocusEmulationEnabled', { enabled: true });
     await this.resize(this.width, this.height);
     await this.setDark(this.dark);
@@ -162,7 +165,7 @@ class ChromiumPage extends Page {
   async navigate(url) {
     const { loaderId, errorText } = await this.send('Page.navigate', { url });
     if (errorText) throw new Error(`${url} could not be opened: ${errorText}`);
-    // Only another fragment of the same document: nothing loads.
+    // Only the fragment of the document changed: nothing loads.
     if (loaderId) await this.#nextLoad(() => this.#loaded.has(loaderId), url);
   }
 
@@ -215,7 +218,7 @@ class ChromiumPage extends Page {
     try {
       const { result } = await this.send('Runtime.evaluate', { expression: 'document' });
       const { nodes } = await this.send('Accessibility.queryAXTree', { objectId: result.objectId, role, accessibleName });
-      // The query also finds what is hidden from assistive technology; the tree marks it.
+      // The query also finds elements hidden from assistive technology; the tree marks them.
       const exposed = nodes.filter((node) => !node.ignored && node.backendDOMNodeId);
       return await Promise.all(exposed.map(async ({ backendDOMNodeId }) => {
         const { object } = await this.send('DOM.resolveNode', { backendNodeId: backendDOMNodeId });

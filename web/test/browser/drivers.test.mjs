@@ -1,4 +1,4 @@
-// The browser drivers against a page of their own: what the tests of the real page stand on. Needs no Confab server.
+// Tests the browser drivers with their own page, because the tests of the real pages rely on them. Needs no Confab server.
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import http from 'node:http';
@@ -7,7 +7,7 @@ import { after, before, test } from 'node:test';
 import { axe } from './axe.mjs';
 import { sharedBrowsers } from './browsers.mjs';
 import { launchChromium } from './chromium.mjs';
-import { audioReceived, framesDecoded, framesRise, remoteColour, seesColour, soundArrives, writePicture, writeTone } from './media.mjs';
+import { audioReceived, framesDecoded, framesRise, remoteColor, seesColor, soundArrives, writePicture, writeTone } from './media.mjs';
 import { removeFolder, temporaryFolder } from './process.mjs';
 import { inspect, screenshotFolder } from './screenshots.mjs';
 import { testInFull } from './tier.mjs';
@@ -19,7 +19,7 @@ const html = `<!doctype html>
 <meta name="viewport" content="width=device-width">
 <style>
   :root { color-scheme: light dark; }
-  /* axe takes a page without a background for a white one, also in the dark */
+  /* axe assumes a white background for a page without one, even in dark mode */
   body { background: Canvas; color: CanvasText; }
   video { width: 160px; height: 120px; }
   .moving { animation: slide .4s linear; }
@@ -100,7 +100,7 @@ async function open(t, browser, options) {
   return page;
 }
 
-/** Both pages send what their cameras and microphones give, and the test carries the descriptions across. */
+/** Both pages send their camera and microphone, and the test passes the descriptions between them. */
 async function call(caller, callee) {
   for (const page of [caller, callee]) {
     await page.click('button', 'Start');
@@ -111,11 +111,11 @@ async function call(caller, callee) {
   await caller.evaluate((description) => window.accept(description).then(() => true), answer);
 }
 
-async function provesTheCall(t, [one, itsColour], [other, otherColour]) {
+async function provesTheCall(t, [one, itsColor], [other, otherColor]) {
   const time = stopwatch();
   await call(one, other);
-  await Promise.all([seesColour(one, otherColour), seesColour(other, itsColour)]);
-  t.diagnostic(`each saw the other's colour ${time()} after the call began`);
+  await Promise.all([seesColor(one, otherColor), seesColor(other, itsColor)]);
+  t.diagnostic(`each saw the other's color ${time()} after the call began`);
   const before = await Promise.all([one, other].map(framesDecoded));
   await Promise.all([framesRise(one), framesRise(other), soundArrives(one), soundArrives(other)]);
   const later = await Promise.all([one, other].map(framesDecoded));
@@ -127,23 +127,23 @@ async function provesTheCall(t, [one, itsColour], [other, otherColour]) {
 
 testInFull('two Chromium pages see and hear each other', 'roulette.test.mjs "two strangers in Chromium meet"', async (t) => {
   const browser = await chromium();
-  const red = await open(t, browser, { colour: 'red' });
-  const green = await open(t, browser, { colour: 'green', tone: 880 });
-  assert.equal(await remoteColour(red), 'no frame');
+  const red = await open(t, browser, { color: 'red' });
+  const green = await open(t, browser, { color: 'green', tone: 880 });
+  assert.equal(await remoteColor(red), 'no frame');
   await provesTheCall(t, [red, 'red'], [green, 'green']);
 });
 
 testInFull('Chromium and Firefox see and hear each other',
   'roulette.test.mjs "a stranger in Chromium and one in Firefox meet"', async (t) => {
-  const blue = await open(t, await chromium(), { colour: 'blue' });
-  const yellow = await open(t, await firefox(), { colour: 'yellow' });
+  const blue = await open(t, await chromium(), { color: 'blue' });
+  const yellow = await open(t, await firefox(), { color: 'yellow' });
   await provesTheCall(t, [blue, 'blue'], [yellow, 'yellow']);
 });
 
-testInFull('two Firefox pages see and hear each other', 'routed.test.mjs "two of Chromium and one of Firefox"', async (t) => {
+testInFull('two Firefox pages see and hear each other', 'routed.test.mjs "two Chromium pages and one Firefox page"', async (t) => {
   const browser = await firefox();
-  const cyan = await open(t, browser, { colour: 'cyan' });
-  const red = await open(t, browser, { colour: 'red' });
+  const cyan = await open(t, browser, { color: 'cyan' });
+  const red = await open(t, browser, { color: 'red' });
   await provesTheCall(t, [cyan, 'cyan'], [red, 'red']);
 });
 
@@ -155,16 +155,16 @@ testInFull('a Chromium process shows the picture and plays the tone of its files
   const browser = await launchChromium({ picture, sound });
   t.after(() => browser.close());
   const sender = await open(t, browser, { label: 'sending' });
-  const receiver = await open(t, browser, { colour: 'green' });
+  const receiver = await open(t, browser, { color: 'green' });
   await provesTheCall(t, [sender, 'magenta'], [receiver, 'green']);
 });
 
 for (const [name, launch] of [['Chromium', chromium], ['Firefox', firefox]]) {
-  // Tests of the product drive Firefox in every run; the driver's own tests do so for Chromium, in which most tests run.
+  // Product tests use Firefox in every run; for Chromium, which most tests use, the driver's own tests run too.
   const testEngine = (title, body) => (name === 'Chromium' ? test(title, body) : testInFull(title, 'the same test in Chromium', body));
 
   testEngine(`${name} finds controls by role and name, past hidden ones, and clicks them when they stand still`, async (t) => {
-    const page = await open(t, await launch(), { colour: 'red' });
+    const page = await open(t, await launch(), { color: 'red' });
     assert.equal((await page.query('button', 'Start')).length, 1);
     assert.equal(await page.has('button', 'Star'), false, 'names match as a whole');
     await page.click('button', 'Start');
@@ -197,14 +197,14 @@ for (const [name, launch] of [['Chromium', chromium], ['Firefox', firefox]]) {
     assert.equal(await box.evaluate(function () { return this.checked; }), true);
   });
 
-  testInFull(`${name} photographs both widths, light and dark, and comes back to the size it had`,
+  testInFull(`${name} takes screenshots in both widths, light and dark, and restores its size`,
     'the first tier takes no photographs', async (t) => {
-    const page = await open(t, await launch(), { colour: 'green' });
+    const page = await open(t, await launch(), { color: 'green' });
     const state = `drivers-${name.toLowerCase()}`;
     assert.deepEqual(await inspect(page, state), []);
     const names = ['360-light', '360-dark', '1280-light', '1280-dark'];
     const images = await Promise.all(names.map((look) => readFile(path.join(screenshotFolder, `${state}-${look}.png`))));
-    // A PNG's width is the four bytes from the 16th.
+    // A PNG's width is the four bytes from offset 16.
     assert.deepEqual(images.map((png) => png.readUInt32BE(16)), [360, 360, 1280, 1280]);
     assert.notDeepEqual(images[0], images[1], 'dark differs from light');
     assert.deepEqual(await page.evaluate('[innerWidth, matchMedia("(prefers-color-scheme: dark)").matches]'), [1280, false]);

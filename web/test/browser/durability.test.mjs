@@ -1,4 +1,4 @@
-// What was promised survives kill -9: whatever was answered `ok` had been committed before.
+// Data survives kill -9: everything answered with `ok` was committed before.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import test from 'node:test';
@@ -9,7 +9,7 @@ import { NotYet, until } from './wait.mjs';
 
 const run = promisify(execFile);
 
-/** A bare client of the protocol: numbers its messages and keeps everything it hears. */
+/** A minimal client of the protocol: numbers its messages and stores everything it receives. */
 class Guest {
   heard = [];
   closed;
@@ -52,7 +52,7 @@ async function confab(server, ...parts) {
   return stdout;
 }
 
-test('blocks, bans and reports are there after kill -9 and a restart', async (t) => {
+test('blocks, bans and reports survive kill -9 and a restart', async (t) => {
   const server = await serve(t, { CONFAB_ROULETTE_REMATCH_WAIT: '1ms', CONFAB_ROULETTE_SKIP_WINDOW: '0s' });
   const ann = await Guest.arrive(server.url);
   const bob = await Guest.arrive(server.url);
@@ -73,7 +73,7 @@ test('blocks, bans and reports are there after kill -9 and a restart', async (t)
   await bobAgain.isType('welcome');
   await annAgain.ask('roulette.start');
   await bobAgain.ask('roulette.start');
-  // Were the block forgotten, these two would have met, and the third would find nobody.
+  // If the block were lost, these two would have been matched, and the third would have no partner.
   const cat = await Guest.arrive(server.url);
   await cat.isType('welcome');
   await cat.ask('roulette.start');
@@ -82,7 +82,7 @@ test('blocks, bans and reports are there after kill -9 and a restart', async (t)
   for (const guest of [annAgain, bobAgain, cat]) guest.socket.close();
 });
 
-test('a client whose server was killed says hello as before, and is told resume_failed with a whole state', async (t) => {
+test('a client whose server was killed sends hello as before, and gets resume_failed with a full state', async (t) => {
   const server = await serve(t);
   const ann = await Guest.arrive(server.url);
   const welcome = await ann.isType('welcome');

@@ -13,7 +13,7 @@ const preferences = {
   'media.navigator.streams.fake': true,
   'media.navigator.permission.disabled': true,
   'media.autoplay.default': 0,
-  // Nothing that fetches, asks or announces.
+  // Turn off downloads, prompts and telemetry.
   'app.update.enabled': false,
   'app.normandy.enabled': false,
   'browser.aboutwelcome.enabled': false,
@@ -38,7 +38,7 @@ const preferences = {
 };
 
 /**
- * Starts a browser of its own: own process group, own profile.
+ * Starts a separate browser, with its own process group and profile.
  *
  * @param {object} [options]
  * @param {Record<string, unknown>} [options.prefs] more preferences
@@ -50,9 +50,9 @@ export async function launchFirefox({ prefs = {}, machine } = {}) {
     .map(([name, value]) => `user_pref(${JSON.stringify(name)}, ${JSON.stringify(value)});`);
   await writeFile(path.join(profile, 'user.js'), `${lines.join('\n')}\n`);
   const child = new Child(process.env.CONFAB_FIREFOX ?? 'firefox-esr', [
-    // System access is for the one thing BiDi cannot do yet: choose between a light and a dark page.
+    // System access is for the one thing BiDi cannot do yet: choose between light and dark mode.
     '--headless', '--no-remote', '--profile', profile, '--remote-debugging-port', '0', '--remote-allow-system-access',
-    // A home of its own keeps it from making folders in the tester's.
+    // A separate home directory, so that it creates no folders in the user's.
   ], { env: { MOZ_CRASHREPORTER_DISABLE: '1', MOZ_HEADLESS: '1', HOME: profile }, machine });
   try {
     const [, url] = await child.line(/^WebDriver BiDi listening on (ws:\S+)/, startTimeout);
@@ -78,12 +78,15 @@ class Firefox {
     control.on('log.entryAdded', (entry) => this.#pages.get(entry.source.context)?.hear(entry));
   }
 
-  /** A page in a profile of its own, or beside `options.sharing`. @param {import('./page.mjs').PageOptions} [options] */
+  /**
+   * Opens a page in a new profile, or in the profile of `options.sharing`.
+   * @param {import('./page.mjs').PageOptions} [options]
+   */
   async newPage(options = {}) {
     const { control } = this;
     const userContext = options.sharing?.userContext ?? (await control.send('browser.createUserContext')).userContext;
     this.#tenants.set(userContext, (this.#tenants.get(userContext) ?? 0) + 1);
-    // A window of its own: of two tabs in one window the older is hidden.
+    // A separate window: of two tabs in one window the older is hidden.
     const { context } = await control.send('browsingContext.create', { type: 'window', userContext });
     const page = new FirefoxPage(this, { context, userContext }, options);
     this.#pages.set(context, page);
@@ -96,7 +99,7 @@ class Firefox {
     return page;
   }
 
-  /** Runs code with the browser's own rights. */
+  /** Runs code with the browser's own privileges. */
   async asBrowser(expression) {
     const { contexts } = await this.control.send('browsingContext.getTree', { 'moz:scope': 'chrome' });
     const target = { context: contexts[0].context };
@@ -112,7 +115,7 @@ class Firefox {
     if (left === 0) await this.control.send('browser.removeUserContext', { userContext });
   }
 
-  /** SIGKILL, as when the machine loses power: no page gets to say goodbye. */
+  /** Sends SIGKILL, as when the machine loses power: no page can say goodbye. */
   kill() {
     return this.child.kill();
   }
@@ -222,7 +225,7 @@ class FirefoxPage extends Page {
     return this.send('browsingContext.setViewport', { viewport: { width, height } });
   }
 
-  /** The whole browser's, unlike Chromium's, which is the page's. */
+  /** Applies to the whole browser; in Chromium, to the page. */
   setDark(dark) {
     return this.browser.asBrowser(`Services.prefs.setIntPref('layout.css.prefers-color-scheme.content-override', ${dark ? 0 : 1})`);
   }
@@ -244,7 +247,7 @@ function stroke({ bidi }) {
   return [{ type: 'keyDown', value: bidi }, { type: 'keyUp', value: bidi }];
 }
 
-/** A navigation took the document away under the command. */
+/** True if a navigation removed the document during the command. */
 function betweenDocuments(error) {
   return error instanceof CommandError
     && (['no such frame', 'no such node', 'no such handle'].includes(error.code)

@@ -1,13 +1,13 @@
-// Functions that run inside pages. Each is sent as source text, so none may use anything from outside itself.
+// Functions that run inside pages. Each is sent as source text, so none may use anything defined outside it.
 
-/** The text of a call that runs `fn` inside a page. */
+/** Returns the source of a call that runs `fn` inside a page. */
 export function source(fn, ...args) {
   return `(${fn})(${args.map((argument) => JSON.stringify(argument) ?? 'undefined').join(', ')})`;
 }
 
 /**
- * Keeps every RTCPeerConnection of the page in `window.__peers`, so that tests read statistics without the page's help, and in
- * `__iceStates` of each what its ICE has gone through.
+ * Keeps every RTCPeerConnection of the page in `window.__peers`, so that tests can read statistics without the page's help, and
+ * the ICE states of each in its `__iceStates`.
  */
 export function keepPeers() {
   const Native = window.RTCPeerConnection;
@@ -25,13 +25,13 @@ export function keepPeers() {
 }
 
 /**
- * Replaces camera and microphone by a picture of one colour and a tone. It gives every page its own picture whatever flags
- * its browser was started with, and one that does not drift in colour, as Firefox's fake camera does.
+ * Replaces camera and microphone by video of one color and a tone. Every page gets its own color whatever flags its browser was
+ * started with, and the color does not drift, as in Firefox's fake camera.
  *
- * @param {{colour: string, tone: number, nativeSound: boolean}} options `nativeSound`: take the browser's own fake
+ * @param {{color: string, tone: number, nativeSound: boolean}} options `nativeSound`: take the browser's own fake
  *   microphone, for engines whose AudioContext never starts without a sound card
  */
-export function paintMedia({ colour, tone, nativeSound }) {
+export function paintMedia({ color, tone, nativeSound }) {
   const devices = navigator.mediaDevices;
   if (!devices || devices.__painted) return; // undefined where the page is no secure context
   devices.__painted = true;
@@ -47,9 +47,9 @@ export function paintMedia({ colour, tone, nativeSound }) {
     const context = canvas.getContext('2d');
     let frame = 0;
     const paint = () => {
-      context.fillStyle = colour;
+      context.fillStyle = color;
       context.fillRect(0, 0, width, height);
-      // Something must move, or encoders send next to nothing. It stays out of the middle, where tests look.
+      // Something must move, or encoders send almost nothing. Not in the middle, which tests read.
       context.fillStyle = 'white';
       context.fillRect((frame * 4) % (width - 20), 8, 20, 20);
       frame += 1;
@@ -57,7 +57,7 @@ export function paintMedia({ colour, tone, nativeSound }) {
     paint();
     const stream = canvas.captureStream(framesPerSecond);
     const [track] = stream.getVideoTracks();
-    // A timer and not requestAnimationFrame: that one stops in hidden pages, and a camera does not.
+    // A timer instead of requestAnimationFrame, which stops in hidden pages while a camera does not.
     const timer = setInterval(() => (track.readyState === 'ended' ? clearInterval(timer) : paint()), 1000 / framesPerSecond);
     return track;
   }
@@ -91,7 +91,7 @@ export function paintMedia({ colour, tone, nativeSound }) {
   ];
 }
 
-/** Makes the page one that has not been allowed camera and microphone yet; asking for them then succeeds. */
+/** Makes the page one without camera and microphone permission; asking for it then succeeds. */
 export function notAskedYet() {
   const native = navigator.permissions.query.bind(navigator.permissions);
   navigator.permissions.query = async (descriptor) => {
@@ -101,7 +101,7 @@ export function notAskedYet() {
 }
 
 /**
- * Puts the device at a place, for engines whose protocol does not.
+ * Sets the location, for engines whose protocol cannot.
  *
  * @param {{latitude: number, longitude: number}} place
  */
@@ -112,7 +112,7 @@ export function standAt(place) {
   };
 }
 
-/** Pulls out the only microphone, in a call; `window.plugIn` puts it back. */
+/** Unplugs the only microphone, in a call; `window.plugIn` plugs it in again. */
 export function unplugMicrophone() {
   const devices = navigator.mediaDevices;
   const before = devices.getUserMedia;
@@ -128,13 +128,13 @@ export function unplugMicrophone() {
   }
 }
 
-/** Lets every request for camera or microphone fail with this error, such as NotAllowedError or NotFoundError. */
+/** Makes every request for camera or microphone fail with this error, such as NotAllowedError or NotFoundError. */
 export function failMedia(errorName) {
   navigator.mediaDevices.getUserMedia = () => Promise.reject(new DOMException('failed for a test', errorName));
 }
 
-/** The average colour of the middle of a playing video, or the reason why there is none: `{rgb}` or `{missing}`. */
-export function middleColour(selector) {
+/** Returns the average color in the middle of a playing video, `{rgb}`, or why there is none, `{missing}`. */
+export function middleColor(selector) {
   const video = document.querySelector(selector);
   if (!video) return { missing: `no element ${selector}` };
   if (video.readyState < HTMLMediaElement.HAVE_CURRENT_DATA || !video.videoWidth) return { missing: 'no frame' };
@@ -154,7 +154,7 @@ export function middleColour(selector) {
   return { rgb: sum.map((total) => Math.round(total / (size * size))) };
 }
 
-/** What the page's open peer connections receive, and in which state they are. */
+/** Returns what the page's open peer connections receive, and their states. */
 export async function receivedMedia() {
   const total = { framesDecoded: 0, videoPackets: 0, audioPackets: 0, audioLevel: 0, audioEnergy: 0, states: [] };
   for (const peer of window.__peers ?? []) {
@@ -175,7 +175,7 @@ export async function receivedMedia() {
   return total;
 }
 
-/** Keeps every message that any WebSocket of the page receives in `window.__heard`, as text, and when it came in `at`. */
+/** Stores every message that any WebSocket of the page receives in `window.__heard`, as text, and its time in `at`. */
 export function keepMessages() {
   const Native = window.WebSocket;
   if (window.__heard) return;
@@ -190,7 +190,7 @@ export function keepMessages() {
   };
 }
 
-/** Keeps in `window.__shown` when each of the partner's video elements painted its first frame. */
+/** Stores in `window.__shown` when each of the partner's video elements painted its first frame. */
 export function keepFirstFrames() {
   if (window.__shown) return;
   window.__shown = [];
@@ -206,8 +206,8 @@ export function keepFirstFrames() {
 }
 
 /**
- * What the page's open peer connections say of themselves, each: which way (`direction` of its transceivers), its encryption
- * (`transport`), the `pair` of candidates in use, all that it knows of the other end, and sums of what is `sent` and `received`.
+ * Returns details of the page's open peer connections: the direction (`direction` of its transceivers), the encryption
+ * (`transport`), the selected candidate `pair`, the known remote candidates, and sums of `sent` and `received`.
  */
 export async function peerDetails() {
   const details = [];
@@ -216,7 +216,7 @@ export async function peerDetails() {
     const stats = await peer.getStats();
     const all = [...stats.values()];
     const transport = all.find(({ type }) => type === 'transport');
-    // Firefox marks the pair itself; in Chromium pairs of before stay nominated.
+    // Firefox marks the selected pair itself; in Chromium earlier pairs stay nominated.
     const pairs = all.filter(({ type }) => type === 'candidate-pair');
     const pair = stats.get(transport?.selectedCandidatePairId) ?? pairs.find(({ selected }) => selected)
       ?? pairs.find(({ nominated, state }) => nominated && state === 'succeeded');
@@ -251,9 +251,8 @@ export async function peerDetails() {
 }
 
 /**
- * Runs on an element: where a click on it would go, or why it cannot be clicked yet: `{x, y}` or `{blocked}`. What a person
- * could not do, a test must not do either. An element that moves within two frames cannot be clicked: the click would land
- * beside it.
+ * Runs on an element: returns where to click on it, `{x, y}`, or why it cannot be clicked yet, `{blocked}`. A test must not do
+ * what a user could not. An element that moves within two frames cannot be clicked, because the click would miss it.
  *
  * @this {HTMLElement}
  */
@@ -262,7 +261,7 @@ export async function clickPoint() {
   if (this.matches(':disabled') || this.closest('[aria-disabled=true]')) return { blocked: 'it is disabled' };
   if (!this.checkVisibility({ visibilityProperty: true })) return { blocked: 'it is not visible' };
   this.scrollIntoView({ block: 'center', inline: 'center', behavior: 'instant' });
-  // The timer is for pages that draw nothing.
+  // The timer is for pages that draw no frames.
   const nextFrame = () => new Promise((done) => { requestAnimationFrame(done); setTimeout(done, 100); });
   const before = this.getBoundingClientRect();
   await nextFrame();

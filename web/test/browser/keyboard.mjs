@@ -1,4 +1,4 @@
-// Keys by name, as both protocols want them.
+// Keys by name, for both protocols.
 
 /** `code` and `virtual` are the DevTools protocol's; `bidi` is WebDriver's private-use character; `text` is what it types. */
 const named = {

@@ -1,13 +1,13 @@
-// Pictures and tones to send, and what arrives of them.
+// Test video and audio, and checks of what is received.
 import { writeFile } from 'node:fs/promises';
-import { middleColour, receivedMedia } from './in-page.mjs';
+import { middleColor, receivedMedia } from './in-page.mjs';
 import { NotYet } from './wait.mjs';
 
-/** Where OpenTok's markup, and so ours, shows the other person. */
+/** Where OpenTok's markup, and so ours, shows the other person's video. */
 export const remoteVideo = '.OT_subscriber video';
 
-/** Colours far enough apart to survive every codec; the values are what pages paint. */
-export const colours = {
+/** Colors far enough apart to survive every codec; the values that pages paint. */
+export const colors = {
   red: [255, 0, 0],
   green: [0, 128, 0],
   blue: [0, 0, 255],
@@ -18,9 +18,9 @@ export const colours = {
   black: [0, 0, 0],
 };
 
-/** The name of the nearest colour. */
-export function colourName([red, green, blue]) {
-  // Green by its hue and not by its distance: a dark green is nearer to black than people think it is.
+/** The name of the nearest color. */
+export function colorName([red, green, blue]) {
+  // Green by hue instead of distance: a dark green is close to black in RGB.
   const strongest = Math.max(red, green, blue);
   const weakest = Math.min(red, green, blue);
   if (strongest < 50) return 'black';
@@ -30,36 +30,36 @@ export function colourName([red, green, blue]) {
   return { '100': 'red', '010': 'green', '001': 'blue', '110': 'yellow', '011': 'cyan', '101': 'magenta' }[key];
 }
 
-/** The colour in the middle of the other person's video, by name, or why there is none, such as "no frame". */
-export async function remoteColour(page, selector = remoteVideo) {
-  const { rgb, missing } = await page.evaluate(middleColour, selector);
-  return missing ?? colourName(rgb);
+/** Returns the color in the middle of the other person's video by name, or why there is none, such as "no frame". */
+export async function remoteColor(page, selector = remoteVideo) {
+  const { rgb, missing } = await page.evaluate(middleColor, selector);
+  return missing ?? colorName(rgb);
 }
 
-/** Waits until the page shows a partner of this colour, or of one of these, and returns it. */
-export function seesColour(page, expected, { selector = remoteVideo, timeout } = {}) {
+/** Waits until the page shows a partner of this color, or of one of these, and returns the color. */
+export function seesColor(page, expected, { selector = remoteVideo, timeout } = {}) {
   const wanted = [expected].flat();
   return page.until(`the partner's picture is ${wanted.join(' or ')}`, async () => {
-    const colour = await remoteColour(page, selector);
-    if (!wanted.includes(colour)) throw new NotYet(`it is ${colour}`);
-    return colour;
+    const color = await remoteColor(page, selector);
+    if (!wanted.includes(color)) throw new NotYet(`it is ${color}`);
+    return color;
   }, { timeout });
 }
 
-/** Frames decoded so far by the page's open peer connections. */
+/** Returns the frames decoded so far by the page's open peer connections. */
 export async function framesDecoded(page) {
   return (await page.evaluate(receivedMedia)).framesDecoded;
 }
 
-/** `{packets, level, energy}` of the sound the page receives; `level` from 0 to 1. */
+/** Returns `{packets, level, energy}` of the audio that the page receives; `level` from 0 to 1. */
 export async function audioReceived(page) {
   const { audioPackets, audioLevel, audioEnergy } = await page.evaluate(receivedMedia);
   return { packets: audioPackets, level: audioLevel, energy: audioEnergy };
 }
 
-/** Waits until `by` more frames are decoded than now. Rising is what is asserted, never a rate: cores may be busy. */
+/** Waits until `by` more frames are decoded. Never checks a rate, because CPUs may be busy. */
 export async function framesRise(page, { by = 15, timeout } = {}) {
-  // A new partner may mean new statistics that start at nought.
+  // A new partner may have new statistics that start at zero.
   let from = await framesDecoded(page);
   return page.until(`${by} more frames are decoded`, async () => {
     const now = await framesDecoded(page);
@@ -69,7 +69,7 @@ export async function framesRise(page, { by = 15, timeout } = {}) {
   }, { timeout });
 }
 
-/** Waits until sound packets keep coming and are not silence. */
+/** Waits until audio packets keep arriving and are not silent. */
 export async function soundArrives(page, { by = 25, timeout } = {}) {
   let from = (await audioReceived(page)).packets;
   return page.until(`${by} more packets of audible sound arrive`, async () => {
@@ -83,14 +83,14 @@ export async function soundArrives(page, { by = 25, timeout } = {}) {
 }
 
 /**
- * Writes a video file for `launchChromium({picture})`: one colour with a moving block near the top.
+ * Writes a video file for `launchChromium({picture})`: one color with a moving block near the top.
  *
  * @param {string} file ending in .y4m
- * @param {keyof typeof colours} colour
+ * @param {keyof typeof colors} color
  */
-export async function writePicture(file, colour, { width = 320, height = 240, framesPerSecond = 15 } = {}) {
+export async function writePicture(file, color, { width = 320, height = 240, framesPerSecond = 15 } = {}) {
   const block = 20;
-  const [background, foreground] = [colours[colour], colours.white].map(toYCbCr);
+  const [background, foreground] = [colors[color], colors.white].map(toYCbCr);
   const luma = width * height;
   const chroma = luma / 4;
   const parts = [Buffer.from(`YUV4MPEG2 W${width} H${height} F${framesPerSecond}:1 Ip A1:1 C420\n`)];
@@ -106,7 +106,7 @@ export async function writePicture(file, colour, { width = 320, height = 240, fr
   return file;
 }
 
-/** BT.601 with limited range, which is what browsers take a y4m file to be. */
+/** BT.601 with limited range, as browsers assume for a y4m file. */
 function toYCbCr([red, green, blue]) {
   return [
     16 + (65.481 * red + 128.553 * green + 24.966 * blue) / 255,

@@ -1,7 +1,8 @@
-// A network of several machines inside this one, for bad weather that touches nothing else: each machine is a network namespace
-// with an address of its own, and cables go from the clients' to a switch at the server's. What happens to packets is up to
-// nftables rules at the switch: a machine that loses its own packets knows, and its browser sends them again.
-// This needs root on Linux. Elsewhere, and where a container forbids it, `whyNoNetwork` says why not, and the tests are skipped.
+// A network of several machines inside this one, for bad network conditions that affect nothing else: each machine is a network
+// namespace with its own address, connected to a switch on the server's machine. nftables rules on the switch drop packets,
+// because a machine that drops its own packets notices, and its browser sends them again.
+// Requires root on Linux. If that is missing or a container forbids it, `whyNoNetwork` returns the reason, and tests are
+// skipped.
 import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import http from 'node:http';
@@ -12,14 +13,14 @@ import { launchChromium } from './chromium.mjs';
 import { launchFirefox } from './firefox.mjs';
 import { Child, removeFolder, tellUndertaker, temporaryFolder } from './process.mjs';
 
-// Debian keeps them where only root's path leads.
+// Debian installs them where only root's PATH leads.
 const env = { ...process.env, PATH: `${process.env.PATH}:/usr/sbin:/sbin` };
 
-/** Nothing outside sees these addresses, so any will do. */
+/** These addresses are not visible outside, so any will do. */
 const prefix = '10.201.0';
-/** Nobody else listens on the server's machine. */
+/** No other process listens on the server's machine. */
 const port = 8080;
-/** Every name under `localhost` is trusted. */
+/** Browsers trust every name under `localhost`. */
 const serverName = 'confab.localhost';
 
 /** @param {string} command @param {string[]} args @param {string} [input] what it reads */
@@ -31,7 +32,7 @@ async function run(command, args, input) {
 
 const firstLine = ({ stderr, message }) => (stderr || message).trim().split('\n')[0];
 
-/** What `ip`, `nft` and the kernel say where a container's rules or its kernel rule namespaces out. */
+/** Error texts of `ip`, `nft` and the kernel if a container or kernel does not allow namespaces. */
 const forbidden = /not permitted|permission denied|read-only file system|not supported|unknown device type/i;
 /** Bits of the effective capabilities: CAP_NET_ADMIN and CAP_SYS_ADMIN. */
 const neededCapabilities = [12n, 21n];
@@ -42,8 +43,8 @@ async function mayAdminister() {
 }
 
 /**
- * Returns why there can be no such network here, or undefined where there can. Only what the machine rules out is a reason to
- * skip: any other failure throws, so that a missing tool or a fault of ours does not take these tests away unnoticed.
+ * Returns why such a network is impossible here, or undefined. Only restrictions of the machine are a reason to skip: any other
+ * failure throws, so that a missing tool or a bug does not skip these tests unnoticed.
  */
 export async function whyNoNetwork() {
   if (process.platform !== 'linux') return 'network namespaces are a thing of Linux';
@@ -59,7 +60,7 @@ export async function whyNoNetwork() {
     if (forbidden.test(reason)) return `this machine allows no network namespace with a switch and nftables: ${reason}`;
     throw new Error(`making a network namespace failed: ${reason}; "scripts/browser-setup" installs ip and nft`, { cause: error });
   } finally {
-    // It may not have come to be.
+    // It may not exist.
     await run('ip', ['netns', 'delete', probe]).catch(() => {});
   }
 }
@@ -111,7 +112,7 @@ class Network {
     this.options = { machine: this.server, flags: ['--host', this.server.address, '--port', String(port)] };
   }
 
-  /** Good weather again. */
+  /** Restores all connections. */
   async clear() {
     await Promise.all(this.clients.map((machine) => machine.clear()));
   }
@@ -122,7 +123,7 @@ class Network {
   }
 }
 
-/** Inside the machine: passes on to the port that the first line names, for those outside who can only reach files. */
+/** Runs inside the machine: forwards from a socket file to the port in the first line. */
 const doorkeeper = `
   const net = require('node:net');
   const [door] = process.argv.slice(1);
@@ -139,7 +140,7 @@ const doorkeeper = `
   }).listen(door, () => console.log('The door is open.'));
 `;
 
-/** Takes away the rules of one cable. */
+/** Removes the rules of one cable. */
 const clearing = (cable) => `table netdev ${cable} {}\ndelete table netdev ${cable}\n`;
 
 /** Rules of nftables for what comes out of a cable and what goes into it. @param {string} cable @param {string[]} drops */
@@ -152,7 +153,7 @@ function rain(cable, drops) {
 export class Machine {
   /** @type {string} */
   address;
-  /** For HTTP requests from here to addresses of its loopback. */
+  /** For HTTP requests from here to its loopback addresses. */
   agent = new http.Agent();
   #doorkeeper;
   #switch;
@@ -175,7 +176,7 @@ export class Machine {
     await this.#doorkeeper.line(/The door is open/, 60_000);
   }
 
-  /** How `spawn` starts this command on the machine. @returns {[string, string[]]} */
+  /** Returns how `spawn` starts this command on the machine. @returns {[string, string[]]} */
   inside(command, args) {
     return ['ip', ['netns', 'exec', this.name, command, ...args]];
   }
@@ -184,44 +185,44 @@ export class Machine {
     return run('ip', ['-n', this.name, ...args]);
   }
 
-  /** Gives it this address and takes away the one it had, as when a phone goes from one network to another. */
+  /** Replaces its address, as when a phone changes networks. */
   async moveTo(address) {
     await this.ip('address', 'flush', 'dev', 'cable');
     await this.ip('address', 'add', `${address}/24`, 'dev', 'cable');
-    // Browsers that were not allowed a camera use the interface of the default route alone.
+    // Browsers without camera permission use only the interface of the default route.
     await this.ip('route', 'replace', 'default', 'via', `${prefix}.1`);
     this.address = address;
   }
 
-  // The weather between this machine and all others.
+  // Conditions between this machine and all others.
 
-  /** @param {Machine} machine where the switch is @param {string} cable what it is called there */
+  /** @param {Machine} machine where the switch is @param {string} cable its name there */
   connect(machine, cable) {
     this.#switch = machine;
     this.cable = cable;
   }
 
-  /** Some of the datagrams are lost, each way. @param {number} percent */
+  /** Drops a share of the UDP datagrams in each direction. @param {number} percent */
   lose(percent) {
     return this.#rain(`meta l4proto udp numgen random mod 100 < ${percent} counter drop`);
   }
 
-  /** Datagrams do not get through, as behind a firewall that knows nothing but the web. */
+  /** Drops all UDP, like a firewall that allows only the web. */
   loseDatagrams() {
     return this.#rain('meta l4proto udp counter drop');
   }
 
-  /** Nothing gets through, and nobody is told. */
+  /** Drops everything silently. */
   loseEverything() {
     return this.#rain('ether type { ip, ip6 } counter drop');
   }
 
-  /** Nothing to and from this port gets through. @param {number} one */
+  /** Drops everything to and from this port. @param {number} one */
   losePort(one) {
     return this.#rain(...['sport', 'dport'].map((end) => `meta l4proto { tcp, udp } th ${end} ${one} counter drop`));
   }
 
-  /** Nothing to and from this address gets through: whoever is there can reach others, but not this machine. @param {string} address */
+  /** Drops everything between this machine and this address only. @param {string} address */
   loseAddress(address) {
     return this.#rain(...['saddr', 'daddr'].map((end) => `ip ${end} ${address} counter drop`));
   }
@@ -230,7 +231,7 @@ export class Machine {
     await this.#nft(clearing(this.cable));
   }
 
-  /** How many packets were lost since the weather changed last: of those it sent and of those sent to it. */
+  /** Returns the packets dropped since the last change, sent by it and sent to it. */
   async lost() {
     const { nftables } = JSON.parse(await run(...this.#switch.inside('nft', ['--json', 'list', 'table', 'netdev', this.cable])));
     const count = { sent: 0, received: 0 };
@@ -248,9 +249,9 @@ export class Machine {
     return run(...this.#switch.inside('nft', ['-f', '-']), input);
   }
 
-  // Browsers on it. They give pages a camera only where they trust the address: Chromium by its name, and Firefox by a preference.
+  // Browsers on it. Pages get a camera only at a trusted address: Chromium trusts the name, Firefox needs a preference.
 
-  /** The server's address as this browser shall open it. @param {{name: string}} browser */
+  /** Returns the server's address for this browser. @param {{name: string}} browser */
   static serverURL(browser) {
     return `http://${browser.name === 'Chromium' ? serverName : `${prefix}.1`}:${port}`;
   }
@@ -259,7 +260,7 @@ export class Machine {
   chromium(options = {}) {
     const flags = [
       `--host-resolver-rules=MAP ${serverName} ${prefix}.1`,
-      // Pages know their own addresses, as where a camera is allowed: tests read them in the statistics.
+      // Pages with camera permission see their own addresses, which tests read in the statistics.
       '--disable-features=WebRtcHideLocalIpsWithMdns', ...options.flags ?? [],
     ];
     return launchChromium({ ...options, flags, machine: this });
@@ -276,10 +277,10 @@ export class Machine {
     return launchFirefox({ ...options, prefs, machine: this });
   }
 
-  /** Ends nothing but the way in: who started something on it ends that. */
+  /** Closes only the entrance; processes on it are ended by their owners. */
   async close() {
     await this.#doorkeeper?.kill();
-    // It may not have come to be.
+    // It may not exist.
     await run('ip', ['netns', 'delete', this.name]).catch(() => {});
     tellUndertaker(`-machine ${this.name}`);
   }

@@ -1,11 +1,11 @@
-// Every state of the page of people nearby and of a call, photographed and checked with axe: phone and laptop, light and dark.
+// Every state of the page of people nearby and of a call, checked with axe and photographed: phone and laptop, light and dark.
 import assert from 'node:assert/strict';
 import path from 'node:path';
 import { test } from 'node:test';
 import { sharedBrowsers } from './browsers.mjs';
 import { launchChromium } from './chromium.mjs';
 import { failMedia, source } from './in-page.mjs';
-import { ann, approach, bob, call, cat, come, enter, isFree, lists, places, rings, says, serveNearby, talk, turnTo } from './neighbour.mjs';
+import { ann, approach, bob, call, cat, come, enter, isFree, lists, places, rings, says, serveNearby, talk, turnTo } from './neighbor.mjs';
 import { inspect, screenshotFolder } from './screenshots.mjs';
 import { repository } from './server.mjs';
 import { isFull } from './tier.mjs';
@@ -19,14 +19,14 @@ async function looksRight(t, page, state) {
   assert.deepEqual(faults, [], `faults in the state "${state}"`);
 }
 
-test('the first screen, the empty list and one without a position look right', async (t) => {
+test('the first screen, the empty list and a list without a location look right', async (t) => {
   const { url } = await serveNearby(t);
   const browser = await chromium();
   const page = await approach(t, browser, url);
-  await page.find('button', 'Enter');
+  await page.find('button', 'Go online');
   await looksRight(t, page, 'first');
   await enter(page, { name: 'Ann' });
-  await page.waitFor('nobody is there', () => /nobody else/i.test(document.getElementById('people-none').textContent));
+  await page.waitFor('the list is empty', () => /no one else/i.test(document.getElementById('people-none').textContent));
   await looksRight(t, page, 'empty');
   const other = await come(t, browser, url, { name: 'Hidden', at: null });
   await looksRight(t, other, 'no-position');
@@ -42,7 +42,7 @@ test('the list, its menu, contacts, calls, settings and questions look right', a
   await lists(page, 'مريم');
   await lists(page, 'Somebody with a name of forty characters');
   await looksRight(t, page, 'list');
-  await page.evaluate(() => document.querySelector('summary[aria-label="More about Bob"]').click());
+  await page.evaluate(() => document.querySelector('summary[aria-label="More options for Bob"]').click());
   await looksRight(t, page, 'menu');
   await page.press('Escape');
   await lists(other, 'Ann');
@@ -58,14 +58,14 @@ test('the list, its menu, contacts, calls, settings and questions look right', a
   await turnTo(page, 'settings');
   await page.click('button', 'Link another device');
   await page.waitFor('there is a code', "document.getElementById('code-text').textContent");
-  await page.waitFor('its picture is there', "document.querySelector('#code-qr img')?.naturalWidth > 0");
+  await page.waitFor('its QR code is shown', "document.querySelector('#code-qr img')?.naturalWidth > 0");
   await looksRight(t, page, 'settings');
-  await page.click('button', 'Delete me everywhere');
+  await page.click('button', 'Delete my account');
   await page.find('dialog');
   await looksRight(t, page, 'question');
 });
 
-test('a call looks right from the first ring to what follows it', async (t) => {
+test('a call looks right from the first ring to its end', async (t) => {
   const [{ url }, browser, doomed] = await Promise.all([serveNearby(t), chromium(), launchChromium()]);
   t.after(() => doomed.close());
   const [page, other, third] = await Promise.all([
@@ -81,7 +81,7 @@ test('a call looks right from the first ring to what follows it', async (t) => {
   await talk([page, ann], [other, bob]);
   await looksRight(t, page, 'call');
   await other.click('button', 'Keep in touch');
-  await page.waitFor('the other asks', () => /would like/.test(document.getElementById('keep-words').textContent));
+  await page.waitFor('the other person asks', () => /would like/.test(document.getElementById('keep-words').textContent));
   await page.click('button', 'Mute');
   await page.click('button', 'Camera off');
   await Promise.all([looksRight(t, page, 'call-muted'), looksRight(t, other, 'call-voice')]);
@@ -97,7 +97,7 @@ test('a call looks right from the first ring to what follows it', async (t) => {
   await looksRight(t, page, 'after');
 });
 
-test('troubles look right: no camera, and a lost server', async (t) => {
+test('problems look right: no camera, and a lost server', async (t) => {
   const server = await serveNearby(t);
   const browser = await chromium();
   const [page] = await Promise.all([

@@ -1,26 +1,26 @@
-// Who is within reach, in real browsers: lists that live, places, names, links, blocks, and leaving without a trace.
+// People nearby, in real browsers: live lists, locations, names, links, blocks, and deleting everything.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { sharedBrowsers } from './browsers.mjs';
 import {
   ann, approach, bob, call, cat, come, enter, find, findNobody, firstRow, isFree, isQuiet, lists, listsNot, moveTo, openMenu, places,
   rings, rowsOf, says, serveNearby, turnTo,
-} from './neighbour.mjs';
+} from './neighbor.mjs';
 import { arrive, assertNoComplaints, assertNothingThrown, meet } from './stranger.mjs';
 import { testInFull } from './tier.mjs';
 
 const { chromium } = sharedBrowsers();
 
-/** Starts a server and brings these people to its page. */
+/** Starts a server and opens its page for these people. */
 async function gather(t, ...people) {
   const [{ url }, browser] = await Promise.all([serveNearby(t), chromium()]);
   const pages = await Promise.all(people.map((person) => come(t, browser, url, person)));
   return { url, browser, pages };
 }
 
-test('people appear in each other’s lists by themselves, with a bucket for a distance, and go when they go', async (t) => {
+test('people appear in each other’s lists automatically, with a rough distance, and disappear when they leave', async (t) => {
   const { url, browser, pages: [a] } = await gather(t, ann);
-  await a.waitFor('nobody is there', () => /nobody else/i.test(document.getElementById('people-none').textContent));
+  await a.waitFor('the list is empty', () => /no one else/i.test(document.getElementById('people-none').textContent));
   const [b, c] = await Promise.all([
     come(t, browser, url, { ...bob, at: places.nextDoor }), come(t, browser, url, { ...cat, at: places.nextTown }),
   ]);
@@ -33,17 +33,17 @@ test('people appear in each other’s lists by themselves, with a bucket for a d
 });
 
 // A page sends its next location only after ten seconds.
-testInFull('a jump that nobody can travel is refused with a sentence',
-  'SignalingTests NearbyTests.whoLeapsIsRefusedAndStaysWhereItWas; unit-app/nearby-words: every refusal has a sentence', async (t) => {
+testInFull('an impossible jump is rejected with a message',
+  'SignalingTests NearbyTests.aLeapIsRefusedAndTheLocationStays; unit-app/nearby-words: every rejection has a text', async (t) => {
   const { pages: [a, b] } = await gather(t, ann, { ...cat, at: places.nextTown });
   await lists(a, 'Cat', /^within (50|100) miles$/);
   await moveTo(b, places.nextDoor);
-  await b.until('the jump is refused', async () => /jumped/i.test(await b.alerts()));
+  await b.until('the jump is refused', async () => /changed too fast/i.test(await b.alerts()));
   await lists(a, 'Cat', /^within (50|100) miles$/);
 });
 
-testInFull('a name with a bidirectional override is refused with a sentence, and another is taken',
-  'SignalingTests PresenceTests.whatIsNoNameIsRefusedAndNothingIsLost; unit-app/nearby-state: a name that is refused', async (t) => {
+testInFull('a name with a bidirectional override is rejected with a message, and another is accepted',
+  'SignalingTests PresenceTests.invalidNamesAreRefusedAndNothingChanges; unit-app/nearby-state: a rejected name', async (t) => {
   const { url } = await serveNearby(t);
   const page = await approach(t, await chromium(), url);
   await page.evaluate(() => {
@@ -51,14 +51,14 @@ testInFull('a name with a bidirectional override is refused with a sentence, and
     name.value = 'Ann\u202egpj.exe';
     name.dispatchEvent(new Event('input', { bubbles: true }));
   });
-  await page.click('checkbox', 'I am 18 or older and keep to the rules');
-  await page.click('button', 'Enter');
+  await page.click('checkbox', 'I am 18 or older and agree to the rules');
+  await page.click('button', 'Go online');
   await page.until('the name is refused', async () => /name cannot be used/i.test(await page.alerts()));
   await enter(page, { name: 'Ann' });
   assert.match(await page.status(), /Ann/);
 });
 
-/** Chooses in a list box, as the keyboard does. */
+/** Chooses in a list box with the keyboard. */
 async function choose(page, label, value) {
   const box = await page.find('combobox', label);
   await box.evaluate(function (wanted) {
@@ -67,16 +67,16 @@ async function choose(page, label, value) {
   }, value);
 }
 
-test('each choice does what it says: no name, radius, unit, do not disturb, invisible, who may call', async (t) => {
+test('every setting works: no name, radius, unit, do not disturb, invisible, who may call', async (t) => {
   const { pages: [a, b, c, abroad] } = await gather(
     t, ann, { ...bob, at: places.nextDoor }, { ...cat, at: places.nextTown }, { name: '', at: places.abroad },
   );
-  assert.match(await abroad.status(), /You are here as .*[A-Z]\p{L}+ [A-Z]\p{L}+/u, 'a person without a name gets a pleasant one');
+  assert.match(await abroad.status(), /You are online as .*[A-Z]\p{L}+ [A-Z]\p{L}+/u, 'a person without a name gets a pleasant one');
   assertNoComplaints(abroad);
 
   await lists(a, 'Bob', /miles/);
   await lists(a, 'Cat');
-  assert.deepEqual((await rowsOf(a)).map(({ name }) => name), ['Bob', 'Cat'], 'nobody from abroad');
+  assert.deepEqual((await rowsOf(a)).map(({ name }) => name), ['Bob', 'Cat'], 'no one from abroad');
   await choose(a, 'Within', '5');
   await listsNot(a, 'Cat');
   await a.reload();
@@ -85,7 +85,7 @@ test('each choice does what it says: no name, radius, unit, do not disturb, invi
   await choose(a, 'Within', '200');
   await lists(a, 'Cat');
   await turnTo(a, 'settings');
-  await choose(a, 'Distances in', 'km');
+  await choose(a, 'Show distances in', 'km');
   await turnTo(a, 'people');
   await lists(a, 'Bob', /^within [38] km$/);
 
@@ -99,7 +99,7 @@ test('each choice does what it says: no name, radius, unit, do not disturb, invi
   await turnTo(b, 'log');
   await firstRow(b, 'log', { name: 'Ann' });
   await turnTo(b, 'settings');
-  await b.click('checkbox', 'Show me in the lists of others');
+  await b.click('checkbox', 'Show me to people nearby');
   await listsNot(a, 'Bob');
   await turnTo(b, 'people');
   await lists(b, 'Ann');
@@ -108,14 +108,14 @@ test('each choice does what it says: no name, radius, unit, do not disturb, invi
   await choose(c, 'Who may call me', 'contacts');
   await c.waitForStatus(/saved/i);
   await call(a, 'Cat');
-  await a.until('the caller is told', async () => /does not wish to be called by everyone/i.test(await a.alerts()));
+  await a.until('the caller is notified', async () => /does not wish to be called by everyone/i.test(await a.alerts()));
   await isQuiet(c);
   assertNothingThrown(a, b, c);
 });
 
-test('without a position nobody is listed, and people find each other by link, pasted or opened', async (t) => {
+test('without a location no one is listed, and people find each other by a pasted or opened link', async (t) => {
   const { url, browser, pages: [a, b] } = await gather(t, { ...ann, at: null }, { ...bob, at: null });
-  await a.find('button', 'Use my position');
+  await a.find('button', 'Share my location');
   assert.deepEqual(await rowsOf(a), []);
   const link = await b.evaluate("document.getElementById('own-link').textContent");
   assert.ok(link.startsWith(`${url}/nearby#person=`));
@@ -133,7 +133,7 @@ test('without a position nobody is listed, and people find each other by link, p
   assertNothingThrown(a, b, c);
 });
 
-test('blocked people see nothing of one, and cannot ring; unblocking takes it back', async (t) => {
+test('blocked people cannot see or call the person who blocked them; unblocking undoes it', async (t) => {
   const { pages: [a, b] } = await gather(t, ann, bob);
   await Promise.all([lists(a, 'Bob'), lists(b, 'Ann')]);
   await openMenu(b, 'Ann');
@@ -145,13 +145,13 @@ test('blocked people see nothing of one, and cannot ring; unblocking takes it ba
   await find(a, b.personId);
   await firstRow(a, 'found', { name: 'Bob', online: 'no' });
   await turnTo(b, 'settings');
-  // The server tells no id by which a blocked person could be found, and so no name that was kept beside it.
-  await b.waitFor('somebody to unblock', () => document.querySelector('#blocked button') !== null);
+  // The server sends no id with which a blocked person could be found, and so no name that was stored for it.
+  await b.waitFor('there is a person to unblock', () => document.querySelector('#blocked button') !== null);
   await b.evaluate(() => document.querySelector('#blocked button').click());
   await lists(a, 'Bob');
 });
 
-test('two tabs of one browser are one person with one row, and a guest tab is another', async (t) => {
+test('two tabs of one browser are one person with one row, and a guest tab is another person', async (t) => {
   const { url, browser, pages: [a, b] } = await gather(t, ann, bob);
   const second = await approach(t, browser, url, { sharing: b });
   await second.waitForStatus(says.here);
@@ -162,7 +162,7 @@ test('two tabs of one browser are one person with one row, and a guest tab is an
   assert.notEqual(guest.personId, b.personId);
 });
 
-test('everything held can be downloaded; Delete me everywhere leaves no row, and the next visit is a new person', async (t) => {
+test('all data can be downloaded; Delete my account leaves no row, and the next visit is a new person', async (t) => {
   const { pages: [a, b] } = await gather(t, ann, bob);
   await lists(a, 'Bob');
   await b.evaluate(() => {
@@ -171,16 +171,16 @@ test('everything held can be downloaded; Delete me everywhere leaves no row, and
     HTMLAnchorElement.prototype.click = () => {};
   });
   await turnTo(b, 'settings');
-  await b.click('button', 'Download everything');
+  await b.click('button', 'Download my data');
   const held = JSON.parse(await b.waitFor('there is a download', 'window.saved'));
   t.diagnostic(`held: ${Object.keys(held).join(', ')}`);
   assert.ok(JSON.stringify(held).includes('Bob'));
 
   const before = b.personId;
-  await b.click('button', 'Delete me everywhere');
-  await b.click('button', 'Delete me');
-  await b.find('button', 'Enter');
-  await b.until('it says so', async () => /you are deleted/i.test(await b.alerts()));
+  await b.click('button', 'Delete my account');
+  await b.click('button', 'Delete account');
+  await b.find('button', 'Go online');
+  await b.until('it says so', async () => /account was deleted/i.test(await b.alerts()));
   await listsNot(a, 'Bob');
   await enter(b, { name: 'Bob' });
   assert.notEqual(b.personId, before);
@@ -190,10 +190,10 @@ test('everything held can be downloaded; Delete me everywhere leaves no row, and
 test('strangers who both press Keep in touch after a roulette chat find each other in their contacts', async (t) => {
   const { url } = await serveNearby(t);
   const browser = await chromium();
-  const [red, green] = await Promise.all(['red', 'green'].map((colour) => arrive(t, browser, url, { colour })));
+  const [red, green] = await Promise.all(['red', 'green'].map((color) => arrive(t, browser, url, { color })));
   await meet([red, 'red'], [green, 'green']);
   await red.click('button', 'Keep in touch');
-  await green.waitFor('the other is told', () => /would like to keep in touch/.test(document.getElementById('keep-words').textContent));
+  await green.waitFor('the other person is notified', () => /would like to keep in touch/.test(document.getElementById('keep-words').textContent));
   await green.click('button', 'Keep in touch');
   await Promise.all([red, green].map((page) => page.find('link', 'Contacts')));
   await red.click('button', 'Stop');

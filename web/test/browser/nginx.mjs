@@ -1,4 +1,4 @@
-// nginx before the server, with the configuration we tell people to use.
+// nginx in front of the server, with the recommended configuration.
 import { readFile, writeFile } from 'node:fs/promises';
 import { request } from 'node:http';
 import path from 'node:path';
@@ -9,12 +9,12 @@ import { NotYet, until } from './wait.mjs';
 /**
  * Starts nginx in the foreground with its own prefix, pid file and logs.
  *
- * The sample holds what belongs inside `http { … }`: `upstream`, `map`, `server` blocks. Tested is what the sample says
- * about passing requests on; TLS is taken out of it, because a test has no certificate that a browser would believe, and
- * servers that only redirect to TLS are left out.
+ * The sample contains the directives inside `http { … }`: `upstream`, `map`, `server` blocks. The test covers how the sample
+ * forwards requests. TLS is removed, because a test has no certificate that a browser trusts, and so are servers that only
+ * redirect to TLS.
  *
  * @param {object} options
- * @param {number} options.upstreamPort the server's
+ * @param {number} options.upstreamPort the server's port
  * @param {string} [options.sample] its text, otherwise the repository's
  * @param {[RegExp | string, string][]} [options.substitutions] more replacements, applied to the sample first
  */
@@ -26,7 +26,7 @@ export async function startNginx({ upstreamPort, sample, substitutions = [] }) {
   await writeFile(path.join(folder, 'site.conf'), adapted);
   await writeFile(path.join(folder, 'nginx.conf'), mainConfiguration(folder));
   const child = new Child('nginx', ['-p', folder, '-c', path.join(folder, 'nginx.conf'), '-e', 'stderr'], {
-    // Debian keeps it where only root's path leads.
+    // Debian installs it where only root's PATH leads.
     env: { PATH: `${process.env.PATH}:/usr/sbin:/sbin` },
   });
   const nginx = {
@@ -85,7 +85,7 @@ export function adapt(sample, port, upstreamPort) {
     .replace(/\b(server\s+|proxy_pass\s+http:\/\/)(127\.0\.0\.1|localhost|\[::1\]):\d+/g, `$1127.0.0.1:${upstreamPort}`);
 }
 
-/** What stands between the braces of `http { … }`, or all of it. */
+/** Returns the content of `http { … }`, or everything. */
 function insideHttp(sample) {
   const http = blocks(sample).find(({ name }) => name === 'http');
   return http ? http.text.slice(http.text.indexOf('{') + 1, http.text.lastIndexOf('}')) : sample;
@@ -100,7 +100,7 @@ function blocks(text) {
   const found = [];
   let depth = 0;
   let start = 0;
-  // Comments and quoted strings may hold braces and semicolons that mean nothing.
+  // Comments and quoted strings may contain braces and semicolons.
   for (const match of text.matchAll(/#[^\n]*|"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|[{};]/g)) {
     if (match[0] === '{') depth += 1;
     if (match[0] === '}') depth -= 1;

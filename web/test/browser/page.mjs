@@ -1,25 +1,25 @@
-// What a test does with a page, whichever engine shows it. The engines (chromium.mjs, firefox.mjs) supply the primitives
-// listed at the end of `Page`; everything a test relies on is here, once, so that both behave the same.
+// The operations of tests on a page, for every engine. The engines (chromium.mjs, firefox.mjs) supply the primitives listed at
+// the end of `Page`; everything else is here once, so that both behave the same.
 import { mkdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { clickPoint, keepPeers, paintMedia, receivedMedia, source } from './in-page.mjs';
 import { NotYet, until } from './wait.mjs';
 
-/** Code inside the page threw, or the page was between two documents. A wait asks again. */
+/** Code inside the page threw, or the page is between two documents. A wait tries again. */
 export class PageError extends NotYet {
   name = 'PageError';
 }
 
-/** Console lines kept per page: enough to explain a failure, bounded for a page that chatters. */
+/** Console lines kept per page, enough to explain a failure. */
 const keptConsoleLines = 500;
 
 /**
  * @typedef {object} PageOptions
- * @property {string} [label] names the page in messages; the colour if there is one
- * @property {string} [colour] a CSS colour: the camera becomes a picture of it and the microphone a tone
+ * @property {string} [label] names the page in messages; the color if there is one
+ * @property {string} [color] a CSS color: the camera becomes a picture of it and the microphone a tone
  * @property {number} [tone] of the painted microphone, in hertz
  * @property {string[]} [scripts] source text run in every new document before the page's own
- * @property {Page} [sharing] open it beside this page, in the same profile: two tabs of one browser
+ * @property {Page} [sharing] open it in the same profile as this page: two tabs of one browser
  * @property {number} [width] @property {number} [height] of the window's inside, in CSS pixels
  */
 
@@ -34,28 +34,28 @@ export class Page {
   closed = false;
 
   /** @param {{name: string}} browser @param {PageOptions} options */
-  constructor(browser, { label, colour, width = 1280, height = 720 } = {}) {
+  constructor(browser, { label, color, width = 1280, height = 720 } = {}) {
     this.browser = browser;
-    this.label = `${label ?? colour ?? 'a'} page in ${browser.name}`;
+    this.label = `${label ?? color ?? 'a'} page in ${browser.name}`;
     this.width = width;
     this.height = height;
   }
 
   /** @param {PageOptions} options */
-  static scripts({ colour, tone = 440, scripts = [] }, { nativeSound = false } = {}) {
-    const painted = colour ? [source(paintMedia, { colour, tone, nativeSound })] : [];
+  static scripts({ color, tone = 440, scripts = [] }, { nativeSound = false } = {}) {
+    const painted = color ? [source(paintMedia, { color, tone, nativeSound })] : [];
     return [source(keepPeers), ...painted, ...scripts];
   }
 
   /** Goes to an address and returns when the page has loaded. */
   async goto(url) {
     await this.navigate(url);
-    // A hidden page draws nothing and measures nothing; a test on one would fail for the wrong reason.
+    // A hidden page draws and measures nothing, so a test on it would fail for the wrong reason.
     await this.waitFor('the page is visible', "document.visibilityState === 'visible'");
   }
 
   /**
-   * Runs an expression, or a function with arguments, in the page and returns its awaited value by way of JSON.
+   * Runs an expression, or a function with arguments, in the page and returns its awaited value as JSON.
    *
    * @param {string | Function} what
    */
@@ -66,7 +66,7 @@ export class Page {
   }
 
   /**
-   * Asks the page until the expression, or function of `args`, is truthy, and returns its value.
+   * Polls the page until the expression, or function of `args`, is truthy, and returns its value.
    *
    * @param {string} description the end of "waited until …"
    * @param {string | Function} what
@@ -83,12 +83,12 @@ export class Page {
     });
   }
 
-  /** `until` from wait.mjs, for conditions that are about this page: a failure names it and shows its state. */
+  /** `until` from wait.mjs, for conditions of this page: a failure contains its name and state. */
   until(description, probe, { timeout, why = () => this.state() } = {}) {
     return until(`${description} (${this.label})`, probe, { timeout, why });
   }
 
-  /** The page in a few lines, for a person who reads why a test failed. */
+  /** Describes the page in a few lines, for the message of a failed test. */
   async state() {
     const { url, status, alerts, controls } = await this.evaluate(outline);
     const { states, ...media } = await this.evaluate(receivedMedia);
@@ -102,7 +102,7 @@ export class Page {
     ].join('\n  ');
   }
 
-  /** Everything that went wrong as far as the page knows: uncaught errors, and errors on its console. */
+  /** Returns all errors the page knows: uncaught ones, and those on its console. */
   complaints() {
     const errors = this.console.filter(({ level }) => level === 'error').map(({ text }) => `console: ${text}`);
     return [...this.exceptions.map((text) => `uncaught: ${text}`), ...errors];
@@ -131,7 +131,7 @@ export class Page {
     }, { timeout });
   }
 
-  /** Whether an exposed element has this role and name now. */
+  /** True if an exposed element has this role and name now. */
   async has(role, name) {
     return (await this.query(role, name)).length > 0;
   }
@@ -141,7 +141,7 @@ export class Page {
     await (await this.find(role, name, options)).click();
   }
 
-  /** Replaces what a text field holds by typing. */
+  /** Replaces the content of a text field by typing. */
   async fill(role, name, text) {
     const field = await this.find(role, name);
     await field.click();
@@ -155,7 +155,7 @@ export class Page {
     return (await this.evaluate(outline)).status.join(' | ');
   }
 
-  /** What the page warns of at this moment. */
+  /** Returns the page's current alerts. */
   async alerts() {
     return (await this.evaluate(outline)).alerts.join(' | ');
   }
@@ -169,7 +169,7 @@ export class Page {
     }, { timeout });
   }
 
-  // The look.
+  // Appearance.
 
   async setViewport(width, height) {
     await this.resize(width, height);
@@ -195,14 +195,14 @@ export class Page {
     await this.looking(before, () => {});
   }
 
-  /** Writes a PNG of the page as it stands. @param {string} file */
+  /** Writes a PNG of the page as it is. @param {string} file */
   async keepPicture(file) {
     const png = await this.capture();
     await mkdir(path.dirname(file), { recursive: true });
     await writeFile(file, png);
   }
 
-  /** Runs something while the page has this size and scheme, and leaves it so. */
+  /** Runs a function while the page has this size and color scheme, and keeps them. */
   async looking({ width = this.width, height = this.height, dark = this.dark }, task) {
     if (dark !== this.dark) await this.emulateMedia({ dark });
     if (width !== this.width || height !== this.height) await this.setViewport(width, height);
@@ -210,7 +210,7 @@ export class Page {
     return task();
   }
 
-  // What each engine supplies.
+  // Supplied by each engine.
 
   /** Loads an address and returns after its load event. @param {string} url @returns {Promise<void>} */
   async navigate(url) { throw new Error('abstract'); }
@@ -231,7 +231,7 @@ export class Page {
   /** @returns {Promise<Buffer>} a PNG of the window's inside */
   async capture() { throw new Error('abstract'); }
   async reload() { throw new Error('abstract'); }
-  /** Closes the tab the way a person does: the page gets its `pagehide`. Closing again does nothing. */
+  /** Closes the tab like a user: the page gets `pagehide`. Closing again does nothing. */
   async close() { throw new Error('abstract'); }
 }
 
@@ -259,7 +259,7 @@ export class Element {
     await this.page.clickAt(x, y);
   }
 
-  /** Its text as shown; of a field, its value. */
+  /** Returns its visible text, or the value of a field. */
   text() {
     return this.evaluate(function () { return 'value' in this && this.localName !== 'button' ? this.value : this.innerText; });
   }
@@ -272,7 +272,7 @@ export class Element {
 /** Runs in a page: waits until a change of size or scheme has been drawn, with the transitions it set off. */
 async function settle() {
   const nextFrame = () => new Promise((done) => requestAnimationFrame(done));
-  // Two frames: the first may have begun before the change.
+  // Two frames: the first may have started before the change.
   await nextFrame();
   await nextFrame();
   const ends = (animation) => animation.playState === 'running' && animation.effect.getComputedTiming().endTime !== Infinity;

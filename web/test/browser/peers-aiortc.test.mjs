@@ -1,5 +1,5 @@
-// Another implementation of WebRTC as the peer of the built server: aiortc publishes and watches through it, with
-// Chromium's page and with itself. Its side of the wire is `../peers/aiortc_peer.py`.
+// Another implementation of WebRTC with the built server: aiortc publishes and subscribes through it, with Chromium's page and
+// with itself. The Python side is `../peers/aiortc_peer.py`.
 import assert from 'node:assert/strict';
 import { execFile, spawn } from 'node:child_process';
 import path from 'node:path';
@@ -7,7 +7,7 @@ import { createInterface } from 'node:readline';
 import test from 'node:test';
 import { promisify } from 'node:util';
 import { sharedBrowsers } from './browsers.mjs';
-import { colourName, colours, framesRise, seesColour, soundArrives } from './media.mjs';
+import { colorName, colors, framesRise, seesColor, soundArrives } from './media.mjs';
 import { repository } from './server.mjs';
 import { assertNoComplaints, serve } from './stranger.mjs';
 import { testInFull } from './tier.mjs';
@@ -15,7 +15,7 @@ import { NotYet, stopwatch, until } from './wait.mjs';
 
 const { chromium } = sharedBrowsers();
 
-/** A tone is counted by the second, and one second may begin or end in silence. The tones here are far enough apart. */
+/** Tones are detected per second, and a second may begin or end in silence. These tones are far enough apart. */
 const hertzNear = 25;
 
 let pythonPath;
@@ -26,7 +26,7 @@ async function python() {
   return stdout.trim();
 }
 
-/** A server with a routed session, and a way to get tokens for it. */
+/** A server with a routed session, and a function that creates tokens for it. */
 async function routed(t) {
   const server = await serve(t);
   const session = await server.command('session', 'create', '--media', 'routed');
@@ -34,7 +34,7 @@ async function routed(t) {
   return { server, session, token };
 }
 
-/** A client of that session with aiortc in it, which ends with the test. */
+/** An aiortc client of that session, which ends with the test. */
 async function join(t, { server, session, token }, label, role = 'publisher') {
   pythonPath ??= python();
   const peer = new Peer(await pythonPath, [server.url, session, await token(role)], label);
@@ -43,21 +43,21 @@ async function join(t, { server, session, token }, label, role = 'publisher') {
   return peer;
 }
 
-/** The plain page in that session. */
-async function open(t, { server, session, token }, role, colour, tone) {
+/** The page `/try` in that session. */
+async function open(t, { server, session, token }, role, color, tone) {
   const browser = await chromium();
-  const page = await browser.newPage({ colour, tone });
+  const page = await browser.newPage({ color, tone });
   t.after(() => page.close());
   await page.goto(`${server.url}/try#session=${session}&token=${await token(role)}`);
-  // Without a gesture the painted microphone stays silent.
+  // Without a user gesture the painted microphone stays silent.
   await page.press('Tab');
   return page;
 }
 
 class Peer {
-  /** Everything it told, the latest last. @type {{event: string, args: any[]}[]} */
+  /** All its events, the latest last. @type {{event: string, args: any[]}[]} */
   told = [];
-  /** What it wrote beside that, such as a traceback. @type {string[]} */
+  /** Its other output, such as a traceback. @type {string[]} */
   errors = [];
   ended = false;
 
@@ -66,7 +66,7 @@ class Peer {
     const script = path.join(repository, 'web', 'test', 'peers', 'aiortc_peer.py');
     this.process = spawn(command, ['-B', script, ...args], { stdio: ['pipe', 'pipe', 'pipe'] });
     this.process.once('exit', () => { this.ended = true; });
-    // A command for one that has gone.
+    // The process may have ended already.
     this.process.stdin.on('error', () => {});
     createInterface({ input: this.process.stdout }).on('line', (line) => this.told.push(JSON.parse(line)));
     createInterface({ input: this.process.stderr }).on('line', (line) => this.errors.push(`    ${line}`));
@@ -76,11 +76,11 @@ class Peer {
     this.process.stdin.write(`${JSON.stringify({ do: command, ...more })}\n`);
   }
 
-  publish(colour, hertz, codec = 'VP8') {
-    this.do('publish', { colour: colours[colour], hertz, codec });
+  publish(color, hertz, codec = 'VP8') {
+    this.do('publish', { color: colors[color], hertz, codec });
   }
 
-  /** Waits until the latest of these that it told passes the check, which throws `NotYet`; its first argument. */
+  /** Waits until the latest of these events passes the check, which throws `NotYet`; returns its first argument. */
   tells(event, check = () => {}) {
     return until(`${this.label} tells ${event}`, () => {
       const trouble = this.told.find(({ event: name }) => ['fault', 'failed', 'closed'].includes(name));
@@ -92,9 +92,9 @@ class Peer {
     }, { why: () => this.explain() });
   }
 
-  sees(colour) {
+  sees(color) {
     return this.tells('picture', ({ rgb }) => {
-      if (colourName(rgb) !== colour) throw new NotYet(`the picture is ${colourName(rgb)}`);
+      if (colorName(rgb) !== color) throw new NotYet(`the picture is ${colorName(rgb)}`);
     });
   }
 
@@ -118,7 +118,7 @@ async function isSeenAndHeard(t, codec) {
   peer.publish('magenta', 440, codec);
   await peer.tells('connected');
   t.diagnostic(`connected after ${time()}`);
-  await seesColour(page, 'magenta');
+  await seesColor(page, 'magenta');
   t.diagnostic(`seen after ${time()}`);
   await soundArrives(page);
   t.diagnostic(`heard after ${time()}`);
@@ -126,12 +126,12 @@ async function isSeenAndHeard(t, codec) {
   assertNoComplaints(page);
 }
 
-test('what aiortc publishes in VP8 is seen and heard in Chromium', (t) => isSeenAndHeard(t, 'VP8'));
+test('VP8 published by aiortc is seen and heard in Chromium', (t) => isSeenAndHeard(t, 'VP8'));
 
-testInFull('what aiortc publishes in H264 is seen and heard in Chromium', 'peers-whip.test.mjs "what a WHIP client publishes in H264"',
+testInFull('H264 published by aiortc is seen and heard in Chromium', 'peers-whip.test.mjs "H264 published by a WHIP client"',
   (t) => isSeenAndHeard(t, 'H264'));
 
-testInFull('what Chromium publishes is seen and heard by aiortc', 'peers-whip.test.mjs "what a page publishes"', async (t) => {
+testInFull('a stream published by Chromium is seen and heard by aiortc', 'peers-whip.test.mjs "a page\'s stream"', async (t) => {
   const room = await routed(t);
   const page = await open(t, room, 'publisher', 'yellow', 600);
   const peer = await join(t, room, 'the watcher', 'subscriber');
@@ -146,29 +146,29 @@ testInFull('what Chromium publishes is seen and heard by aiortc', 'peers-whip.te
   assertNoComplaints(page);
 });
 
-testInFull('aiortc watches aiortc, also one after the other in the same transceivers, and by another codec',
-  'SFUTests ForwardingTests.whoeverComesNextIntoATransceiverFollowsWithoutAGap, '
-  + 'whoCannotDecodeThePictureIsToldSoOnceAndWhenItGoesOn', async (t) => {
+testInFull('aiortc subscribes to aiortc, also to several streams in turn on the same transceivers, and with another codec',
+  'SFUTests ForwardingTests.theNextStreamInATransceiverFollowsWithoutAGap, '
+  + 'aSubscriberThatCannotDecodeTheVideoIsNotifiedOnceAndAgainWhenItResumes', async (t) => {
   const room = await routed(t);
   const watcher = await join(t, room, 'the watcher', 'subscriber');
   const publishers = [
     ['the first', 'cyan', 440, 'VP8'], ['the second', 'red', 880, 'H264'], ['the third', 'blue', 660, 'VP8'],
   ];
-  for (const [label, colour, hertz, codec] of publishers) {
+  for (const [label, color, hertz, codec] of publishers) {
     const publisher = await join(t, room, label);
-    publisher.publish(colour, hertz, codec);
+    publisher.publish(color, hertz, codec);
     assert.ok((await publisher.tells('answer')).includes(` ${codec}/90000`));
     await publisher.tells('connected');
-    // The first stream was there before anybody watched: its next picture that stands alone must be asked for.
+    // The first stream started before there was a subscriber, so a keyframe must be requested.
     if (label === 'the first') watcher.do('watch');
     const time = stopwatch();
-    await watcher.sees(colour);
+    await watcher.sees(color);
     await watcher.hears(hertz);
     t.diagnostic(`${label}, in ${codec}, is seen and heard after ${time()}`);
   }
 });
 
-testInFull('the server\'s answer names UDP and TCP, and aiortc keeps to what it understands',
+testInFull('the server\'s answer offers UDP and TCP, and aiortc uses what it supports',
   'RTCTests SDPAnswerTests.anAnswerIsLitePassiveAndBundled, anOfferLikeThatOfAiortcIsAnswered', async (t) => {
   const room = await routed(t);
   const peer = await join(t, room, 'one');

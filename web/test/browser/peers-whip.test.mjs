@@ -1,6 +1,5 @@
-// WHIP and WHEP with clients that know no more of the server than an address and a token: aiortc publishes and watches by
-// requests alone, beside Chromium's page and with itself. Their side of the wire is `../peers/whip_client.py` and
-// `../peers/whep_client.py`.
+// WHIP and WHEP with clients that know only an address and a token: aiortc publishes and subscribes by HTTP requests, with
+// Chromium's page and with itself. The Python side is `../peers/whip_client.py` and `../peers/whep_client.py`.
 import assert from 'node:assert/strict';
 import { execFile, spawn } from 'node:child_process';
 import path from 'node:path';
@@ -8,7 +7,7 @@ import { createInterface } from 'node:readline';
 import test from 'node:test';
 import { promisify } from 'node:util';
 import { sharedBrowsers } from './browsers.mjs';
-import { colourName, colours, framesRise, seesColour, soundArrives } from './media.mjs';
+import { colorName, colors, framesRise, seesColor, soundArrives } from './media.mjs';
 import { repository } from './server.mjs';
 import { assertNoComplaints, serve } from './stranger.mjs';
 import { testInFull } from './tier.mjs';
@@ -16,7 +15,7 @@ import { NotYet, stopwatch, until } from './wait.mjs';
 
 const { chromium } = sharedBrowsers();
 
-/** A tone is counted by the second, and one second may begin or end in silence. The tones here are far enough apart. */
+/** Tones are detected per second, and a second may begin or end in silence. These tones are far enough apart. */
 const hertzNear = 25;
 
 let pythonPath;
@@ -27,7 +26,7 @@ async function python() {
   return stdout.trim();
 }
 
-/** A server with a routed session, and a way to get tokens for it. */
+/** A server with a routed session, and a function that creates tokens for it. */
 async function routed(t, options) {
   const server = await serve(t, options);
   const session = await server.command('session', 'create', '--media', 'routed');
@@ -50,21 +49,21 @@ async function client(t, script, args, label) {
   return peer;
 }
 
-/** The plain page in that session. */
-async function open(t, { server, session, token }, role, colour, tone) {
+/** The page `/try` in that session. */
+async function open(t, { server, session, token }, role, color, tone) {
   const browser = await chromium();
-  const page = await browser.newPage({ colour, tone });
+  const page = await browser.newPage({ color, tone });
   t.after(() => page.close());
   await page.goto(`${server.url}/try#session=${session}&token=${await token(role)}`);
-  // Without a gesture the painted microphone stays silent.
+  // Without a user gesture the painted microphone stays silent.
   await page.press('Tab');
   return page;
 }
 
 class Peer {
-  /** Everything it told, the latest last. @type {{event: string, args: any[]}[]} */
+  /** All its events, the latest last. @type {{event: string, args: any[]}[]} */
   told = [];
-  /** What it wrote beside that, such as a traceback. @type {string[]} */
+  /** Its other output, such as a traceback. @type {string[]} */
   errors = [];
   ended = false;
 
@@ -73,7 +72,7 @@ class Peer {
     const file = path.join(repository, 'web', 'test', 'peers', script);
     this.process = spawn(command, ['-B', file, ...args], { stdio: ['pipe', 'pipe', 'pipe'] });
     this.process.once('exit', () => { this.ended = true; });
-    // A command for one that has gone.
+    // The process may have ended already.
     this.process.stdin.on('error', () => {});
     createInterface({ input: this.process.stdout }).on('line', (line) => this.told.push(JSON.parse(line)));
     createInterface({ input: this.process.stderr }).on('line', (line) => this.errors.push(`    ${line}`));
@@ -83,11 +82,11 @@ class Peer {
     this.process.stdin.write(`${JSON.stringify({ do: command, ...more })}\n`);
   }
 
-  publish(colour, hertz, codec = 'VP8') {
-    this.do('publish', { colour: colours[colour], hertz, codec });
+  publish(color, hertz, codec = 'VP8') {
+    this.do('publish', { color: colors[color], hertz, codec });
   }
 
-  /** Waits until the latest of these that it told passes the check, which throws `NotYet`; its first argument, if it has any. */
+  /** Waits until the latest of these events passes the check, which throws `NotYet`; returns its first argument, if any. */
   tells(event, check = () => {}) {
     return until(`${this.label} tells ${event}`, () => {
       const trouble = this.told.find(({ event: name }) => ['fault', 'failed'].includes(name));
@@ -99,11 +98,11 @@ class Peer {
     }, { why: () => this.explain() });
   }
 
-  sees(colour, more = 0) {
+  sees(color, more = 0) {
     let from;
     return this.tells('picture', ({ rgb, frames }) => {
       from ??= frames;
-      if (colourName(rgb) !== colour) throw new NotYet(`the picture is ${colourName(rgb)}`);
+      if (colorName(rgb) !== color) throw new NotYet(`the picture is ${colorName(rgb)}`);
       if (frames < from + more) throw new NotYet(`${frames - from} more pictures came`);
     });
   }
@@ -114,7 +113,7 @@ class Peer {
     });
   }
 
-  /** Asks with a method that there is not, or of what is not there any more, and returns the status. */
+  /** Sends a request with an unsupported method or to a resource that is gone, and returns the status. */
   async status(method) {
     this.told = this.told.filter(({ event }) => event !== 'status');
     this.do('ask', { method });
@@ -134,20 +133,20 @@ async function isSeenAndHeard(t, codec) {
   peer.publish('magenta', 440, codec);
   await peer.tells('connected');
   t.diagnostic(`connected after ${time()}`);
-  await seesColour(page, 'magenta');
+  await seesColor(page, 'magenta');
   t.diagnostic(`seen after ${time()}`);
   await soundArrives(page);
   await framesRise(page);
   assertNoComplaints(page);
 }
 
-test('what a WHIP client publishes in H264 is seen and heard on a page', (t) => isSeenAndHeard(t, 'H264'));
+test('H264 published by a WHIP client is seen and heard on a page', (t) => isSeenAndHeard(t, 'H264'));
 
-testInFull('what a WHIP client publishes in VP8 is seen and heard on a page', 'peers-aiortc.test.mjs "what aiortc publishes in VP8"',
+testInFull('VP8 published by a WHIP client is seen and heard on a page', 'peers-aiortc.test.mjs "VP8 published by aiortc"',
   (t) => isSeenAndHeard(t, 'VP8'));
 
-testInFull('a WHIP client restarts ICE, and the picture goes on by another path',
-  'SignalingTests WHIPTests.otherCredentialsRestartAndMakeAnotherTag; '
+testInFull('a WHIP client restarts ICE, and the video continues on another path',
+  'SignalingTests WHIPTests.newCredentialsRestartICEAndChangeTheTag; '
   + 'SFUTests ConnectionTests.anICERestartLosesNothing', async (t) => {
   const room = await routed(t);
   const page = await open(t, room, 'subscriber');
@@ -155,7 +154,7 @@ testInFull('a WHIP client restarts ICE, and the picture goes on by another path'
   peer.publish('cyan', 440);
   const { tag } = await peer.tells('created');
   await peer.tells('connected');
-  await seesColour(page, 'cyan');
+  await seesColor(page, 'cyan');
   peer.do('trickle');
   assert.equal(await peer.tells('trickled'), 204);
   peer.do('restart');
@@ -168,21 +167,21 @@ testInFull('a WHIP client restarts ICE, and the picture goes on by another path'
 
 testInFull('a WHIP client ends its stream, and its address is gone',
   'SignalingTests WHIPTests.aDeleteEndsTheStreamAndTheConnection; '
-  + 'ServerTests "what OBS offers is answered"', async (t) => {
+  + 'ServerTests "an offer from OBS is answered"', async (t) => {
   const room = await routed(t);
   const page = await open(t, room, 'subscriber');
   const peer = await publisher(t, room);
   peer.publish('red', 440);
-  await seesColour(page, 'red');
+  await seesColor(page, 'red');
   assert.equal(await peer.status('GET'), 405);
   peer.do('delete');
   assert.equal(await peer.tells('deleted'), 200);
-  await page.waitFor('the page shows nobody', "!document.querySelector('.OT_subscriber video')");
+  await page.waitFor('the page shows no video', "!document.querySelector('.OT_subscriber video')");
   assert.equal(await peer.status('DELETE'), 404);
   assertNoComplaints(page);
 });
 
-test('what a page publishes is seen and heard by a WHEP client, also after it restarted ICE', async (t) => {
+test('a page\'s stream is seen and heard by a WHEP client, also after an ICE restart', async (t) => {
   const room = await routed(t);
   const page = await open(t, room, 'publisher', 'yellow', 600);
   await page.waitFor('the page publishes', "document.querySelector('.OT_publisher video')?.videoWidth > 0");
@@ -203,9 +202,9 @@ test('what a page publishes is seen and heard by a WHEP client, also after it re
   assertNoComplaints(page);
 });
 
-testInFull('WHEP shows what WHIP publishes, and the next when a publisher comes back',
-  'SignalingTests WHIPTests.theNewestCameraIsWatchedAndTheNextWhenItEnds; '
-  + 'ServerTests "everybody in the session hears of what WHIP publishes, and WHEP watches it"', async (t) => {
+testInFull('WHEP shows a WHIP stream, and the next one when the publisher returns',
+  'SignalingTests WHIPTests.aViewerGetsTheNewestCameraAndThenTheNext; '
+  + 'ServerTests "a WHIP stream is announced to the session, and WHEP can watch it"', async (t) => {
   const room = await routed(t);
   const first = await publisher(t, room, 'the first');
   first.publish('cyan', 440);
@@ -221,7 +220,7 @@ testInFull('WHEP shows what WHIP publishes, and the next when a publisher comes 
   await peer.hears(880);
 });
 
-/** A page publishes when its connection is made; until then there is nothing to watch, and a client asks again. */
+/** A page publishes once its connection is ready. Until then there is no stream, and a client retries. */
 function untilThere(peer) {
   peer.do('watch');
   return until('there is something to watch', () => {

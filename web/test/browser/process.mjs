@@ -1,7 +1,7 @@
-// Child processes and temporary folders that never outlive the test process, however it ends.
+// Child processes and temporary folders that never outlive the test process, even if it is killed.
 //
-// Every child leads a process group of its own, since browsers are families of processes. A small shell at our side knows
-// the groups and folders; when its standard input closes, because this process ended or was killed, it removes what is left.
+// Every child leads its own process group, because browsers consist of several processes. A small shell knows the groups and
+// folders; when its standard input closes, because this process ended or was killed, it removes them.
 import { spawn } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -9,8 +9,8 @@ import path from 'node:path';
 import { createInterface } from 'node:readline';
 import { within } from './wait.mjs';
 
-// Lines in: "+group 123", "-group 123", "+machine confab-1-a", "+folder /tmp/x" and so on. Folders go last and twice, because
-// a process that is being killed may still finish writing a file.
+// Input lines: "+group 123", "-group 123", "+machine confab-1-a", "+folder /tmp/x" and so on. Folders go last and twice,
+// because a process that is being killed may still finish writing a file.
 const undertaker = String.raw`
 nl='
 '
@@ -36,7 +36,7 @@ let notary;
 /** @param {string} line */
 export function tellUndertaker(line) {
   if (!notary) {
-    // Detached, so that an interrupt typed in the terminal reaches the tests but not the one that cleans up after them.
+    // Detached, so that an interrupt in the terminal reaches the tests but not the cleanup process.
     notary = spawn('/bin/sh', ['-c', undertaker], { detached: true, stdio: ['pipe', 'ignore', 'ignore'] });
     notary.unref();
     notary.stdin.unref?.();
@@ -61,7 +61,7 @@ export async function removeFolder(folder) {
 const keptLines = 2_000;
 
 export class Child {
-  /** What it wrote, standard output and standard error together, as lines. @type {string[]} */
+  /** The lines of its standard output and standard error. @type {string[]} */
   log = [];
   /** @type {{code: number | null, signal: string | null} | undefined} */
   ended;
@@ -71,7 +71,7 @@ export class Child {
    * @param {string} command
    * @param {string[]} args
    * @param {{env?: Record<string, string | undefined>, cwd?: string, machine?: import('./namespace.mjs').Machine}} [options]
-   *   `machine`: it runs there and not here
+   *   `machine`: where to run it, instead of here
    */
   constructor(command, args, { env = {}, cwd, machine } = {}) {
     this.name = path.basename(command);
@@ -101,7 +101,7 @@ export class Child {
 
   #end(how) {
     this.ended = how;
-    // The leader is gone; what it left behind must not slow every test after this one.
+    // The leader has ended; end what it left behind, so that later tests are not slowed down.
     this.#signalGroup('SIGKILL');
     if (this.process.pid) tellUndertaker(`-group ${this.process.pid}`);
     return how;
@@ -117,7 +117,7 @@ export class Child {
   }
 
   /**
-   * The first line, also among those already written, that matches.
+   * Returns the first matching line, including earlier lines.
    *
    * @param {RegExp} pattern
    * @param {number} timeout milliseconds
@@ -146,7 +146,7 @@ export class Child {
   }
 
   /**
-   * Sends a signal, SIGKILL to the whole group and anything else to the leader alone, and waits for the end.
+   * Sends a signal, SIGKILL to the whole group and others only to the leader, and waits for the end.
    *
    * @param {NodeJS.Signals} [signal]
    */

@@ -1,17 +1,17 @@
-// A network cable between page and server that a test can pull, or fill with silence.
+// A TCP proxy between page and server that a test can cut or stall.
 import { once } from 'node:events';
 import net from 'node:net';
 import { freePort } from './server.mjs';
 
 /**
- * Listens on a port of its own on 127.0.0.1 and passes bytes on to `port`.
+ * Listens on its own port on 127.0.0.1 and forwards bytes to `port`.
  *
- * @param {number} port the server's
+ * @param {number} port the server's port
  * @returns {Promise<Proxy>}
  */
 export async function startProxy(port) {
   const proxy = new Proxy(port);
-  // After a cut it wants the same port again, which nobody may have taken meanwhile.
+  // After a cut it reuses its port, so keep the port taken.
   await proxy.listen(await freePort());
   return proxy;
 }
@@ -19,9 +19,9 @@ export async function startProxy(port) {
 class Proxy {
   /** Bytes passed on: `up` towards the server, `down` towards the page. */
   bytes = { up: 0, down: 0 };
-  /** Bytes swallowed while stalled. */
+  /** Bytes dropped while stalled. */
   swallowed = 0;
-  /** Connections accepted so far, refused ones not counted. */
+  /** Connections accepted so far, without rejected ones. */
   connections = 0;
   /** @type {'open' | 'cut' | 'stalled'} */
   state = 'open';
@@ -66,12 +66,12 @@ class Proxy {
     from.on('error', () => {}); // `close` follows
     from.on('close', () => {
       this.#sockets.delete(from);
-      // While stalled the other end must not notice anything, as behind a router that lost its memory.
+      // While stalled the other end must not notice anything, as with a router that lost its state.
       if (this.state !== 'stalled') to.destroy();
     });
   }
 
-  /** Pulls the cable: every connection is reset and new ones are refused. */
+  /** Cuts the connection: resets every connection and rejects new ones. */
   async cut() {
     this.state = 'cut';
     const closed = once(this.#listener, 'close');
@@ -80,15 +80,15 @@ class Proxy {
     await closed;
   }
 
-  /** Swallows every byte in both directions, while connections stay open and new ones are accepted. */
+  /** Drops every byte in both directions, while connections stay open and new ones are accepted. */
   stall() {
     if (this.state !== 'open') throw new Error(`a proxy that is ${this.state} cannot stall`);
     this.state = 'stalled';
   }
 
   /**
-   * Ends a cut or a stall. Connections that were stalled are reset, because bytes were lost from their middle: what a
-   * real network loses TCP sends again, and here nobody does.
+   * Ends a cut or a stall. Resets stalled connections, because bytes were lost from their middle: in a real network TCP
+   * retransmits them, but not here.
    */
   async heal() {
     const was = this.state;

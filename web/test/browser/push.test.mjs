@@ -1,26 +1,26 @@
-// A push that arrives while no page is open: Chromium's service worker shows the notification. The push service itself is not
-// part of this: the browser is handed what it would have decrypted.
+// A push while no page is open: Chromium's service worker shows the notification. The push service is not part of this test:
+// the browser gets the decrypted data.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { sharedBrowsers } from './browsers.mjs';
 import { launchChromium, wholeChromium } from './chromium.mjs';
 import { launchFirefox } from './firefox.mjs';
-import { ann, approach, bob, call, come, lists, rings, serveNearby } from './neighbour.mjs';
+import { ann, approach, bob, call, come, lists, rings, serveNearby } from './neighbor.mjs';
 import { NotYet, until } from './wait.mjs';
 
-// The headless shell, which the first tier takes elsewhere, denies notifications whatever it is told to grant.
+// The headless shell, which the first tier uses elsewhere, always denies notifications.
 const { chromium } = sharedBrowsers({ chromium: () => launchChromium({ command: wholeChromium }), firefox: launchFirefox });
 
 const callId = 'c0ffee'.padEnd(32, '0');
 
 /**
- * The service worker of a profile, for as long as the test lasts.
+ * The service worker of a profile, for the duration of the test.
  *
  * @param {import('./page.mjs').Page} page any page of the profile; it may close once this is there
  */
 async function workerOf(t, page) {
   const { control } = page.browser;
-  // An empty tab keeps the profile when the last page closes.
+  // An empty tab keeps the profile alive when the last page closes.
   const empty = await page.browser.newPage({ label: 'an empty', sharing: page });
   t.after(() => empty.close());
   const { sessionId } = empty;
@@ -34,7 +34,7 @@ async function workerOf(t, page) {
   const origin = new URL(registration.scopeURL).origin;
   return {
     scope: registration.scopeURL,
-    /** Delivers what a push service would have brought, decrypted. */
+    /** Delivers the decrypted data of a push. */
     push: (data) => empty.send('ServiceWorker.deliverPushMessage', {
       origin, registrationId: registration.registrationId, data: typeof data === 'string' ? data : JSON.stringify(data),
     }),
@@ -60,7 +60,7 @@ async function workerOf(t, page) {
 const notifications = `self.registration.getNotifications().then((all) => all.map(({ title, body, tag, data, requireInteraction }) => (
   { title, body, tag, data, requireInteraction })))`;
 
-/** Waits until the worker shows exactly this one. */
+/** Waits until the worker shows exactly this notification. */
 function shows(worker, expected) {
   return until(`the notification is ${JSON.stringify(expected)}`, async () => {
     const all = await worker.evaluate(notifications);
@@ -70,7 +70,7 @@ function shows(worker, expected) {
   });
 }
 
-test('with no page open, a push shows a notification that names nobody, and what became of the call replaces it', async (t) => {
+test('without an open page, a push shows a notification without a name, and the outcome of the call replaces it', async (t) => {
   const { url } = await serveNearby(t);
   const page = await approach(t, await chromium(), url, { ...ann, permissions: ['notifications'] });
   await page.waitFor('the worker is active', () => navigator.serviceWorker.ready.then(() => true));
@@ -79,9 +79,9 @@ test('with no page open, a push shows a notification that names nobody, and what
   await page.close();
   await worker.push({ type: 'call', callId, kind: 'incoming' });
   const shown = await shows(worker, { title: 'Confab', tag: callId, data: { callId }, requireInteraction: true });
-  assert.match(shown.body, /somebody is calling/i);
+  assert.match(shown.body, /incoming call/i);
   await worker.push({ type: 'call', callId, kind: 'over' });
-  assert.match((await shows(worker, { tag: callId, requireInteraction: false })).body, /called you/i);
+  assert.match((await shows(worker, { tag: callId, requireInteraction: false })).body, /received a call/i);
   await worker.push({ type: 'call', callId, kind: 'missed' });
   await until('the call is said to be missed', async () => {
     const { body } = await shows(worker, { tag: callId });
@@ -90,7 +90,7 @@ test('with no page open, a push shows a notification that names nobody, and what
   });
 });
 
-test('a push that nobody can read still shows something, as browsers insist', async (t) => {
+test('an unreadable push still shows a notification, as browsers require', async (t) => {
   const { url } = await serveNearby(t);
   const page = await approach(t, await chromium(), url, { ...ann, permissions: ['notifications'] });
   await page.waitFor('the worker is active', () => navigator.serviceWorker.ready.then(() => true));
@@ -100,7 +100,7 @@ test('a push that nobody can read still shows something, as browsers insist', as
   await shows(worker, { tag: 'call', title: 'Confab' });
 });
 
-test('a page that somebody looks at rings by itself, without a notification of the worker', async (t) => {
+test('a visible page rings itself, without a notification from the worker', async (t) => {
   const { url } = await serveNearby(t);
   const browser = await chromium();
   const [a, b] = await Promise.all([

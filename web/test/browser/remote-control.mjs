@@ -2,11 +2,11 @@
 import { createRequire } from 'node:module';
 import { within } from './wait.mjs';
 
-/** A WebSocket client and server: node itself has a client only from version 22, and no server. */
+/** A WebSocket client and server: Node has a client only from version 22, and no server. */
 export const { WebSocket, WebSocketServer } = loadWebSocketPackage();
 
 function loadWebSocketPackage() {
-  // First where node looks by itself, `NODE_PATH` included; then where Debian's packages lie, which only Debian's node knows.
+  // First Node's own search path, including `NODE_PATH`; then Debian's packages, which only Debian's Node finds.
   const places = [[import.meta.url, 'ws'], ['/usr/share/nodejs/', './ws']];
   for (const [from, name] of places) {
     try {
@@ -26,7 +26,7 @@ export class CommandError extends Error {
   }
 }
 
-/** Guards against a browser that hangs; no command takes this long, not even a screenshot on busy cores. */
+/** Detects a browser that hangs; no command takes this long, not even a screenshot on a busy machine. */
 const commandTimeout = 60_000;
 
 export class RemoteControl {
@@ -40,7 +40,7 @@ export class RemoteControl {
    * @returns {Promise<RemoteControl>}
    */
   static async connect(url, machine) {
-    // Screenshots are large messages, and nobody but a browser of ours is at the other end.
+    // Screenshots are large messages, and the other end is always our own browser.
     const socket = new WebSocket(url, { maxPayload: 256 * 1024 * 1024, perMessageDeflate: false, agent: machine?.agent });
     const opened = new Promise((resolve, reject) => {
       socket.once('open', resolve);

@@ -1,4 +1,4 @@
-// Every state of the roulette page, checked with axe: phone and laptop, light and dark. With `--all` photographed, too.
+// Every state of the roulette page, checked with axe: phone and laptop, light and dark. With `--all` also photographed.
 import assert from 'node:assert/strict';
 import path from 'node:path';
 import { test } from 'node:test';
@@ -21,7 +21,7 @@ async function looksRight(t, page, state) {
 
 test('the first screen looks right before anything is chosen, with the preview, and for text only', async (t) => {
   const { url } = await serve(t);
-  const page = await arrive(t, await chromium(), url, { colour: 'teal', scripts: [source(notAskedYet)] });
+  const page = await arrive(t, await chromium(), url, { color: 'teal', scripts: [source(notAskedYet)] });
   await page.waitForStatus(says.ready);
   await looksRight(t, page, 'first');
   await page.fill('textbox', 'Name', 'Ann');
@@ -33,38 +33,38 @@ test('the first screen looks right before anything is chosen, with the preview, 
   await looksRight(t, page, 'first-text');
 });
 
-test('a camera that is refused, missing or busy is explained, and text only leads on', async (t) => {
+test('a blocked, missing or busy camera is explained, and text chat is offered', async (t) => {
   const { url } = await serve(t);
-  // From the start: where the camera was allowed before, the page opens it at once.
+  // Set from the start: with camera permission, the page opens it at once.
   const page = await arrive(t, await chromium(), url, { label: 'a blind', scripts: [source(failMedia, 'NotAllowedError')] });
   for (const [errorName, state, sentence] of [
     ['NotAllowedError', 'refused', /are blocked for this page/],
-    ['NotFoundError', 'missing', /No camera and microphone were found/],
-    ['NotReadableError', 'busy', /is used by another program/],
+    ['NotFoundError', 'missing', /camera or microphone was not found/],
+    ['NotReadableError', 'busy', /Another program is using/],
   ]) {
     await page.evaluate(failMedia, errorName);
     await page.click('radio', 'Video');
     await begin(page);
-    await page.find('button', 'Use text only');
+    await page.find('button', 'Use text chat');
     await page.waitFor(`it says that the camera is ${state}`, (pattern) => new RegExp(pattern).test(document.body.innerText), {
       args: [sentence.source],
     });
-    // This one has every control that the others have.
+    // This notice has all buttons of the others.
     if (isFull || state === 'missing') await looksRight(t, page, `camera-${state}`);
-    await page.click('button', 'Use text only');
+    await page.click('button', 'Use text chat');
     await page.click('button', 'Start');
     await page.waitForStatus(says.looking);
     await page.click('button', 'Stop');
   }
 });
 
-test('waiting and a video chat look right, and so do its questions and its end', async (t) => {
+test('waiting and a video chat look right, with its dialogs and its end', async (t) => {
   const { url } = await serve(t, { CONFAB_CONNECTION_RESUME_GRACE: '300s' });
   const browser = await chromium();
   const doomed = await launchChromium();
   t.after(() => doomed.close());
-  const page = await arrive(t, browser, url, { colour: 'red' });
-  const partner = await arrive(t, doomed, url, { colour: 'green' });
+  const page = await arrive(t, browser, url, { color: 'red' });
+  const partner = await arrive(t, doomed, url, { color: 'green' });
   await begin(page);
   await page.waitForStatus(says.looking);
   await looksRight(t, page, 'waiting');
@@ -92,7 +92,7 @@ test('waiting and a video chat look right, and so do its questions and its end',
   await looksRight(t, page, 'away');
 });
 
-test('a chat in text only looks right', async (t) => {
+test('a text chat looks right', async (t) => {
   const { url } = await serve(t);
   const browser = await chromium();
   const page = await arrive(t, browser, url, { label: 'a writing' });
@@ -106,13 +106,13 @@ test('a chat in text only looks right', async (t) => {
   await looksRight(t, page, 'text');
 });
 
-test('troubles look right: a lost server, and a second tab', async (t) => {
+test('problems look right: a lost server, and a second tab', async (t) => {
   const server = await serve(t);
   const browser = await chromium();
-  const page = await arrive(t, browser, server.url, { colour: 'red' });
+  const page = await arrive(t, browser, server.url, { color: 'red' });
   await begin(page);
   await page.waitForStatus(says.looking);
-  const second = await arrive(t, browser, server.url, { colour: 'blue', sharing: page });
+  const second = await arrive(t, browser, server.url, { color: 'blue', sharing: page });
   await begin(second);
   await second.until('the second tab says where the first is', async () => /another tab/i.test(await second.alerts()));
   await looksRight(t, second, 'elsewhere');
@@ -121,11 +121,11 @@ test('troubles look right: a lost server, and a second tab', async (t) => {
   await looksRight(t, page, 'dropped');
 });
 
-test('the whole first screen and a chat can be worked by keyboard alone', async (t) => {
+test('the first screen and a chat can be used with the keyboard alone', async (t) => {
   const { url } = await serve(t);
   const browser = await chromium();
-  const partner = await arrive(t, browser, url, { colour: 'green' });
-  const page = await arrive(t, browser, url, { colour: 'red' });
+  const partner = await arrive(t, browser, url, { color: 'green' });
+  const page = await arrive(t, browser, url, { color: 'red' });
   await begin(partner, { textOnly: true });
   await partner.waitForStatus(says.looking);
 
@@ -147,7 +147,7 @@ test('the whole first screen and a chat can be worked by keyboard alone', async 
   await partner.waitForStatus(says.movedOn);
 });
 
-/** Presses Tab until the focus is on this control; one round through the page must be enough. */
+/** Presses Tab until this control has the focus; one round through the page must be enough. */
 async function tabTo(page, role, name) {
   const control = await page.find(role, name);
   const passed = [];

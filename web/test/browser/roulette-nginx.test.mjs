@@ -1,5 +1,5 @@
-// Strangers meet behind nginx with the configuration we tell people to use: a proxy may hold back frames, swallow closes, or not
-// pass on who the client is. With `--all`, every test of `roulette` and `roulette-outages` runs behind it once more.
+// Strangers meet behind nginx with the recommended configuration: a proxy may delay frames, drop closes, or hide the client's
+// address. With `--all`, every test of `roulette` and `roulette-outages` also runs behind it.
 import { test } from 'node:test';
 import { sharedBrowsers } from './browsers.mjs';
 import { startProxy } from './proxy.mjs';
@@ -9,16 +9,16 @@ import { isFull } from './tier.mjs';
 process.env.CONFAB_TEST_FRONT = 'nginx';
 const { chromium } = sharedBrowsers();
 
-test('behind nginx two strangers meet and write, a cut connection is resumed, and reloading or closing is told at once', async (t) => {
+test('behind nginx two strangers meet and chat, a cut connection is resumed, and reloading or closing is reported at once', async (t) => {
   const server = await serve(t, {
-    // The grace is far longer than the test: only leaving, not dropping, can be told in time.
+    // The grace is far longer than the test: only leaving, not dropping, is reported in time.
     CONFAB_CONNECTION_RESUME_GRACE: '300s', CONFAB_ROULETTE_REMATCH_WAIT: '1ms', CONFAB_ROULETTE_RETRY_INTERVAL: '10ms',
   });
   const cable = await startProxy(server.frontPort);
   t.after(() => cable.close());
   const browser = await chromium();
-  const red = await arrive(t, browser, cable.url, { colour: 'red' });
-  const green = await arrive(t, browser, server.url, { colour: 'green' });
+  const red = await arrive(t, browser, cable.url, { color: 'red' });
+  const green = await arrive(t, browser, server.url, { color: 'green' });
   await meet([red, 'red'], [green, 'green']);
   await write(red, 'Through nginx.');
   await reads(green, 'Through nginx.');

@@ -1,5 +1,5 @@
-// Leaving, dropping and coming back in real browsers. Waits of the product are set short here; at full length they are
-// proved in simulated time.
+// Leaving, dropping and reconnecting in real browsers. The product's timeouts are short here; the real ones are tested in
+// simulated time.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { sharedBrowsers } from './browsers.mjs';
@@ -12,14 +12,14 @@ import { elapsed, stopwatch } from './wait.mjs';
 
 const { chromium } = sharedBrowsers();
 
-test('reloading the page or closing the tab leaves the chat, the partner is told at once, and a reload can meet again', async (t) => {
+test('reloading the page or closing the tab leaves the chat, the partner is notified at once, and a reloaded page can be matched again', async (t) => {
   const { url } = await serve(t, {
-    // The grace is far longer than the test: only leaving, not dropping, can be told in time.
+    // The grace is far longer than the test: only leaving, not dropping, is reported in time.
     CONFAB_CONNECTION_RESUME_GRACE: '300s', CONFAB_ROULETTE_REMATCH_WAIT: '1ms', CONFAB_ROULETTE_RETRY_INTERVAL: '10ms',
   });
   const browser = await chromium();
-  const red = await arrive(t, browser, url, { colour: 'red' });
-  const green = await arrive(t, browser, url, { colour: 'green' });
+  const red = await arrive(t, browser, url, { color: 'red' });
+  const green = await arrive(t, browser, url, { color: 'green' });
   await meet([red, 'red'], [green, 'green']);
   await green.reload();
   await red.waitForStatus(says.left);
@@ -33,12 +33,12 @@ test('reloading the page or closing the tab leaves the chat, the partner is told
   assertNothingThrown(red);
 });
 
-test('whose browser is killed may come back for a while, and then has left', async (t) => {
+test('a killed browser may return for a while, then its user has left', async (t) => {
   const { url } = await serve(t, { CONFAB_CONNECTION_RESUME_GRACE: '2s' });
   const doomed = await launchChromium();
   t.after(() => doomed.close());
-  const red = await arrive(t, await chromium(), url, { colour: 'red' });
-  const green = await arrive(t, doomed, url, { colour: 'green' });
+  const red = await arrive(t, await chromium(), url, { color: 'red' });
+  const green = await arrive(t, doomed, url, { color: 'green' });
   await meet([red, 'red'], [green, 'green']);
   const time = stopwatch();
   await doomed.kill();
@@ -50,16 +50,16 @@ test('whose browser is killed may come back for a while, and then has left', asy
   assertNothingThrown(red);
 });
 
-testInFull('one whose partner is away need not wait: Next works',
-  'SignalingTests LeavingTests.aPartnerHearsOfADropAtOnceAndMayPressNext; '
-  + 'unit/roulette "hear when the other is away for a moment"', async (t) => {
+testInFull('Next works while the partner is disconnected',
+  'SignalingTests LeavingTests.aPartnerIsNotifiedOfADropAndMayPressNext; '
+  + 'unit/roulette "are notified when the other is briefly disconnected"', async (t) => {
   const { url } = await serve(t, { CONFAB_CONNECTION_RESUME_GRACE: '300s' });
   const doomed = await launchChromium();
   t.after(() => doomed.close());
   const browser = await chromium();
-  const red = await arrive(t, browser, url, { colour: 'red' });
-  const green = await arrive(t, doomed, url, { colour: 'green' });
-  const blue = await arrive(t, browser, url, { colour: 'blue' });
+  const red = await arrive(t, browser, url, { color: 'red' });
+  const green = await arrive(t, doomed, url, { color: 'green' });
+  const blue = await arrive(t, browser, url, { color: 'blue' });
   await meet([red, 'red'], [green, 'green']);
   await doomed.kill();
   await red.waitForStatus(says.away);
@@ -69,13 +69,13 @@ testInFull('one whose partner is away need not wait: Next works',
   await Promise.all([see(red, 'blue'), see(blue, 'red')]);
 });
 
-test('a network that is gone for a while brings both back to the same chat', async (t) => {
+test('after a short network failure both return to the same chat', async (t) => {
   const server = await serve(t);
   const proxy = await startProxy(server.frontPort);
   t.after(() => proxy.close());
   const browser = await chromium();
-  const red = await arrive(t, browser, proxy.url, { colour: 'red' });
-  const green = await arrive(t, browser, server.url, { colour: 'green' });
+  const red = await arrive(t, browser, proxy.url, { color: 'red' });
+  const green = await arrive(t, browser, server.url, { color: 'green' });
   await meet([red, 'red'], [green, 'green']);
   await write(red, 'before the outage');
   await reads(green, 'before the outage');
@@ -97,15 +97,15 @@ test('a network that is gone for a while brings both back to the same chat', asy
   assertNothingThrown(red, green);
 });
 
-testInFull('a network that swallows everything is noticed by its silence, and survived',
-  'SignalingTests NetworkTests.framesThatVanishAreSaidAgain; HostileTests "whoever answers no ping is dropped"; '
-  + 'unit/client "asks after 10 s and takes another socket 10 s later"', async (t) => {
+testInFull('a network that drops everything is detected by its silence, and the chat survives',
+  'SignalingTests NetworkTests.lostFramesAreSentAgain; HostileTests "a client that answers no ping is dropped"; '
+  + 'unit/client "pings after 10 s and opens a new socket 10 s later"', async (t) => {
   const server = await serve(t, { CONFAB_CONNECTION_PING_INTERVAL: '2s', CONFAB_CONNECTION_MISSED_PINGS: '2' });
   const proxy = await startProxy(server.frontPort);
   t.after(() => proxy.close());
   const browser = await chromium();
-  const red = await arrive(t, browser, proxy.url, { colour: 'red' });
-  const green = await arrive(t, browser, server.url, { colour: 'green' });
+  const red = await arrive(t, browser, proxy.url, { color: 'red' });
+  const green = await arrive(t, browser, server.url, { color: 'green' });
   await meet([red, 'red'], [green, 'green']);
   const time = stopwatch();
   proxy.stall();
@@ -117,11 +117,11 @@ testInFull('a network that swallows everything is noticed by its silence, and su
   await reads(red, 'still there?');
 });
 
-test('a server that is killed and started again finds the pages waiting, and they meet untouched', async (t) => {
+test('after a server restart the pages are waiting, and meet without any action', async (t) => {
   const server = await serve(t);
   const browser = await chromium();
-  const red = await arrive(t, browser, server.url, { colour: 'red' });
-  const green = await arrive(t, browser, server.url, { colour: 'green' });
+  const red = await arrive(t, browser, server.url, { color: 'red' });
+  const green = await arrive(t, browser, server.url, { color: 'green' });
   await meet([red, 'red'], [green, 'green']);
   for (const page of [red, green]) await page.evaluate('window.untouched = true');
   await server.kill('SIGKILL');
@@ -131,18 +131,18 @@ test('a server that is killed and started again finds the pages waiting, and the
   await Promise.all([see(red, 'green'), see(green, 'red')]);
   t.diagnostic(`both were in a chat again ${time()} after the server was started`);
   await Promise.all([framesRise(red), framesRise(green)]);
-  for (const page of [red, green]) assert.equal(await page.evaluate('window.untouched'), true, 'nobody reloaded');
+  for (const page of [red, green]) assert.equal(await page.evaluate('window.untouched'), true, 'no page was reloaded');
   t.diagnostic(`frames: ${await Promise.all([red, green].map(framesDecoded))}`);
   assertNothingThrown(red, green);
 });
 
-testInFull('a server that is told to stop says so in time, and pages come back to the next one',
-  'ServerTests "a stopping server says 1001 to everybody"; '
-  + 'HostileTests "a server that is stopped while people come and go stops in order"; "a server that is killed" above', async (t) => {
+testInFull('a server that stops announces it in time, and pages reconnect to the next one',
+  'ServerTests "a stopping server closes all connections with 1001"; '
+  + 'HostileTests "a server stops cleanly while people connect and disconnect"; "a server that is killed" above', async (t) => {
   const server = await serve(t);
   const browser = await chromium();
-  const red = await arrive(t, browser, server.url, { colour: 'red' });
-  const green = await arrive(t, browser, server.url, { colour: 'green' });
+  const red = await arrive(t, browser, server.url, { color: 'red' });
+  const green = await arrive(t, browser, server.url, { color: 'green' });
   await meet([red, 'red'], [green, 'green']);
   const time = stopwatch();
   const { code } = await server.kill('SIGTERM');

@@ -1,10 +1,10 @@
-// Strangers meet in real browsers, through the built server: see and hear each other, write, move on.
-// Run by `scripts/test browser`. Every test has a server of its own, and so an empty queue.
+// Strangers meet in real browsers, through the built server: see and hear each other, chat, move on.
+// Run by `scripts/test browser`. Every test has its own server, and so an empty queue.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { sharedBrowsers } from './browsers.mjs';
 import { keepMessages, peerDetails, source } from './in-page.mjs';
-import { framesDecoded, framesRise, remoteColour, seesColour } from './media.mjs';
+import { framesDecoded, framesRise, remoteColor, seesColor } from './media.mjs';
 import {
   arrive, assertNoComplaints, begin, keepReceiving, mediaPort, meet, reads, says, see, seesNobody, serve, write,
 } from './stranger.mjs';
@@ -15,17 +15,17 @@ const { chromium, firefox } = sharedBrowsers();
 /** The name that DTLS has for the cipher of RFC 7714. */
 const gcm = 'SRTP_AEAD_AES_128_GCM';
 
-test('two strangers in Chromium meet, see and hear each other, write, mute, and know no other end than the server', async (t) => {
+test('two strangers in Chromium meet, see and hear each other, chat, mute, and exchange media only with the server', async (t) => {
   const server = await serve(t);
   await server.child.line(/guest=1/, 10_000); // The server says how to try it alone.
   const browser = await chromium();
   const scripts = [source(keepMessages)];
-  const red = await arrive(t, browser, server.url, { colour: 'red', scripts });
-  const green = await arrive(t, browser, server.url, { colour: 'green', scripts });
+  const red = await arrive(t, browser, server.url, { color: 'red', scripts });
+  const green = await arrive(t, browser, server.url, { color: 'green', scripts });
   const time = stopwatch();
   await meet([red, 'red'], [green, 'green']);
   t.diagnostic(`both saw each other after ${time()}`);
-  assert.ok(await red.has('video', 'You'), 'one sees oneself');
+  assert.ok(await red.has('video', 'You'), 'the user sees the preview');
   const before = await Promise.all([red, green].map(framesDecoded));
   await keepReceiving(red, green);
   t.diagnostic(`frames ${before} → ${await Promise.all([red, green].map(framesDecoded))}, with sound, after ${time()}`);
@@ -34,10 +34,10 @@ test('two strangers in Chromium meet, see and hear each other, write, mute, and 
     const port = await mediaPort(page);
     assert.ok(server.log.some((line) => line.includes(`port=${port}`)), `${port} is the media port:\n${server.log.join('\n')}`);
     const types = await page.evaluate(() => window.__heard.map(({ text }) => JSON.parse(text).type));
-    assert.ok(!types.includes('session.negotiate'), 'nobody negotiates with the partner');
+    assert.ok(!types.includes('session.negotiate'), 'no negotiation with the partner');
   }
 
-  // Text goes by the Send button and by Enter, and markup stays text.
+  // Text is sent by the Send button and by Enter, and markup stays text.
   const writing = stopwatch();
   await write(red, 'Hello, <b>green</b> & co. ☕', { by: 'Send' });
   await reads(green, 'Hello, <b>green</b> & co. ☕');
@@ -47,20 +47,20 @@ test('two strangers in Chromium meet, see and hear each other, write, mute, and 
   await Promise.all([reads(red, 'Hello, <b>green</b>'), reads(green, 'Hello, red.')]);
 
   await red.click('button', 'Camera off');
-  await green.until('the red picture is gone', async () => await remoteColour(green) !== 'red');
+  await green.until('the red video is gone', async () => await remoteColor(green) !== 'red');
   await red.click('button', 'Camera off');
-  await seesColour(green, 'red');
+  await seesColor(green, 'red');
   await red.click('button', 'Mute');
   const pressed = await (await red.find('button', 'Mute')).evaluate(function () { return this.getAttribute('aria-pressed'); });
   assert.equal(pressed, 'true');
   assertNoComplaints(red, green);
 });
 
-test('a stranger in Chromium and one in Firefox meet by encrypted media, and Firefox says goodbye when its tab closes', async (t) => {
-  // The grace is far longer than the test: only leaving, not dropping, can be told in time.
+test('a stranger in Chromium and one in Firefox meet over encrypted media, and Firefox leaves when its tab closes', async (t) => {
+  // The grace is far longer than the test: only leaving, not dropping, is reported in time.
   const { url } = await serve(t, { CONFAB_CONNECTION_RESUME_GRACE: '300s' });
-  const blue = await arrive(t, await chromium(), url, { colour: 'blue' });
-  const yellow = await arrive(t, await firefox(), url, { colour: 'yellow' });
+  const blue = await arrive(t, await chromium(), url, { color: 'blue' });
+  const yellow = await arrive(t, await firefox(), url, { color: 'yellow' });
   const time = stopwatch();
   await meet([blue, 'blue'], [yellow, 'yellow']);
   t.diagnostic(`both saw each other after ${time()}`);
@@ -70,7 +70,7 @@ test('a stranger in Chromium and one in Firefox meet by encrypted media, and Fir
     assert.deepEqual(details.map(({ direction }) => direction).sort(), ['recvonly', 'sendonly'], page.label);
     for (const { direction, transport, pair } of details) {
       t.diagnostic(`${page.label}, ${direction}: ${JSON.stringify(transport)} over ${pair?.local.protocol}`);
-      // Firefox does not tell. Its partner does, and the server agrees on the same with every client that offers it.
+      // Firefox does not report it. Its partner does, and the server negotiates the same with every client that offers it.
       if (page === blue || transport?.srtpCipher) assert.equal(transport.srtpCipher, gcm, `${page.label}, ${direction}`);
     }
   }
@@ -79,11 +79,11 @@ test('a stranger in Chromium and one in Firefox meet by encrypted media, and Fir
   await blue.waitForStatus(says.left);
 });
 
-test('two who want text only write to each other, and no camera is opened', async (t) => {
+test('two people who chose text only chat, and no camera is opened', async (t) => {
   const { url } = await serve(t);
   const browser = await chromium();
-  const one = await arrive(t, browser, url, { colour: 'red' });
-  const other = await arrive(t, browser, url, { colour: 'green' });
+  const one = await arrive(t, browser, url, { color: 'red' });
+  const other = await arrive(t, browser, url, { color: 'green' });
   await begin(one, { textOnly: true, name: 'Ann' });
   await one.waitForStatus(says.looking);
   await begin(other, { textOnly: true, name: 'Bob' });
@@ -95,12 +95,12 @@ test('two who want text only write to each other, and no camera is opened', asyn
   assert.equal(await one.evaluate("window.__peers.filter((peer) => peer.connectionState !== 'closed').length"), 0);
 });
 
-test('Next parts two strangers, and each meets somebody else', async (t) => {
-  // Longer than the test: two who just left each other must not be paired again while it runs.
+test('Next separates two strangers, and each meets another', async (t) => {
+  // Longer than the test: two who just separated must not be matched again while it runs.
   const { url } = await serve(t, { CONFAB_ROULETTE_REMATCH_WAIT: '120s' });
   const browser = await chromium();
-  const colours = ['red', 'green', 'blue', 'yellow'];
-  const [red, green, blue, yellow] = await Promise.all(colours.map((colour) => arrive(t, browser, url, { colour })));
+  const colors = ['red', 'green', 'blue', 'yellow'];
+  const [red, green, blue, yellow] = await Promise.all(colors.map((color) => arrive(t, browser, url, { color })));
   await meet([red, 'red'], [green, 'green']);
   await meet([blue, 'blue'], [yellow, 'yellow']);
 
@@ -118,11 +118,11 @@ test('Next parts two strangers, and each meets somebody else', async (t) => {
   assertNoComplaints(red, green, blue, yellow);
 });
 
-test('Stop ends the chat, and Start begins another', async (t) => {
+test('Stop ends the chat, and Start begins a new one', async (t) => {
   const { url } = await serve(t, { CONFAB_ROULETTE_REMATCH_WAIT: '1ms', CONFAB_ROULETTE_RETRY_INTERVAL: '10ms' });
   const browser = await chromium();
-  const red = await arrive(t, browser, url, { colour: 'red' });
-  const green = await arrive(t, browser, url, { colour: 'green' });
+  const red = await arrive(t, browser, url, { color: 'red' });
+  const green = await arrive(t, browser, url, { color: 'green' });
   await meet([red, 'red'], [green, 'green']);
   await red.click('button', 'Stop');
   await green.waitForStatus(says.stopped);
@@ -133,30 +133,30 @@ test('Stop ends the chat, and Start begins another', async (t) => {
 });
 
 testInFull('two tabs of one browser are one person, and are never paired',
-  'SignalingTests PeopleTests.twoTabsOfOnePersonAreNeverPaired; HostileTests "tabs of one identity never meet each other"; '
-  + 'roulette-look.test.mjs "troubles look right"', async (t) => {
+  'SignalingTests PeopleTests.twoTabsOfOnePersonAreNeverPaired; HostileTests "tabs of one identity are never paired"; '
+  + 'roulette-look.test.mjs "problems look right"', async (t) => {
   const { url } = await serve(t);
   const browser = await chromium();
-  const tab = await arrive(t, browser, url, { colour: 'red' });
+  const tab = await arrive(t, browser, url, { color: 'red' });
   await begin(tab);
   await tab.waitForStatus(says.looking);
-  const second = await arrive(t, browser, url, { colour: 'blue', sharing: tab });
+  const second = await arrive(t, browser, url, { color: 'blue', sharing: tab });
   await begin(second);
   await second.until('the second tab says where one is already', async () => /another tab/i.test(await second.alerts()));
-  // The queue had every occasion to pair the two before this one came.
-  const stranger = await arrive(t, browser, url, { colour: 'green' });
+  // The queue could have matched the two before this one came.
+  const stranger = await arrive(t, browser, url, { color: 'green' });
   await begin(stranger);
   await Promise.all([see(stranger, 'red'), see(tab, 'green')]);
-  assert.match(await remoteColour(second), /^no element|^no frame/);
+  assert.match(await remoteColor(second), /^no element|^no frame/);
 });
 
-testInFull('a guest tab is somebody else, so one person can try it with two tabs',
-  'nearby.test.mjs "two tabs of one browser are one person with one row, and a guest tab is another"; '
+testInFull('a guest tab is another person, so one person can try it with two tabs',
+  'nearby.test.mjs "two tabs of one browser are one person with one row, and a guest tab is another person"; '
   + 'unit-app/memory "a guest leaves nothing in the browser"', async (t) => {
   const { url } = await serve(t);
   const browser = await chromium();
-  const tab = await arrive(t, browser, url, { colour: 'red' });
-  const guest = await arrive(t, browser, url, { colour: 'green', sharing: tab, guest: true });
+  const tab = await arrive(t, browser, url, { color: 'red' });
+  const guest = await arrive(t, browser, url, { color: 'green', sharing: tab, guest: true });
   await meet([tab, 'red'], [guest, 'green']);
   await keepReceiving(tab, guest);
 });

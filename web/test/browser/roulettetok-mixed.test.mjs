@@ -1,5 +1,5 @@
-// Original clients that are no browsers meet people in Chromium, at our page and at one as RouletteTok's was. They send
-// no pictures, so what is seen is what the pages say.
+// Legacy clients that are not browsers meet users in Chromium, on our page and on one like RouletteTok's. They send no video,
+// so tests check the texts of the pages.
 import { test } from 'node:test';
 import { sharedBrowsers } from './browsers.mjs';
 import { kinds, startPeer } from './roulettetok/peer.mjs';
@@ -11,16 +11,16 @@ import { stopwatch } from './wait.mjs';
 
 const { chromium } = sharedBrowsers();
 
-/** Nobody meets the same one again; pictures are not waited for long. */
+/** The same two are not matched again; the timeout for video is short. */
 const settings = {
   CONFAB_ROULETTE_REMATCH_WAIT: '300s', CONFAB_ROULETTE_SKIP_WINDOW: '0s', CONFAB_ROULETTE_STREAM_TIMEOUT: '300ms',
   CONFAB_SOCKET_IO_HEARTBEAT_INTERVAL: '1s', CONFAB_SOCKET_IO_HEARTBEAT_TIMEOUT: '4s',
   CONFAB_SOCKET_IO_CLOSE_TIMEOUT: '3s', CONFAB_SOCKET_IO_POLL_DURATION: '1s', CONFAB_CONNECTION_PING_INTERVAL: '1s',
 };
 
-/** Our page shows a partner, of whom nothing comes, and no text chat. */
+/** Our page shows a partner without media and without text chat. */
 async function showsPartner(page) {
-  await page.waitForStatus(/nothing to see or hear/i);
+  await page.waitForStatus(/no audio or video from/i);
   await saysNoTextChat(page);
 }
 
@@ -28,7 +28,7 @@ for (const kind of kinds) {
   const title = `${kind} and somebody at our page meet, and each learns that the other left`;
   const body = async (t) => {
     const { url, port } = await serve(t, settings);
-    const green = await arrive(t, await chromium(), url, { colour: 'green' });
+    const green = await arrive(t, await chromium(), url, { color: 'green' });
     await begin(green);
     await green.waitForStatus(says.looking);
     const meetPeer = async (label) => {
@@ -63,12 +63,12 @@ for (const kind of kinds) {
     assertNoComplaints(green);
   };
   if (kind === 'ios') test(title, body);
-  else testInFull(title, 'the same with ios; SignalingTests OriginalTests; ServerTests SocketIOConnectionTests', body);
+  else testInFull(title, 'the same with ios; SignalingTests LegacyClientTests; ServerTests SocketIOConnectionTests', body);
 
-  testInFull(`${kind} and somebody at RouletteTok's page meet, and each learns that the other left`,
+  testInFull(`${kind} and a user of RouletteTok's page meet, and each is notified when the other leaves`,
     'roulettetok: two at RouletteTok’s page meet, part and go; roulettetok-peers: every kind meets', async (t) => {
     const { port } = await serve(t, settings);
-    const red = await visit(t, await chromium(), await startSite(t, port), { colour: 'red' });
+    const red = await visit(t, await chromium(), await startSite(t, port), { color: 'red' });
     await waits(red);
     const meetPeer = async (label) => {
       const peer = await startPeer(t, port, kind, { label });
@@ -76,7 +76,7 @@ for (const kind of kinds) {
       peer.next();
       await peer.hears('subscribe');
       await red.waitForStatus(shows.fun);
-      // A chat that ended before the page was let in would be a failure to it.
+      // The page would treat a chat that ended before it joined as a failure.
       await red.waitFor('it is in the partner\'s session', () => window.isWatching());
       return peer;
     };

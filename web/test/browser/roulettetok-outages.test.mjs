@@ -1,5 +1,5 @@
-// RouletteTok's page where something is in the way: another origin, a network without WebSockets, a server that dies, a
-// line that goes silent; and what it cannot do with a token that is over.
+// RouletteTok's page under difficult conditions: another origin, a network without WebSockets, a server that is killed, a
+// silent connection; and an expired token.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { sharedBrowsers } from './browsers.mjs';
@@ -16,14 +16,14 @@ const { chromium } = sharedBrowsers();
 
 const settings = { CONFAB_ROULETTE_REMATCH_WAIT: '300s', CONFAB_ROULETTE_SKIP_WINDOW: '0s' };
 
-/** Silence is noticed in seconds; those who parted meet again. */
+/** Silence is detected within seconds; the same two are matched again. */
 const impatient = {
   CONFAB_ROULETTE_REMATCH_WAIT: '1ms', CONFAB_ROULETTE_RETRY_INTERVAL: '50ms', CONFAB_ROULETTE_SKIP_WINDOW: '0s',
   CONFAB_SOCKET_IO_HEARTBEAT_INTERVAL: '1s', CONFAB_SOCKET_IO_HEARTBEAT_TIMEOUT: '4s',
   CONFAB_SOCKET_IO_CLOSE_TIMEOUT: '3s', CONFAB_SOCKET_IO_POLL_DURATION: '1s',
 };
 
-/** Runs in a page: a network that lets no WebSocket of Socket.IO's through. */
+/** Runs in a page: blocks Socket.IO's WebSockets. */
 function hinderSocketIO() {
   window.WebSocket = new Proxy(window.WebSocket, {
     construct(target, [url, ...more], newTarget) {
@@ -33,50 +33,50 @@ function hinderSocketIO() {
   });
 }
 
-/** The visitor waits, and somebody at our page comes and meets them. */
+/** The visitor waits, then a user of our page comes and is matched. */
 async function meetGreen(t, server, red) {
   await waits(red);
-  const green = await arrive(t, await chromium(), server.url, { colour: 'green' });
+  const green = await arrive(t, await chromium(), server.url, { color: 'green' });
   await begin(green);
   await Promise.all([meets(red, 'green'), see(green, 'red')]);
   return green;
 }
 
-/** Somebody at RouletteTok's page on a site of another origin meets somebody at ours and presses Next. */
+/** A user of RouletteTok's page on another origin meets a user of ours and presses Next. */
 async function meetFromAnotherOrigin(t, transport) {
   const server = await serve(t, settings);
   const site = await startSite(t, server.port);
   const options = { transports: [transport] };
-  const red = await visit(t, await chromium(), site, { colour: 'red', server: server.url, options });
+  const red = await visit(t, await chromium(), site, { color: 'red', server: server.url, options });
   const green = await meetGreen(t, server, red);
   await red.click('button', 'Next');
   await Promise.all([waits(red), green.waitForStatus(says.movedOn)]);
   assertNoComplaints(red, green);
 }
 
-// Of the three it is the one that browsers restrict: with credentials and preflights.
-test('a page of another origin meets people too, over xhr-polling', (t) => meetFromAnotherOrigin(t, 'xhr-polling'));
+// Of the three, browsers restrict this one: with credentials and preflights.
+test('a page of another origin is matched too, over xhr-polling', (t) => meetFromAnotherOrigin(t, 'xhr-polling'));
 
 for (const transport of ['websocket', 'jsonp-polling']) {
-  testInFull(`a page of another origin meets people too, over ${transport}`,
+  testInFull(`a page of another origin is matched too, over ${transport}`,
     'the same over xhr-polling; HostileTests OriginAttackTests, SocketIOSurfaceTests "origins are echoed here alone"',
     (t) => meetFromAnotherOrigin(t, transport));
 }
 
-test('where no WebSocket gets through, polling does', async (t) => {
+test('without WebSockets, polling is used', async (t) => {
   const server = await serve(t, settings);
   const site = await startSite(t, server.port);
-  const red = await visit(t, await chromium(), site, { colour: 'red', scripts: [source(hinderSocketIO)] });
+  const red = await visit(t, await chromium(), site, { color: 'red', scripts: [source(hinderSocketIO)] });
   const green = await meetGreen(t, server, red);
   await expectHeard(red, 'connecting websocket', 'connecting xhr-polling', 'connect', 'initial', 'empty', 'subscribe');
   assertNothingThrown(red, green);
 });
 
-testInFull('a page whose server is killed comes back to the next one by itself, and meets somebody',
-  'unit-socketio/connecting: connects anew; roulette-outages: a server that is killed and started again finds the pages waiting', async (t) => {
+testInFull('a page whose server is killed reconnects to the next one automatically, and is matched',
+  'unit-socketio/connecting: reconnects; roulette-outages: after a server restart the pages are waiting', async (t) => {
   const server = await serve(t, settings);
   const site = await startSite(t, server.port);
-  const red = await visit(t, await chromium(), site, { colour: 'red' });
+  const red = await visit(t, await chromium(), site, { color: 'red' });
   const green = await meetGreen(t, server, red);
   await server.kill('SIGKILL');
   await Promise.all([hears(red, 'disconnect transport closed'), green.waitForStatus(says.dropped)]);
@@ -90,13 +90,13 @@ testInFull('a page whose server is killed comes back to the next one by itself, 
 });
 
 for (const transport of ['websocket', 'xhr-polling']) {
-  testInFull(`a line that goes silent is noticed at both ends, and healed, over ${transport}`,
-    'unit-socketio/connecting: is noticed by silence; ServerTests SocketIOConnectionTests "any frame is life", "who does not poll"', async (t) => {
+  testInFull(`a silent connection is detected at both ends, and replaced, over ${transport}`,
+    'unit-socketio/connecting: is detected by silence; ServerTests SocketIOConnectionTests "any frame keeps a client alive", "a client that does not poll"', async (t) => {
     const server = await serve(t, impatient);
     const proxy = await startProxy(server.port);
     t.after(() => proxy.close());
     const site = await startSite(t, proxy.port);
-    const red = await visit(t, await chromium(), site, { colour: 'red', options: { transports: [transport] } });
+    const red = await visit(t, await chromium(), site, { color: 'red', options: { transports: [transport] } });
     const green = await meetGreen(t, server, red);
     const time = stopwatch();
     proxy.stall();
@@ -110,23 +110,23 @@ for (const transport of ['websocket', 'xhr-polling']) {
 }
 
 testInFull('a page that stays quiet for several heartbeats stays in its chat',
-  'unit-socketio/talking: heartbeats are answered; ServerTests SocketIOConnectionTests "heartbeats go out every 25 s"', async (t) => {
+  'unit-socketio/talking: heartbeats are answered; ServerTests SocketIOConnectionTests "heartbeats are sent 25 s"', async (t) => {
   const server = await serve(t, { ...impatient, CONFAB_SOCKET_IO_HEARTBEAT_TIMEOUT: '3s' });
   const site = await startSite(t, server.port);
-  const red = await visit(t, await chromium(), site, { colour: 'red' });
+  const red = await visit(t, await chromium(), site, { color: 'red' });
   const green = await meetGreen(t, server, red);
-  // Fifteen frames a second: more than three times the patience of either end.
+  // Fifteen frames a second: more than three times the timeout of either end.
   await framesRise(red, { by: 150 });
   await Promise.all([meets(red, 'green'), see(green, 'red')]);
   await expectHeard(red, 'connecting websocket', 'connect', 'initial', 'empty', 'subscribe');
 });
 
-testInFull('who has been left cannot watch on, whether the page minds it or not',
-  'SignalingTests OriginalTests.deadToken and onePlace; unit/pure: errors are named by what was asked', async (t) => {
+testInFull('a stranger whose partner left can no longer subscribe, whether or not the page stops it',
+  'SignalingTests LegacyClientTests.deadToken and onePlace; unit/pure: errors are named by the request', async (t) => {
   const server = await serve(t, settings);
   const site = await startSite(t, server.port);
-  // It is told to leave the partner's session, and stays.
-  const red = await visit(t, await chromium(), site, { colour: 'red', deafTo: 'disconnectPartner' });
+  // It gets the request to leave the partner's session, and stays.
+  const red = await visit(t, await chromium(), site, { color: 'red', deafTo: 'disconnectPartner' });
   const green = await meetGreen(t, server, red);
   assert.equal(await rejoin(red), 'OT_CONNECTION_LIMIT_EXCEEDED', 'a token is for one who watches');
   await green.click('button', 'Next');

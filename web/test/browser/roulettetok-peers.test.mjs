@@ -1,5 +1,5 @@
-// Original clients that are no browsers, against the built server: Python's over its three transports, and what the iOS
-// client sent and stumbled over. Every test has a server of its own, and so an empty queue; waits are set short here.
+// Legacy clients that are not browsers, with the built server: Python's over its three transports, and the packets that the iOS
+// client sent. Every test has its own server, and so an empty queue; timeouts are short here.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { startProxy } from './proxy.mjs';
@@ -8,10 +8,10 @@ import { serve } from './stranger.mjs';
 import { testInFull } from './tier.mjs';
 import { stopwatch } from './wait.mjs';
 
-/** Two who parted are not given to each other again while a test runs, and nobody is punished for parting quickly. */
+/** The same two are not matched again during a test, and quick skips have no penalty. */
 const settings = { CONFAB_ROULETTE_REMATCH_WAIT: '300s', CONFAB_ROULETTE_SKIP_WINDOW: '0s' };
 
-/** Silence is noticed in seconds. */
+/** Silence is detected within seconds. */
 const impatient = {
   ...settings,
   CONFAB_SOCKET_IO_HEARTBEAT_INTERVAL: '1s', CONFAB_SOCKET_IO_HEARTBEAT_TIMEOUT: '4s',
@@ -24,9 +24,9 @@ const arrive = async (t, port, kind, label) => {
   return peer;
 };
 
-/** Every kind with every kind, itself included. */
+/** Every kind with every kind, including itself. */
 const pairs = kinds.flatMap((one, index) => kinds.slice(index).map((other) => [one, other]));
-/** Two pairs have every kind once. */
+/** Two pairs that contain every kind once. */
 const isFirst = (one, other) => ['websocket and xhr-polling', 'jsonp-polling and ios'].includes(`${one} and ${other}`);
 
 for (const [one, other] of pairs) {
@@ -38,7 +38,7 @@ for (const [one, other] of pairs) {
     await pair(a, b);
     t.diagnostic(`both were told of each other after ${time()}`);
 
-    // It ends for both, and both ask again: the iOS client by itself. They are not given to each other.
+    // The chat ends for both, and both request a partner: the iOS client automatically. They are not matched again.
     b.part();
     await Promise.all([a, b].map((peer) => peer.hears('disconnectPartner')));
     for (const peer of [a, b]) if (peer.kind !== 'ios') peer.next();
@@ -49,7 +49,7 @@ for (const [one, other] of pairs) {
     const [first, second] = sessionId === a.session ? [a, b] : [b, a];
     await first.meets(c);
 
-    // Whoever asks for another has left; only the other need be told.
+    // Requesting another partner leaves the chat; only the other one is notified.
     first.next();
     await Promise.all([c.hears('disconnectPartner'), first.hears('empty')]);
     c.next();
@@ -57,10 +57,10 @@ for (const [one, other] of pairs) {
     assertNoNews(a, b, c);
   };
   if (isFirst(one, other)) test(title, body);
-  else testInFull(title, 'each of the two with another; SignalingTests OriginalTests; HostileTests SocketIOSurfaceTests', body);
+  else testInFull(title, 'each of the two with another; SignalingTests LegacyClientTests; HostileTests SocketIOSurfaceTests', body);
 }
 
-/** Ways to leave, and what the network sees of them. `line` is the leaver's own. */
+/** Ways to leave, and what the network sees of them. `line` is the leaving client's connection. */
 const ways = {
   'says 0::': (peer) => peer.do('raw', { [peer.kind === 'ios' ? 'text' : 'packet']: '0::' }),
   'is killed': (peer) => peer.kill(),
@@ -74,10 +74,10 @@ const waysOf = {
 };
 
 for (const kind of kinds) {
-  testInFull(`whose partner is ${kind} is told that it left, however it left`,
-    'SignalingTests OriginalTests.vanishing; ServerTests SocketIOConnectionTests; roulettetok-mixed: ios and somebody at our page', async (t) => {
+  testInFull(`a client whose partner is ${kind} is notified that it left, however it left`,
+    'SignalingTests LegacyClientTests.vanishing; ServerTests SocketIOConnectionTests; roulettetok-mixed: ios and somebody at our page', async (t) => {
     const { port } = await serve(t, impatient);
-    // It asks for the next by itself, and never shows life but by answering pings.
+    // It requests the next partner automatically, and shows activity only by answering pings.
     const witness = await arrive(t, port, 'ios', 'the witness');
     witness.next();
     await witness.hears('empty');
@@ -99,7 +99,7 @@ for (const kind of kinds) {
   });
 }
 
-testInFull('polling clients, too, are told that their partners left',
+testInFull('polling clients are notified too that their partners left',
   'the two pairs of the first tier: xhr-polling and jsonp-polling hear disconnectPartner', async (t) => {
   const { port } = await serve(t, impatient);
   for (const kind of ['xhr-polling', 'jsonp-polling']) {
@@ -112,20 +112,20 @@ testInFull('polling clients, too, are told that their partners left',
   }
 });
 
-testInFull('an iOS client that never sends a heartbeat stays, for it answers pings',
-  'ServerTests SocketIOConnectionTests "any frame is life: a client that answers pings and no heartbeat stays"', async (t) => {
+testInFull('an iOS client that never sends a heartbeat stays, because it answers pings',
+  'ServerTests SocketIOConnectionTests "any frame keeps a client alive, even if it never answers heartbeats"', async (t) => {
   const { port } = await serve(t, { ...impatient, CONFAB_SOCKET_IO_HEARTBEAT_TIMEOUT: '3s' });
   const [a, b] = [await arrive(t, port, 'ios', 'a'), await arrive(t, port, 'ios', 'b')];
   await pair(a, b);
-  // Two a second: more than three times the server's patience.
+  // Two a second: more than three times the server's timeout.
   await Promise.all([a, b].map((peer) => peer.wrote(/pinged/, 21)));
   assertNoNews(a, b);
   a.part();
   await Promise.all([a, b].map((peer) => peer.hears('disconnectPartner')));
 });
 
-testInFull('clients that only listen stay for several heartbeats, over every transport',
-  'ServerTests SocketIOConnectionTests "heartbeats go out every 25 s", "the first poll is answered at once"', async (t) => {
+testInFull('clients that only receive stay for several heartbeats, over every transport',
+  'ServerTests SocketIOConnectionTests "heartbeats are sent 25 s", "the first poll is answered immediately"', async (t) => {
   const short = { CONFAB_SOCKET_IO_HEARTBEAT_TIMEOUT: '3s', CONFAB_SOCKET_IO_CLOSE_TIMEOUT: '2s' };
   const { port } = await serve(t, { ...impatient, ...short });
   const clock = await arrive(t, port, 'ios', 'the clock');
@@ -138,7 +138,7 @@ testInFull('clients that only listen stay for several heartbeats, over every tra
 });
 
 for (const kind of ['websocket', 'xhr-polling', 'jsonp-polling']) {
-  testInFull(`a packet that asks for an acknowledgement gets it, and is obeyed, over ${kind}`,
+  testInFull(`a packet that requests an acknowledgement gets one, and is processed, over ${kind}`,
     'ServerTests SocketIOConnectionTests "packets and their answers"; HostileTests SocketIOLossTests', async (t) => {
     const { port } = await serve(t, settings);
     const peer = await arrive(t, port, kind, 'one');
@@ -149,7 +149,7 @@ for (const kind of ['websocket', 'xhr-polling', 'jsonp-polling']) {
   });
 }
 
-/** Requests that killed or confused the first server. */
+/** Requests that crashed or confused the first server. */
 const faults = {
   'next without arguments': '5:::{"name":"next"}',
   'next with nothing in its arguments': '5:::{"name":"next","args":[]}',
@@ -159,30 +159,30 @@ const faults = {
   'disconnectPartners with arguments': '5:::{"name":"disconnectPartners","args":[1,2]}',
   'a heartbeat as Python writes it': '2:::',
   'a bare heartbeat': '2',
-  // Last, for its answer says that all the others have been heard.
+  // Last, because its answer shows that all the others were received.
   'next with an empty object': '5:::{"name":"next","args":[{}]}',
 };
 
 for (const kind of kinds) {
-  testInFull(`what once killed the server does it no harm, from ${kind}`,
-    'SignalingTests OldFaultTests, OriginalTests.nextTwice; ServerTests SocketIOConnectionTests "packets and their answers"', async (t) => {
+  testInFull(`packets that once crashed the server do no harm, from ${kind}`,
+    'SignalingTests OldFaultTests, LegacyClientTests.nextTwice; ServerTests SocketIOConnectionTests "packets and their answers"', async (t) => {
     const { port } = await serve(t, settings);
     const [a, b] = [await arrive(t, port, kind, 'a'), await arrive(t, port, 'ios', 'b')];
     const say = (packet) => a.do('raw', { [kind === 'ios' ? 'text' : 'packet']: packet });
     for (const [fault, packet] of Object.entries(faults)) {
       say(packet);
-      // Waiting already, one is told so once more.
+      // A client that already waits gets the notice again.
       if (packet.includes('"next"')) assert.equal(await a.hears('empty'), undefined, fault);
     }
-    // Only now is there somebody; and whatever came before, these two meet once.
+    // Only now a partner exists; whatever came before, these two are matched once.
     b.next();
     await Promise.all([a.meets(b), b.meets(a)]);
     assertNoNews(a, b);
   });
 }
 
-testInFull('two who both end their chat, and more than once, end no other',
-  'SignalingTests OriginalTests.disconnectPartnersTwice, OldFaultTests.aFormerPartnerCannotEndANewChat', async (t) => {
+testInFull('two clients that both end their chat, and more than once, end no other chat',
+  'SignalingTests LegacyClientTests.disconnectPartnersTwice, OldFaultTests.aFormerPartnerCannotEndANewChat', async (t) => {
   const { port } = await serve(t, settings);
   const [a, b] = [await arrive(t, port, 'websocket', 'a'), await arrive(t, port, 'xhr-polling', 'b')];
   await pair(a, b);
@@ -201,8 +201,8 @@ testInFull('two who both end their chat, and more than once, end no other',
   assertNoNews(a, b, c);
 });
 
-testInFull('an iOS client that asks once too often, because some session ended, is only given another',
-  'SignalingTests OriginalTests.nextInAChat', async (t) => {
+testInFull('an iOS client that requests once too often, because a session ended, just gets another partner',
+  'SignalingTests LegacyClientTests.nextInAChat', async (t) => {
   const { port } = await serve(t, settings);
   const [a, b] = [await arrive(t, port, 'ios', 'a'), await arrive(t, port, 'ios', 'b')];
   const c = await arrive(t, port, 'websocket', 'c');
@@ -212,7 +212,7 @@ testInFull('an iOS client that asks once too often, because some session ended, 
   await a.hears('empty');
   b.next();
   await Promise.all([a.meets(b), b.meets(a)]);
-  // Its own session, of all; it believes itself in the chat still.
+  // Its own session, of all; it still believes to be in the chat.
   a.do('session_disconnected');
   await Promise.all([b.hears('disconnectPartner'), a.hears('empty')]);
   await b.hears('empty');

@@ -1,5 +1,5 @@
-// Python's polling client gives every poll 3 s and then hangs up, whatever is on its way. Nothing may be lost by that,
-// and nothing come twice: here polls are given up far more often, at every moment around what the server has to say.
+// Python's polling client waits 3 s for each poll and then hangs up, even during an answer. No event may be lost or duplicated
+// by that: here polls are canceled far more often, at every moment around an event.
 import assert from 'node:assert/strict';
 import { startPeer } from './roulettetok/peer.mjs';
 import { Poller } from './roulettetok/poller.mjs';
@@ -7,13 +7,13 @@ import { serve } from './stranger.mjs';
 import { testInFull } from './tier.mjs';
 import { NotYet, stopwatch, until } from './wait.mjs';
 
-/** Two who part are given to each other again at once, as often as they like. */
+/** The same two are matched again at once, without limits. */
 const settings = {
   CONFAB_ROULETTE_REMATCH_WAIT: '1ms', CONFAB_ROULETTE_RETRY_INTERVAL: '10ms', CONFAB_ROULETTE_SKIP_WINDOW: '0s',
   CONFAB_LIMITS_VERBS_PER_SECOND: '1000',
 };
 
-/** What alternates; `empty` comes between, or not. */
+/** The events that alternate, with or without `empty` between them. */
 const chats = (events) => events.filter(({ name }) => ['subscribe', 'disconnectPartner'].includes(name));
 
 function assertEachOnce(events, rounds) {
@@ -23,7 +23,7 @@ function assertEachOnce(events, rounds) {
   assert.equal(new Set(tokens).size, rounds, 'no invitation came twice');
 }
 
-/** The partner parts as soon as both are in a chat; then both ask again. It asks by itself, as its kind does. */
+/** The partner leaves as soon as both are in a chat; then both request a partner. It requests automatically, like its kind. */
 async function chatAndPart(partner, events, ask, rounds) {
   const arrives = (what, count) => until(`${what} arrives`, () => {
     if (chats(events).length >= count) return true;
@@ -37,15 +37,15 @@ async function chatAndPart(partner, events, ask, rounds) {
   }
 }
 
-testInFull('polls given up at any moment around an event lose none and double none',
-  'HostileTests SocketIOLossTests "nothing is lost, doubled or out of order, whenever and however polls are given up"', async (t) => {
+testInFull('polls canceled at any moment around an event lose and duplicate no event',
+  'HostileTests SocketIOLossTests "nothing is lost, duplicated or reordered when polls are aborted"', async (t) => {
   const rounds = 60;
   const { port } = await serve(t, settings);
   const partner = await startPeer(t, port, 'ios');
   const poller = await Poller.arrive(port);
   t.after(() => poller.end());
   const events = [];
-  // Short against the time from one event to the next, so that most events meet a poll's last moment.
+  // Short compared with the time between events, so that most events fall into a poll's last moment.
   const polling = poller.run(() => Math.random() * 8, (event) => events.push(event));
   partner.next();
   const time = stopwatch();
@@ -58,8 +58,8 @@ testInFull('polls given up at any moment around an event lose none and double no
 });
 
 for (const transport of ['xhr-polling', 'jsonp-polling']) {
-  testInFull(`Python's client on ${transport} loses nothing when it gives up polls`,
-    'HostileTests SocketIOLossTests "a poll given up after 3 s, as Python’s client does, loses nothing"', async (t) => {
+  testInFull(`Python's client on ${transport} loses nothing when it cancels polls`,
+    'HostileTests SocketIOLossTests "a poll aborted after 3 s, as by Python’s client, loses nothing"', async (t) => {
     const rounds = 40;
     const { port } = await serve(t, settings);
     const [partner, peer] = await Promise.all([startPeer(t, port, 'ios'), startPeer(t, port, transport, { poll: 0.02 })]);

@@ -1,5 +1,5 @@
-// Pages as RouletteTok's was, in browsers, through the built server: they meet people at our own page and each other,
-// over each of Socket.IO's transports. Every test has a server of its own, and so an empty queue.
+// Pages like RouletteTok's, in browsers, through the built server: they meet users of our page and each other, over each of
+// Socket.IO's transports. Every test has its own server, and so an empty queue.
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
@@ -15,10 +15,10 @@ import { stopwatch } from './wait.mjs';
 
 const { chromium, firefox } = sharedBrowsers();
 
-/** Two who parted are not given to each other again while a test runs, and nobody is punished for parting quickly. */
+/** The same two are not matched again during a test, and quick skips have no penalty. */
 const settings = { CONFAB_ROULETTE_REMATCH_WAIT: '300s', CONFAB_ROULETTE_SKIP_WINDOW: '0s' };
 
-/** Far longer than a test: only who says goodbye is gone in time. */
+/** Far longer than a test: only a client that says goodbye leaves in time. */
 const patient = {
   ...settings, CONFAB_SOCKET_IO_CLOSE_TIMEOUT: '300s', CONFAB_SOCKET_IO_HEARTBEAT_TIMEOUT: '300s',
   CONFAB_CONNECTION_RESUME_GRACE: '300s',
@@ -26,19 +26,19 @@ const patient = {
 
 const transports = ['websocket', 'xhr-polling', 'jsonp-polling'];
 
-/** A test for one transport, in the first tier if it is the chosen one. */
+/** Defines a test for one transport, in the first tier if it is the chosen one. */
 function testOver(transport, chosen, title, provedBy, body) {
   if (transport === chosen) test(`over ${transport}, ${title}`, body);
   else testInFull(`over ${transport}, ${title}`, provedBy, body);
 }
 
-/** One at RouletteTok's page who waits, and one at ours who comes and meets them. */
+/** A user of RouletteTok's page waits, then a user of ours comes and is matched. */
 async function meetAcross(t, server, options, theirs = chromium) {
   const site = await startSite(t, server.port);
   const browser = await chromium();
-  const red = await visit(t, await theirs(), site, { colour: 'red', options });
+  const red = await visit(t, await theirs(), site, { color: 'red', options });
   await waits(red);
-  const green = await arrive(t, browser, server.url, { colour: 'green' });
+  const green = await arrive(t, browser, server.url, { color: 'green' });
   const time = stopwatch();
   await begin(green);
   await Promise.all([meets(red, 'green'), see(green, 'red')]);
@@ -47,7 +47,7 @@ async function meetAcross(t, server, options, theirs = chromium) {
   return { site, browser, red, green };
 }
 
-test('the server has the script that such pages load', async (t) => {
+test('the server serves the script that such pages load', async (t) => {
   const { url } = await serve(t);
   const response = await fetch(`${url}/socket.io/socket.io.js`);
   assert.equal(response.status, 200);
@@ -57,8 +57,8 @@ test('the server has the script that such pages load', async (t) => {
 });
 
 for (const transport of transports) {
-  testInFull(`over ${transport}, somebody at RouletteTok's page and somebody at ours see each other`,
-    'the tests of Next, leaving and Firefox below, which begin so; SignalingTests OriginalTests.mixed', async (t) => {
+  testInFull(`over ${transport}, a user of RouletteTok's page and one of ours see each other`,
+    'the tests of Next, leaving and Firefox below, which begin so; SignalingTests LegacyClientTests.mixed', async (t) => {
     const { red, green } = await meetAcross(t, await serve(t, settings), { transports: [transport] });
     await Promise.all([red, green].map((page) => framesRise(page)));
     await expectHeard(red, `connecting ${transport}`, 'connect', 'initial', 'empty', 'subscribe');
@@ -66,7 +66,7 @@ for (const transport of transports) {
   });
 
   testOver(transport, 'websocket', 'Next at either page parts both, and each meets somebody else',
-    'the same over websocket; unit-socketio/talking: asks again after every answer, gets calls and posts forms', async (t) => {
+    'the same over websocket; unit-socketio/talking: polls again after every answer, gets calls and posts forms', async (t) => {
     const server = await serve(t, settings);
     const { site, browser, red, green } = await meetAcross(t, server, { transports: [transport] });
 
@@ -78,10 +78,10 @@ for (const transport of transports) {
     const arrived = [`connecting ${transport}`, 'connect', 'initial'];
     await expectHeard(red, ...arrived, 'empty', 'subscribe', 'disconnectPartner', 'empty');
 
-    // Ours went on searching by itself, and so stands first in the queue.
-    const blue = await visit(t, browser, site, { colour: 'blue', options: { transports: [transport] } });
+    // Ours continued its search automatically, and so is first in the queue.
+    const blue = await visit(t, browser, site, { color: 'blue', options: { transports: [transport] } });
     await Promise.all([meets(blue, 'green'), see(green, 'blue')]);
-    const yellow = await arrive(t, browser, server.url, { colour: 'yellow' });
+    const yellow = await arrive(t, browser, server.url, { color: 'yellow' });
     await begin(yellow);
     await Promise.all([meets(red, 'yellow'), see(yellow, 'red')]);
 
@@ -103,7 +103,7 @@ for (const transport of transports) {
     await green.waitForStatus(says.left);
     t.diagnostic(`our page was told after ${time()}`);
     await seesNobody(green);
-    const blue = await visit(t, browser, site, { colour: 'blue', options: { transports: [transport] } });
+    const blue = await visit(t, browser, site, { color: 'blue', options: { transports: [transport] } });
     await Promise.all([meets(blue, 'green'), see(green, 'blue')]);
     const again = stopwatch();
     await green.close();
@@ -114,20 +114,20 @@ for (const transport of transports) {
   });
 
   testOver(transport, 'jsonp-polling', 'two at RouletteTok\'s page meet, part and go',
-    'the same over jsonp-polling, where the other page is on websocket; SignalingTests OriginalTests', async (t) => {
+    'the same over jsonp-polling, where the other page is on websocket; SignalingTests LegacyClientTests', async (t) => {
     const { port } = await serve(t, {
       ...patient, CONFAB_ROULETTE_REMATCH_WAIT: '1ms', CONFAB_ROULETTE_RETRY_INTERVAL: '50ms',
     });
     const site = await startSite(t, port);
     const browser = await chromium();
     const [red, blue] = [
-      await visit(t, browser, site, { colour: 'red', options: { transports: [transport] } }),
-      await visit(t, browser, site, { colour: 'blue' }),
+      await visit(t, browser, site, { color: 'red', options: { transports: [transport] } }),
+      await visit(t, browser, site, { color: 'blue' }),
     ];
     await Promise.all([meets(red, 'blue'), meets(blue, 'red')]);
     await Promise.all([red, blue].map((page) => framesRise(page)));
     await blue.click('button', 'Next');
-    // Alone as they are, they are given to each other again.
+    // They are alone, so they are matched again.
     await Promise.all([red, blue].map((page) => hears(page, 'subscribe', 2)));
     await Promise.all([meets(red, 'blue'), meets(blue, 'red')]);
     assertNoComplaints(red, blue);
@@ -138,7 +138,7 @@ for (const transport of transports) {
   });
 }
 
-test('in Firefox the page works as well, and is missed when it closes', async (t) => {
+test('in Firefox the page works too, and its partner is notified when it closes', async (t) => {
   const { red, green } = await meetAcross(t, await serve(t, patient), { transports: ['xhr-polling'] }, firefox);
   await Promise.all([red, green].map((page) => framesRise(page)));
   assertNoComplaints(red, green);
@@ -146,15 +146,15 @@ test('in Firefox the page works as well, and is missed when it closes', async (t
   await green.waitForStatus(says.left);
 });
 
-testInFull('Next pressed before there is anybody, again and again, pairs nobody twice',
-  'SignalingTests OriginalTests.nextTwice, OldFaultTests.pressingNextWhileWaitingNeverPairsSomebodyWithHimself', async (t) => {
+testInFull('pressing Next repeatedly without a partner matches nobody twice',
+  'SignalingTests LegacyClientTests.nextTwice, OldFaultTests.pressingNextWhileWaitingNeverPairsAPersonWithThemselves', async (t) => {
   const { url, port } = await serve(t, settings);
   const browser = await chromium();
-  const red = await visit(t, browser, await startSite(t, port), { colour: 'red' });
+  const red = await visit(t, browser, await startSite(t, port), { color: 'red' });
   for (let press = 0; press < 3; press += 1) await red.click('button', 'Next');
   await waits(red);
   for (let press = 0; press < 3; press += 1) await red.click('button', 'Next');
-  const green = await arrive(t, browser, url, { colour: 'green' });
+  const green = await arrive(t, browser, url, { color: 'green' });
   await begin(green);
   await Promise.all([meets(red, 'green'), see(green, 'red')]);
   await Promise.all([hears(red, 'initial', 1), hears(red, 'subscribe', 1), hears(red, 'disconnectPartner', 0)]);

@@ -1,5 +1,5 @@
-// Routed media in bad weather: every machine here is a network namespace, and what happens to its packets is up to a firewall.
-// What is asserted is that frames go on being decoded, with patience, and never a state of ICE: browsers differ in what they say.
+// Routed media under bad network conditions: every machine is a network namespace, and a firewall drops packets. The tests
+// check only that frames keep being decoded, with generous timeouts, never ICE states, which differ between browsers.
 import assert from 'node:assert/strict';
 import { after, afterEach, test } from 'node:test';
 import { sharedBrowsers } from './browsers.mjs';
@@ -19,19 +19,19 @@ if (network) {
 const [one, other] = network?.clients ?? [];
 const browsers = [one, other].map((machine) => machine && sharedBrowsers(machine));
 
-/** What a connection may take to come back: notice, restart, and busy cores. */
+/** Maximum time for a connection to recover: detection, restart, and a busy machine. */
 const healing = 60_000;
 
-/** Two strangers, each on a machine of their own, in a chat. */
+/** Two strangers in a chat, each on a separate machine. */
 async function twoStrangers(t, { env = {}, engines = ['chromium', 'chromium'], scripts } = {}) {
   const server = await serve(t, env, network.options);
   const [first, second] = [await browsers[0][engines[0]](), await browsers[1][engines[1]]()];
-  const red = await arrive(t, first, Machine.serverURL(first), { colour: 'red', scripts });
-  const green = await arrive(t, second, Machine.serverURL(second), { colour: 'green', scripts });
+  const red = await arrive(t, first, Machine.serverURL(first), { color: 'red', scripts });
+  const green = await arrive(t, second, Machine.serverURL(second), { color: 'green', scripts });
   return { server, red, green };
 }
 
-/** The page's two connections by what they are for. */
+/** Returns the page's two connections by purpose. */
 async function connections(page) {
   const details = await page.evaluate(peerDetails);
   return {
@@ -40,7 +40,7 @@ async function connections(page) {
   };
 }
 
-/** Waits until pictures come, from a moment when they may not. */
+/** Waits until video arrives, starting when it may not. */
 function recover(page, timeout = healing) {
   return framesRise(page, { by: 15, timeout });
 }
@@ -54,7 +54,7 @@ async function report(t, what, ...pages) {
   }
 }
 
-/** Everything that the page received or knows, by where it was found. */
+/** Returns everything the page received or knows, by where it was found. */
 function everythingKnown(page) {
   return page.evaluate(async () => {
     const messages = window.__heard.map(({ text }) => text);
@@ -79,10 +79,10 @@ async function assertKnowsOnlyTheServer(t, page, { mine, partner, server }) {
     for (const text of texts) assert.ok(!text.includes(partner), `the partner's address is in the ${where} of ${page.label}: ${text}`);
   }
   const odd = [...said].filter((address) => ![mine, server, '0.0.0.0', '127.0.0.1', '192.0.0.0'].includes(address));
-  assert.deepEqual(odd, [], `${page.label} heard of nobody else`);
+  assert.deepEqual(odd, [], `${page.label} knows no other address`);
 }
 
-test('strangers on two machines learn nothing of each other\'s address', { skip }, async (t) => {
+test('strangers on two machines do not learn each other\'s address', { skip }, async (t) => {
   const { red, green } = await twoStrangers(t, { engines: ['chromium', 'firefox'], scripts: [source(keepMessages)] });
   await meet([red, 'red'], [green, 'green']);
   await keepReceiving(red, green);
@@ -111,12 +111,12 @@ async function meetOverTCP(t, engines) {
   assertNothingThrown(red, green);
 }
 
-test('where no datagrams get through media goes over TCP: chromium and firefox', { skip }, (t) => meetOverTCP(t, ['chromium', 'firefox']));
+test('without UDP, media goes over TCP: chromium and firefox', { skip }, (t) => meetOverTCP(t, ['chromium', 'firefox']));
 
-testInFull('where no datagrams get through media goes over TCP: chromium and chromium', 'the test above', { skip },
+testInFull('without UDP, media goes over TCP: chromium and chromium', 'the test above', { skip },
   (t) => meetOverTCP(t, ['chromium', 'chromium']));
 
-test('a chat that began over UDP goes on over TCP when datagrams stop getting through', { skip }, async (t) => {
+test('a chat that started over UDP continues over TCP when UDP is blocked', { skip }, async (t) => {
   const { red, green } = await twoStrangers(t);
   await meet([red, 'red'], [green, 'green']);
   await keepReceiving(red, green);
@@ -134,7 +134,7 @@ test('a chat that began over UDP goes on over TCP when datagrams stop getting th
   assertNothingThrown(red, green);
 });
 
-/** What tells of packets lost and sent again, of both ways. */
+/** Returns the statistics of lost and retransmitted packets, in both directions. */
 async function repairs(page) {
   const { send, receive } = await connections(page);
   const [sent, received] = [send.sent.video, receive.received.video];
@@ -147,7 +147,7 @@ async function repairs(page) {
   };
 }
 
-test('with 5 % of packets lost each way frames keep coming, for both legs send again what is missing', { skip }, async (t) => {
+test('with 5 % packet loss each way frames keep coming, because both legs retransmit', { skip }, async (t) => {
   const { red, green } = await twoStrangers(t);
   await meet([red, 'red'], [green, 'green']);
   await keepReceiving(red, green);
@@ -171,7 +171,7 @@ test('with 5 % of packets lost each way frames keep coming, for both legs send a
   assertNothingThrown(red, green);
 });
 
-/** A while in which nothing gets through between one machine and all others. */
+/** Drops everything between one machine and all others for a while. */
 async function blackHole(t, { red, green }, ms) {
   const before = await framesDecoded(red);
   const gone = elapsed(ms, 'the black hole');
@@ -191,21 +191,21 @@ async function blackHole(t, { red, green }, ms) {
   await report(t, 'afterwards', red, green);
 }
 
-testInFull('a black hole of 8 s heals by itself, on the same connections',
-  'unit/routed-trouble "recovers by itself, or with the restart, and nothing else changes"; '
-  + '"a hole in the way of media alone" below', { skip }, async (t) => {
+testInFull('a network outage of 8 s recovers automatically, on the same connections',
+  'unit/routed-trouble "recovers automatically or with the restart, and nothing else changes"; '
+  + '"a media outage alone" below', { skip }, async (t) => {
   const both = await twoStrangers(t);
   await meet([both.red, 'red'], [both.green, 'green']);
   await keepReceiving(both.red, both.green);
   await blackHole(t, both, 8_000);
-  for (const page of [both.red, both.green]) assert.equal(await page.evaluate('window.__peers.length'), 2, 'nothing began anew');
+  for (const page of [both.red, both.green]) assert.equal(await page.evaluate('window.__peers.length'), 2, 'no new connection');
   assertNothingThrown(both.red, both.green);
 });
 
-testInFull('a black hole of 25 s heals with the same partner',
-  'unit/routed-trouble "is left alone while the server cannot be asked, and restarted when it can"; '
-  + '"whose address changes" below', { skip }, async (t) => {
-  // Longer than the hole, and than noticing it: what is tested is media, and the place in the chat is kept.
+testInFull('a network outage of 25 s recovers with the same partner',
+  'unit/routed-trouble "is not restarted while the server cannot be reached, but afterwards"; '
+  + '"a client whose address changes" below', { skip }, async (t) => {
+  // Longer than the outage and its detection: the test is about media, so the connection must be kept.
   const both = await twoStrangers(t, { env: { CONFAB_CONNECTION_RESUME_GRACE: '120s' } });
   await meet([both.red, 'red'], [both.green, 'green']);
   await keepReceiving(both.red, both.green);
@@ -213,7 +213,7 @@ testInFull('a black hole of 25 s heals with the same partner',
   assertNothingThrown(both.red, both.green);
 });
 
-test('a hole in the way of media alone heals by an ICE restart', { skip }, async (t) => {
+test('a media outage alone recovers by an ICE restart', { skip }, async (t) => {
   const { server, red, green } = await twoStrangers(t);
   await meet([red, 'red'], [green, 'green']);
   await keepReceiving(red, green);
@@ -242,8 +242,8 @@ test('a hole in the way of media alone heals by an ICE restart', { skip }, async
   assertNothingThrown(red, green);
 });
 
-test('whose address changes goes on in the same chat', { skip }, async (t) => {
-  // Pings in quick succession, as nothing else tells that the old address is of no use.
+test('a client whose address changes continues the same chat', { skip }, async (t) => {
+  // Pings in quick succession, because nothing else reveals that the old address no longer works.
   const { red, green } = await twoStrangers(t, {
     env: { CONFAB_CONNECTION_PING_INTERVAL: '2s', CONFAB_CONNECTION_MISSED_PINGS: '3', CONFAB_CONNECTION_RESUME_GRACE: '120s' },
   });
@@ -269,7 +269,7 @@ test('whose address changes goes on in the same chat', { skip }, async (t) => {
   assertNothingThrown(red, green);
 });
 
-test('two whose browsers cannot reach each other fall back from relayed to routed', { skip }, async (t) => {
+test('two browsers that cannot reach each other fall back from relayed to routed', { skip }, async (t) => {
   const env = { CONFAB_ROULETTE_MEDIA_MODE: 'relayed', CONFAB_MEDIA_RELAYED_FALLBACK: '3s' };
   const { red, green } = await twoStrangers(t, { env });
   await one.loseAddress(other.address);

@@ -1,10 +1,10 @@
-// Media through the server, as pages see it: sessions of several, one pair of connections that outlives every partner, and how
-// long the first picture takes. What pages learn of each other is proved in `roulette` and `routed-networks`.
+// Media through the server, as pages see it: sessions of several, one pair of connections for all partners, and how long the
+// first frame takes. `roulette` and `routed-networks` test what pages learn about each other.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { sharedBrowsers } from './browsers.mjs';
 import { keepFirstFrames, keepMessages, peerDetails, source } from './in-page.mjs';
-import { framesRise, remoteColour } from './media.mjs';
+import { framesRise, remoteColor } from './media.mjs';
 import { arrive, assertNoComplaints, assertNothingThrown, begin, keepReceiving, meet, says, see, serve } from './stranger.mjs';
 import { isFull, testInFull } from './tier.mjs';
 import { NotYet } from './wait.mjs';
@@ -23,18 +23,18 @@ async function join(t, browser, server, session, options) {
   return page;
 }
 
-/** Lets pages be heard: without a gesture browsers neither play sound nor let the painted microphone make any. */
+/** Enables sound: without a user gesture browsers neither play sound nor let the painted microphone produce any. */
 async function touch(...pages) {
   for (const page of pages) {
     await page.click('log');
-    // "Turn on the sound", on each picture whose sound the browser holds back.
+    // The button for blocked sound, on each video.
     await page.evaluate(() => document.querySelectorAll('.tile .sound').forEach((sound) => sound.click()));
   }
 }
 
-/** Waits until the page shows exactly these pictures. @param {string[]} colours */
-function seesEach(page, colours) {
-  const wanted = [...colours].sort().join(', ');
+/** Waits until the page shows exactly these videos. @param {string[]} colors */
+function seesEach(page, colors) {
+  const wanted = [...colors].sort().join(', ');
   return page.until(`it sees ${wanted}`, async () => {
     const count = await page.evaluate(() => {
       const videos = [...document.querySelectorAll('.OT_subscriber video')];
@@ -42,7 +42,7 @@ function seesEach(page, colours) {
       return videos.length;
     });
     const seen = [];
-    for (let index = 0; index < count; index += 1) seen.push(await remoteColour(page, `video[data-number="${index}"]`));
+    for (let index = 0; index < count; index += 1) seen.push(await remoteColor(page, `video[data-number="${index}"]`));
     if (seen.sort().join(', ') !== wanted) throw new NotYet(`it sees ${seen.join(', ') || 'nobody'}`);
     return true;
   });
@@ -51,10 +51,10 @@ function seesEach(page, colours) {
 async function threeSeeEachOther(t, browsers) {
   const server = await serve(t);
   const session = await server.command('session', 'create', '--media', 'routed');
-  const colours = ['red', 'green', 'blue'];
+  const colors = ['red', 'green', 'blue'];
   const pages = [];
-  for (const [index, colour] of colours.entries()) pages.push(await join(t, browsers[index], server, session, { colour }));
-  await Promise.all(pages.map((page, index) => seesEach(page, colours.filter((_, other) => other !== index))));
+  for (const [index, color] of colors.entries()) pages.push(await join(t, browsers[index], server, session, { color }));
+  await Promise.all(pages.map((page, index) => seesEach(page, colors.filter((_, other) => other !== index))));
   await touch(...pages);
   await keepReceiving(...pages);
   for (const page of pages) {
@@ -64,20 +64,20 @@ async function threeSeeEachOther(t, browsers) {
   assertNoComplaints(...pages);
 }
 
-test('two of Chromium and one of Firefox see both others, over two connections each', async (t) => {
+test('two Chromium pages and one Firefox page see both others, over two connections each', async (t) => {
   await threeSeeEachOther(t, [await chromium(), await firefox(), await chromium()]);
 });
 
-testInFull('three of Chromium see both others, over two connections each', 'the test above', async (t) => {
+testInFull('three Chromium pages see both others, over two connections each', 'the test above', async (t) => {
   await threeSeeEachOther(t, [await chromium(), await chromium(), await chromium()]);
 });
 
-testInFull('one who is alone in a session sees and hears themselves come back from the server',
+testInFull('a publisher alone in a session can subscribe to their own stream',
   'SignalingTests RoutedTests.oneMaySubscribeToOneself; '
-  + 'unit/routed "come back to their own publisher, who tries the way"', async (t) => {
+  + 'unit/routed "come back to their own publisher as a test"', async (t) => {
   const server = await serve(t);
   const session = await server.command('session', 'create', '--media', 'routed');
-  const page = await join(t, await chromium(), server, session, { colour: 'magenta' });
+  const page = await join(t, await chromium(), server, session, { color: 'magenta' });
   const token = await server.command('token', 'create', '--session', session, '--role', 'publisher');
   await touch(page);
   await page.evaluate(async (sessionId, given) => {
@@ -92,8 +92,8 @@ testInFull('one who is alone in a session sees and hears themselves come back fr
     await once((done) => alone.subscribe(publisher.stream, place, { insertMode: 'append', testNetwork: true }, done));
   }, session, token);
   await page.until('the echo is magenta', async () => {
-    const colour = await remoteColour(page, '#echo video');
-    if (colour !== 'magenta') throw new NotYet(`it is ${colour}`);
+    const color = await remoteColor(page, '#echo video');
+    if (color !== 'magenta') throw new NotYet(`it is ${color}`);
     return true;
   });
   await keepReceiving(page);
@@ -102,7 +102,9 @@ testInFull('one who is alone in a session sees and hears themselves come back fr
 
 // ---- One pair of connections for every partner
 
-/** Milliseconds from each `roulette.matched` to the first painted frame of that partner; undefined where none came. */
+/**
+ * Returns the milliseconds from each `roulette.matched` to that partner's first painted frame, or undefined if there was none.
+ */
 function timesToPicture(page) {
   return page.evaluate(() => {
     const matched = window.__heard.filter(({ text }) => JSON.parse(text).type === 'roulette.matched').map(({ at }) => at);
@@ -122,14 +124,14 @@ function percentiles(values) {
 const fast = { CONFAB_ROULETTE_REMATCH_WAIT: '0s', CONFAB_ROULETTE_SKIPS_BEFORE_WAIT: '1000' };
 const timed = { scripts: [source(keepMessages), source(keepFirstFrames)] };
 
-test('the same two connections serve partner after partner, and how soon each is seen', async (t) => {
+test('the same two connections serve every partner, and measures how soon each is seen', async (t) => {
   const { url } = await serve(t, fast);
   const browser = await chromium();
-  const red = await arrive(t, browser, url, { colour: 'red', ...timed });
-  const green = await arrive(t, browser, url, { colour: 'green', ...timed });
+  const red = await arrive(t, browser, url, { color: 'red', ...timed });
+  const green = await arrive(t, browser, url, { color: 'green', ...timed });
   await meet([red, 'red'], [green, 'green']);
   const before = await Promise.all([red, green].map((page) => page.evaluate(peerDetails)));
-  // Three show that nothing is made anew; more are for the numbers.
+  // Three show that nothing is created again; more are for the measurements.
   const rounds = isFull ? 15 : 3;
   for (let round = 1; round <= rounds; round += 1) {
     const page = round % 2 ? red : green;
@@ -158,14 +160,14 @@ test('the same two connections serve partner after partner, and how soon each is
   assertNoComplaints(red, green);
 });
 
-testInFull('how soon the first partner is seen by whoever just arrived',
+testInFull('measures how soon a new user sees the first partner',
   'roulette.test.mjs "two strangers in Chromium meet"; this only measures', async (t) => {
   const { url } = await serve(t, fast);
   const browser = await chromium();
   const times = [];
   for (let round = 0; round < 6; round += 1) {
     const pages = [];
-    for (const colour of ['red', 'green']) pages.push(await arrive(t, browser, url, { colour, ...timed }));
+    for (const color of ['red', 'green']) pages.push(await arrive(t, browser, url, { color, ...timed }));
     const [red, green] = pages;
     await begin(red);
     await red.waitForStatus(says.looking);

@@ -1,4 +1,4 @@
-// What stands around the browsers in tests: server process, proxy, nginx, and the cleaning up. Needs no Confab server.
+// Tests the environment of the browser tests: server process, proxy, nginx, and the cleanup. Needs no Confab server.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -10,7 +10,7 @@ import { test } from 'node:test';
 import { sharedBrowsers } from './browsers.mjs';
 import { launchChromium } from './chromium.mjs';
 import { launchFirefox } from './firefox.mjs';
-import { colourName, colours } from './media.mjs';
+import { colorName, colors } from './media.mjs';
 import { adapt, startNginx } from './nginx.mjs';
 import { removeFolder, temporaryFolder } from './process.mjs';
 import { startProxy } from './proxy.mjs';
@@ -21,7 +21,7 @@ import { NotYet, seconds, stopwatch, until } from './wait.mjs';
 
 const { chromium } = sharedBrowsers();
 
-/** A web server whose WebSocket repeats what it hears, and which remembers how each connection was closed. */
+/** A web server whose WebSocket echoes messages, and which records how each connection was closed. */
 async function startEcho(t) {
   const closings = [];
   const server = http.createServer((request, response) => {
@@ -44,7 +44,7 @@ async function startEcho(t) {
   return { port: server.address().port, closings, sockets };
 }
 
-/** In a page: opens a WebSocket that is kept in `window.socket` and returns once it is open. */
+/** Runs in a page: opens a WebSocket, stores it in `window.socket`, and returns once it is open. */
 function connect() {
   window.heard = [];
   window.socket = new WebSocket(location.origin.replace('http', 'ws'));
@@ -61,7 +61,7 @@ async function hears(page, text) {
   await page.waitFor(`the echo of ${text} is back`, (message) => heard.includes(`echo ${message}`), { args: [text], why: 'heard' });
 }
 
-test('a proxy that is cut resets its connections and refuses new ones, until it is healed', async (t) => {
+test('a cut proxy resets its connections and rejects new ones, until it is restored', async (t) => {
   const echo = await startEcho(t);
   const proxy = await startProxy(echo.port);
   t.after(() => proxy.close());
@@ -82,7 +82,7 @@ test('a proxy that is cut resets its connections and refuses new ones, until it 
   await hears(page, 'two');
 });
 
-testInFull('a proxy that is stalled swallows bytes and closes nothing, until it is healed',
+testInFull('a stalled proxy drops bytes and closes nothing, until it is restored',
   'the first tier stalls no proxy', async (t) => {
   const echo = await startEcho(t);
   const proxy = await startProxy(echo.port);
@@ -134,7 +134,7 @@ async function saysGoodbye(t, launch) {
 test('Chromium says goodbye when a tab closes or reloads, and cannot when it is killed', (t) => saysGoodbye(t, launchChromium));
 
 testInFull('Firefox says goodbye when a tab closes or reloads, and cannot when it is killed',
-  'roulette.test.mjs "Firefox says goodbye when its tab closes"', (t) => saysGoodbye(t, launchFirefox));
+  'roulette.test.mjs "Firefox leaves when its tab closes"', (t) => saysGoodbye(t, launchFirefox));
 
 testInFull('nginx passes pages and WebSockets on with the configuration of a sample', 'roulette-nginx.test.mjs', async (t) => {
   const echo = await startEcho(t);
@@ -175,7 +175,7 @@ server {
 }
 `;
 
-test('a sample for nginx loses its TLS and its ports, and nothing else', () => {
+test('converting a sample for nginx removes TLS and ports, and nothing else', () => {
   const adapted = adapt(`http { ${sample} }`, 1234, 5678);
   assert.doesNotMatch(adapted, /ssl|\b443\b|\b8080\b|301|listen \[/);
   assert.match(adapted, /listen 127\.0\.0\.1:1234;/);
@@ -199,7 +199,7 @@ server.listen(Number(option('--port')), '127.0.0.1', () => {
 });
 `;
 
-test('a server starts on a free port, ends as told, and starts again on the same', async (t) => {
+test('a server starts on a free port, stops on request, and starts again on the same port', async (t) => {
   const folder = await temporaryFolder('stand-in');
   t.after(() => removeFolder(folder));
   const binary = path.join(folder, 'confab.mjs');
@@ -260,21 +260,21 @@ test('processes and folders are gone when the test process is killed', async () 
   await until('its folder is gone', () => access(folder).then(() => false, () => true));
 });
 
-test('a wait that fails says how long it waited and why it still would', async () => {
+test('a failed wait reports how long it waited and why', async () => {
   const never = until('it rains', () => { throw new NotYet('the sky is clear'); }, { timeout: 150, why: () => ({ clouds: 0 }) });
   await assert.rejects(never, /waited \d+\.\d s until it rains: the sky is clear\n {2}{"clouds":0}/);
   await assert.rejects(until('it works', () => { throw new TypeError('a fault'); }), TypeError);
   assert.equal(seconds(1499), '1.5 s');
 });
 
-test('colours are named as people name them, however a codec bends them', () => {
-  for (const [name, rgb] of Object.entries(colours)) assert.equal(colourName(rgb), name);
-  assert.equal(colourName([231, 12, 20]), 'red');
-  assert.equal(colourName([10, 96, 14]), 'green');
-  assert.equal(colourName([128, 128, 128]), 'grey');
+test('colors get their common names, even when a codec changes them', () => {
+  for (const [name, rgb] of Object.entries(colors)) assert.equal(colorName(rgb), name);
+  assert.equal(colorName([231, 12, 20]), 'red');
+  assert.equal(colorName([10, 96, 14]), 'green');
+  assert.equal(colorName([128, 128, 128]), 'grey');
 });
 
-test('the installer says at once that there is nothing to do, and where axe is', async () => {
+test('the installer reports at once that there is nothing to do, and where axe is', async () => {
   const script = path.join(import.meta.dirname ?? path.dirname(new URL(import.meta.url).pathname), '../../../scripts/browser-setup');
   const child = spawn(script, ['--axe'], { stdio: ['ignore', 'pipe', 'inherit'] });
   const [line] = await once(createInterface({ input: child.stdout }), 'line');

@@ -1,4 +1,4 @@
-// Pictures of the page for people to look at, in artifacts/screenshots/, which git ignores.
+// Screenshots of the pages, in artifacts/screenshots/, which git ignores.
 import path from 'node:path';
 import { axe } from './axe.mjs';
 import { repository } from './server.mjs';
@@ -6,7 +6,7 @@ import { isFull } from './tier.mjs';
 
 export const screenshotFolder = path.join(repository, 'artifacts', 'screenshots');
 
-/** A phone and a laptop, by day and by night. */
+/** A phone and a laptop, light and dark. */
 export const looks = [
   { width: 360, height: 740, dark: false },
   { width: 360, height: 740, dark: true },
@@ -19,9 +19,9 @@ function lookName({ width, dark }) {
 }
 
 /**
- * Checks the page with axe and leaves it as it was; returns all faults found. A page must not scroll sideways either, which
- * axe does not know. The full tier does so in every look and takes a photograph of each; the first tier takes a phone by day
- * and a laptop by night, which have every width and every color between them.
+ * Checks the page with axe, restores it, and returns all violations. Also checks that the page does not scroll sideways, which
+ * axe does not test. The full tier checks every size and scheme and takes screenshots; the first tier checks a light phone and
+ * a dark laptop, which together cover all sizes and schemes.
  *
  * @param {import('./page.mjs').Page} page
  * @param {string} state

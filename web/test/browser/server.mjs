@@ -9,14 +9,14 @@ export const repository = fileURLToPath(new URL('../../..', import.meta.url));
 
 const startTimeout = 60_000;
 
-/** Several servers run at once in tests: none may insist on a port that another has. */
+/** Several servers run at once in tests, so none may use a fixed port. */
 const ownPorts = { CONFAB_MEDIA_PORT: '0', CONFAB_METRICS_ENABLED: 'false' };
 
-/** For working on the page without building again, and for looking into a failure. */
+/** For working on the pages without rebuilding, and for debugging a failure. */
 const passedOn = ['CONFAB_WEB_DIRECTORY', 'CONFAB_LOG_LEVEL'];
 
 /**
- * Starts `confab serve` with a data directory of its own on a free port of 127.0.0.1.
+ * Starts `confab serve` with a separate data directory on a free port of 127.0.0.1.
  *
  * @param {object} [options]
  * @param {Record<string, string | number>} [options.env] configuration, such as `CONFAB_CONNECTION_RESUME_GRACE: '3s'`
@@ -44,20 +44,20 @@ class Server {
   port = 0;
   /** @type {string} */
   url;
-  /** The whole ready line, which also says what to try next. */
+  /** The complete ready line, which also suggests what to try. */
   ready = '';
   #earlierLogs = [];
 
   constructor(binary, env, flags, folder, machine) {
     Object.assign(this, { binary, folder, flags, machine, dataFolder: path.join(folder, 'data') });
-    // Nothing of the tester's own configuration may leak in by accident.
+    // Ignore the user's own configuration.
     const inherited = Object.keys(process.env).filter((name) => name.startsWith('CONFAB_') && !passedOn.includes(name));
     const settings = Object.entries(env).map(([name, value]) => [name, String(value)]);
     this.env = { ...Object.fromEntries(inherited.map((name) => [name, undefined])), ...ownPorts, ...Object.fromEntries(settings) };
     this.configuration = path.join(folder, 'config.yaml');
   }
 
-  /** Starts it, or starts it again: same port, same data, as after a crash or an update. */
+  /** Starts it, or starts it again with the same port and data, as after a crash or an update. */
   async start() {
     if (this.child && !this.child.ended) throw new Error('the server is running already');
     await writeFile(this.configuration, '# Everything is set by flags and variables.\nhost: 127.0.0.1\n');
@@ -74,17 +74,17 @@ class Server {
     return this;
   }
 
-  /** Everything it wrote, in all its lives. */
+  /** All its output, over all restarts. */
   get log() {
     return [...this.#earlierLogs, ...this.child.log];
   }
 
-  /** Ends it and returns how it ended. @param {NodeJS.Signals} [signal] */
+  /** Stops it and returns its exit status. @param {NodeJS.Signals} [signal] */
   kill(signal = 'SIGKILL') {
     return this.child.kill(signal);
   }
 
-  /** Runs another command of the executable on the same data, such as `command('token', 'create', …)`; its output. */
+  /** Runs another command of the executable on the same data, such as `command('token', 'create', …)`; returns its output. */
   async command(...args) {
     const child = new Child(this.binary, [...args, '--data-dir', this.dataFolder], { env: this.env, cwd: this.folder });
     const [{ code }] = await Promise.all([child.exited, child.silent]);
@@ -99,8 +99,8 @@ class Server {
 }
 
 /**
- * A port nobody listens on at this moment. It lies below the ports that systems give to outgoing connections (RFC 6335 §6 and
- * Linux's default from 32768): a server that is started again must find its port free, whatever else runs.
+ * Returns a free port below the range for outgoing connections (RFC 6335 §6 and
+ * Linux's default from 32768): a restarted server must find its port free, whatever else runs.
  */
 export async function freePort() {
   for (;;) {

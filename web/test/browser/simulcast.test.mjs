@@ -1,5 +1,5 @@
-// Simulcast as pages see it: one camera of 1280 × 720, its layers made only when somebody wants them, and each subscriber with the
-// one that fits what it asked for.
+// Simulcast as pages see it: one camera of 1280 × 720, whose layers are encoded only when wanted, and each subscriber with the
+// one that fits its preference.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { sharedBrowsers } from './browsers.mjs';
@@ -8,10 +8,10 @@ import { testInFull } from './tier.mjs';
 import { NotYet } from './wait.mjs';
 
 const { chromium, firefox } = sharedBrowsers();
-/** Software encoders of a busy machine are slow to begin. */
+/** Software encoders start slowly on a busy machine. */
 const timeout = 60_000;
 
-/** Opens `/try` without joining by it, and joins the session with the SDK; `window.joined` is the session. */
+/** Opens `/try` and joins the session with the SDK instead of the form; `window.joined` is the session. */
 async function join(t, browser, server, session, label) {
   const token = await server.command('token', 'create', '--session', session, '--role', 'publisher');
   const page = await browser.newPage({ label });
@@ -29,7 +29,7 @@ async function join(t, browser, server, session, label) {
   return page;
 }
 
-/** Publishes a moving picture of this size as a camera's. */
+/** Publishes a moving test video of this size as a camera. */
 function publish(page, width, height, options = {}) {
   return page.evaluate(async (wide, high, more) => {
     const canvas = Object.assign(document.createElement('canvas'), { width: wide, height: high });
@@ -43,7 +43,7 @@ function publish(page, width, height, options = {}) {
       context.fillRect((frame * 7) % wide, high / 3, wide / 8, high / 8);
     };
     paint();
-    // A timer, for a page that is hidden while others are looked at.
+    // A timer, because the page may be hidden while others are in front.
     setInterval(paint, 1000 / 20);
     const [videoSource] = canvas.captureStream(20).getVideoTracks();
     const place = document.body.appendChild(document.createElement('div'));
@@ -53,7 +53,7 @@ function publish(page, width, height, options = {}) {
   }, width, height, options);
 }
 
-/** Subscribes to the session's only stream of others; every painted frame is noted in `window.painted`. */
+/** Subscribes to the session's only other stream; every painted frame is recorded in `window.painted`. */
 function subscribe(page, options) {
   return page.evaluate(async (more) => {
     const { joined, others: [known] } = window;
@@ -72,7 +72,7 @@ function subscribe(page, options) {
   }, options);
 }
 
-/** What the browser decodes now, `{width, height, frames, bytes}`. */
+/** Returns what the browser decodes now, `{width, height, frames, bytes}`. */
 function received(page) {
   return page.evaluate(async () => {
     const report = await window.subscriber.getRtcStatsReport();
@@ -81,7 +81,7 @@ function received(page) {
   });
 }
 
-/** By rid: whether it is made, and how many frames there were of it. */
+/** Returns by rid whether it is encoded, and its number of frames. */
 function sent(page) {
   return page.evaluate(async () => {
     const layers = {};
@@ -112,7 +112,7 @@ async function keepsMoving(page, by = 20) {
   }, { timeout });
 }
 
-/** Waits until exactly these layers are made. @param {string[]} rids */
+/** Waits until exactly these layers are encoded. @param {string[]} rids */
 function makes(page, rids) {
   return page.until(`it makes ${rids}`, async () => {
     const layers = await sent(page);
@@ -122,7 +122,7 @@ function makes(page, rids) {
   }, { timeout });
 }
 
-/** The longest that the picture stood still since a moment, in ms. */
+/** Returns the longest freeze of the video since a moment, in ms. */
 function longestGap(page, since) {
   return page.evaluate((from) => {
     const times = window.painted.map(({ at }) => at).filter((at) => at >= from);
@@ -130,7 +130,7 @@ function longestGap(page, since) {
   }, since);
 }
 
-test('subscribers with other wishes get other layers, and what nobody watches is not made', async (t) => {
+test('subscribers with different preferences get different layers, and unused layers are not encoded', async (t) => {
   const server = await serve(t);
   const session = await server.command('session', 'create', '--media', 'routed');
   const browser = await chromium();
@@ -140,7 +140,7 @@ test('subscribers with other wishes get other layers, and what nobody watches is
   await subscribe(large, {});
   await seesWidth(large, 1280);
   assert.deepEqual(Object.keys(await sent(showing)).sort(), ['f', 'h', 'q']);
-  // One watches, and wants the largest: nothing else is encoded.
+  // One subscriber that wants the largest layer: nothing else is encoded.
   await makes(showing, ['f']);
 
   const small = await join(t, browser, server, session, 'small');
@@ -158,7 +158,7 @@ test('subscribers with other wishes get other layers, and what nobody watches is
   }
   t.diagnostic(`the longest that a picture stood still while layers changed: ${await longestGap(small, before)} ms`);
 
-  // The large one goes: its layer is not made any more, and neither is what was wanted on the way.
+  // The large one leaves: its layer is no longer encoded, and neither is the one requested in between.
   await large.evaluate('window.joined.unsubscribe(window.subscriber)');
   const layers = await makes(showing, ['q']);
   await keepsMoving(small);
@@ -166,8 +166,8 @@ test('subscribers with other wishes get other layers, and what nobody watches is
   assertNothingThrown(showing, large, small);
 });
 
-testInFull('a frame rate that was asked for is kept', 'SFUTests TemporalLayerTests, of the rule alone', {
-  // Once the browser has sent for a while, all frames pass. Until this is mended, a failure does not fail the run.
+testInFull('a requested frame rate is kept', 'SFUTests TemporalLayerTests, of the rule alone', {
+  // Once the browser has sent for a while, all frames pass. Until this is fixed, a failure does not fail the run.
   todo: 'the rate returns to the publisher\'s own',
 }, async (t) => {
   const server = await serve(t);
@@ -190,8 +190,8 @@ testInFull('a frame rate that was asked for is kept', 'SFUTests TemporalLayerTes
   assertNothingThrown(showing, watching);
 });
 
-testInFull('a small picture, or one that is not to be scalable, is sent once',
-  'unit/layers "are made of cameras that are large enough"', async (t) => {
+testInFull('a small or non-scalable video is sent once',
+  'unit/layers "are used for cameras that are large enough"', async (t) => {
   const server = await serve(t);
   const session = await server.command('session', 'create', '--media', 'routed');
   const browser = await chromium();

@@ -1,33 +1,33 @@
-// A person at the roulette page: what they do with mouse and keyboard, and what they can tell happened.
-// The page's words are here and nowhere else in the browser tests.
+// A user of the roulette page: mouse and keyboard actions, and what they see. Only this file contains the page's texts for the
+// browser tests.
 import assert from 'node:assert/strict';
 import { peerDetails } from './in-page.mjs';
-import { framesRise, remoteVideo, seesColour, soundArrives } from './media.mjs';
+import { framesRise, remoteVideo, seesColor, soundArrives } from './media.mjs';
 import { startNginx } from './nginx.mjs';
 import { Element } from './page.mjs';
 import { startServer } from './server.mjs';
 import { NotYet } from './wait.mjs';
 
-/** What the status line says, and when. */
+/** Texts of the status line. */
 export const says = {
   ready: /connected\. (ready|agree)/i,
   looking: /looking for/i,
-  /** In a video chat with picture. */
+  /** In a video chat with video. */
   talking: /you are talking with/i,
-  /** In a chat with text only. */
+  /** In a text chat. */
   writing: /you are chatting with/i,
   /** The partner dropped and may come back. */
   away: /lost the connection/i,
   left: /\bleft\b/i,
   movedOn: /moved on/i,
-  /** The partner stopped: from here the same as moving on. */
+  /** The partner pressed Stop, which looks like moving on. */
   stopped: /\bleft\b|moved on/i,
-  /** One's own connection dropped. */
-  dropped: /connection dropped/i,
+  /** The user's own connection dropped. */
+  dropped: /connection lost\. reconnecting/i,
 };
 
 /**
- * Starts a server for one test, which ends with it; faults it logged are shown beside the test's result.
+ * Starts a server for one test, which ends with it; errors it logged are shown with the test's result.
  *
  * @param {Record<string, string | number>} [env] as in `startServer`, like `options`
  */
@@ -47,7 +47,7 @@ export async function serve(t, env = {}, options = {}) {
   return server;
 }
 
-/** From here on the pages know the server by nginx's address alone, also after it was started again. */
+/** From here on the pages use only nginx's address for the server, also after a restart. */
 async function putNginxBefore(server, t) {
   const nginx = await startNginx({ upstreamPort: server.port });
   t.after(() => nginx.close());
@@ -75,28 +75,28 @@ export async function begin(page, { name, textOnly = false } = {}) {
   await page.click('button', 'Start');
 }
 
-/** The first begins and waits, so that the second meets them and nobody else. */
-export async function meet([one, itsColour], [other, otherColour]) {
+/** The first starts and waits, so that the second is matched with it. */
+export async function meet([one, itsColor], [other, otherColor]) {
   await begin(one);
   await one.waitForStatus(says.looking);
   await begin(other);
-  await Promise.all([see(one, otherColour), see(other, itsColour)]);
+  await Promise.all([see(one, otherColor), see(other, itsColor)]);
 }
 
-/** Waits until the partner's picture is of this colour, in the place and under the name the contract gives it. */
-export async function see(page, colour) {
-  const seen = await seesColour(page, colour);
+/** Waits until the partner's video has this color, in the expected place and under the expected name. */
+export async function see(page, color) {
+  const seen = await seesColor(page, color);
   await page.waitForStatus(says.talking);
   assert.ok(await page.has('video', 'Partner'), `${page.label}: the partner's video is named Partner`);
   return seen;
 }
 
-/** Picture and sound go on arriving at every page. */
+/** Audio and video keep arriving on every page. */
 export function keepReceiving(...pages) {
   return Promise.all(pages.flatMap((page) => [framesRise(page), soundArrives(page)]));
 }
 
-/** The only port that the page knows for media, which must be the server's own. */
+/** Returns the only port that the page knows for media, which must be the server's own. */
 export async function mediaPort(page) {
   const ports = new Set();
   for (const { remoteCandidates } of await page.evaluate(peerDetails)) {
@@ -109,7 +109,7 @@ export async function mediaPort(page) {
   return [...ports][0];
 }
 
-/** Waits until no partner is shown any more. */
+/** Waits until no partner is shown. */
 export function seesNobody(page) {
   return page.waitFor('no partner is shown', (selector) => {
     const video = document.querySelector(selector);
@@ -117,7 +117,7 @@ export function seesNobody(page) {
   }, { args: [remoteVideo] });
 }
 
-/** Writes into the text chat; `by` the button or the Enter key. */
+/** Writes in the text chat, sent `by` the button or the Enter key. */
 export async function write(page, text, { by = 'Enter' } = {}) {
   await page.fill('textbox', 'Message', text);
   if (by === 'Enter') await page.press('Enter');
@@ -133,12 +133,12 @@ export function reads(page, text) {
   });
 }
 
-/** No page threw anything. Errors on the console are not counted: a browser writes one for each broken connection. */
+/** Checks that no page threw an error. Errors on the console are not counted: a browser logs one for each broken connection. */
 export function assertNothingThrown(...pages) {
   for (const page of pages) assert.deepEqual(page.exceptions, [], page.label);
 }
 
-/** Neither thrown errors nor any on the console. */
+/** Checks for thrown errors and errors on the console. */
 export function assertNoComplaints(...pages) {
   for (const page of pages) assert.deepEqual(page.complaints(), [], page.label);
 }

@@ -1,4 +1,4 @@
-// The plain page that joins any session, with sessions and tokens made by the command line beside the running server.
+// The page `/try`, which joins any session, with sessions and tokens created on the command line while the server runs.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
@@ -16,15 +16,15 @@ async function confab(server, ...parts) {
   return stdout.trim();
 }
 
-async function open(t, browser, server, session, role, colour) {
+async function open(t, browser, server, session, role, color) {
   const token = await confab(server, 'token', 'create', '--session', session, '--role', role);
-  const page = await browser.newPage({ colour });
+  const page = await browser.newPage({ color });
   t.after(() => page.close());
   await page.goto(`${server.url}/try#session=${session}&token=${token}`);
   return page;
 }
 
-/** Waits until so many videos play with picture. */
+/** Waits until this many videos play. */
 function videosPlay(page, count) {
   return page.until(`${count} videos play`, async () => {
     const playing = await page.evaluate(() => [...document.querySelectorAll('.OT_subscriber video')]
@@ -35,7 +35,7 @@ function videosPlay(page, count) {
 }
 
 testInFull('a publisher and a subscriber join a session made on the command line, and the subscriber only watches',
-  'bot.test.mjs "a film of one\'s own is seen and heard"; '
+  'bot.test.mjs "a custom film is seen and heard"; '
   + 'SignalingTests RoleTests.publishingIsForAllButSubscribers', async (t) => {
   const server = await serve(t);
   const session = await confab(server, 'session', 'create');
@@ -48,12 +48,12 @@ testInFull('a publisher and a subscriber join a session made on the command line
 });
 
 testInFull('three publishers in one session each see both others',
-  'routed.test.mjs "two of Chromium and one of Firefox"', async (t) => {
+  'routed.test.mjs "two Chromium pages and one Firefox page"', async (t) => {
   const server = await serve(t);
   const session = await confab(server, 'session', 'create');
   const browser = await chromium();
   const pages = [];
-  for (const colour of ['red', 'green', 'blue']) pages.push(await open(t, browser, server, session, 'publisher', colour));
+  for (const color of ['red', 'green', 'blue']) pages.push(await open(t, browser, server, session, 'publisher', color));
   await Promise.all(pages.map((page) => videosPlay(page, 2)));
   assertNoComplaints(...pages);
 });

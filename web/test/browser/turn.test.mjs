@@ -1,5 +1,5 @@
-// Where a TURN server is configured, strangers meet through it alone: with coturn's time-limited credentials, and without
-// either page learning an address of the other.
+// With a TURN server, strangers connect only through it: with coturn's time-limited credentials, and without either page
+// learning an address of the other.
 import assert from 'node:assert/strict';
 import os from 'node:os';
 import test from 'node:test';
@@ -12,7 +12,7 @@ import { NotYet, until } from './wait.mjs';
 const { chromium } = sharedBrowsers();
 const secret = 'a-secret-that-only-this-test-knows';
 
-/** Browsers do not reach a TURN server on the loopback interface everywhere: it listens on an address of this machine. */
+/** Some browsers do not reach a TURN server on the loopback interface, so it listens on another address of this machine. */
 function ownAddress() {
   const addresses = Object.values(os.networkInterfaces()).flat();
   return addresses.find(({ family, internal }) => family === 'IPv4' && !internal)?.address;
@@ -34,7 +34,7 @@ async function startTurn(t, address) {
   return { child, url: `turn:${address}:${port}?transport=udp` };
 }
 
-/** The types of both ends of every pair of candidates that carries media, and every candidate the page was told of. */
+/** Returns the types of both ends of every candidate pair that carries media, and every candidate the page received. */
 function candidates(page) {
   return page.evaluate(async () => {
     const used = [];
@@ -51,15 +51,15 @@ function candidates(page) {
   });
 }
 
-test('with a TURN server strangers meet through the relay, and learn no address but its', async (t) => {
+test('with a TURN server strangers meet through the relay, and learn only its address', async (t) => {
   const address = ownAddress();
   if (!address) return t.skip('this machine has no address but loopback');
   const turn = await startTurn(t, address);
   const server = await serve(t, { CONFAB_ROULETTE_MEDIA_MODE: 'relayed', CONFAB_ICE_TURN_SERVERS: turn.url, CONFAB_ICE_TURN_SECRET: secret });
   assert.doesNotMatch(server.ready, /LAN only/);
   const browser = await chromium();
-  const red = await arrive(t, browser, server.url, { colour: 'red' });
-  const green = await arrive(t, browser, server.url, { colour: 'green' });
+  const red = await arrive(t, browser, server.url, { color: 'red' });
+  const green = await arrive(t, browser, server.url, { color: 'green' });
   await meet([red, 'red'], [green, 'green']);
   await keepReceiving(red, green);
   for (const page of [red, green]) {

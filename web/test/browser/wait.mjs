@@ -1,33 +1,33 @@
-// Waiting, the one way browser tests do it: ask again until a condition holds, and when it never does, say why not.
-// Nothing here sleeps for a fixed time and hopes.
+// Waiting in browser tests: polls until a condition holds, and reports why not if it never does. Nothing sleeps for a fixed
+// time.
 import { setTimeout as pause } from 'node:timers/promises';
 
-/** How long a wait lasts before it fails, in milliseconds. Generous: two busy cores may carry four pages and a compiler. */
-export const patience = 30_000;
+/** How long a wait lasts before it fails, in milliseconds. Long, because two busy cores may run four pages and a compiler. */
+export const defaultTimeout = 30_000;
 
 /**
- * Between two questions, in milliseconds; the last one repeats. Most conditions hold within the first few, and a test asks
- * dozens of them one after the other.
+ * Pauses between polls, in milliseconds; the last one repeats. Most conditions hold within the first few, and a test polls
+ * dozens of them.
  */
 const intervals = [20, 30, 50, 100];
 
-/** "Ask again": the message is the reason shown when time runs out. Any other error ends a wait at once. */
+/** "Try again": the message is the reason shown on a timeout. Any other error ends a wait at once. */
 export class NotYet extends Error {
   name = 'NotYet';
 }
 
 /**
- * Asks `probe` until it returns something truthy, and returns that.
+ * Calls `probe` until it returns a truthy value, and returns that.
  *
  * @template T
- * @param {string} description what is awaited, as the end of "waited until …"
- * @param {() => T | Promise<T>} probe throws `NotYet` to give its reason for another round
+ * @param {string} description the condition, as the end of "waited until …"
+ * @param {() => T | Promise<T>} probe throws `NotYet` with a reason to try again
  * @param {object} [options]
  * @param {number} [options.timeout] milliseconds
  * @param {() => unknown} [options.why] asked once, on failure: the state that explains it
  * @returns {Promise<T>}
  */
-export async function until(description, probe, { timeout = patience, why } = {}) {
+export async function until(description, probe, { timeout = defaultTimeout, why } = {}) {
   const started = performance.now();
   for (let round = 0; ; round += 1) {
     let reason;
@@ -47,7 +47,7 @@ export async function until(description, probe, { timeout = patience, why } = {}
   }
 }
 
-/** The explanation of a failure must not hide the failure. */
+/** An error in the explanation must not hide the failure. */
 async function explain(why) {
   try {
     const state = await why();
@@ -58,7 +58,7 @@ async function explain(why) {
 }
 
 /**
- * A promise that must settle in time.
+ * Returns the result of a promise, or fails after a timeout.
  *
  * @template T
  * @param {Promise<T>} promise
@@ -78,17 +78,17 @@ export async function within(promise, timeout, explanation) {
   }
 }
 
-/** For durations that are only about time: an outage lasts this long, and the wait can say how much is left. */
+/** For pure durations: an outage lasts this long, and the wait can report how much is left. */
 export function elapsed(milliseconds, what) {
   const started = performance.now();
   return until(`${what} has lasted ${seconds(milliseconds)}`, () => {
     const left = milliseconds - (performance.now() - started);
     if (left > 0) throw new NotYet(`${seconds(left)} to go`);
     return true;
-  }, { timeout: milliseconds + patience });
+  }, { timeout: milliseconds + defaultTimeout });
 }
 
-/** Starts a stopwatch; calling the result gives the time since, as people read it. */
+/** Starts a stopwatch; calling the result returns the elapsed time as text. */
 export function stopwatch() {
   const started = performance.now();
   return () => seconds(performance.now() - started);

@@ -1,4 +1,4 @@
-"""Pictures and tones for aiortc to send, and what it makes of those that arrive: plain colours, plain tones."""
+"""Test video and audio for aiortc, and analysis of received media: plain colors, plain tones."""
 
 import array
 import asyncio
@@ -17,7 +17,7 @@ VIDEO_CLOCK = 90000
 
 
 class Paced(MediaStreamTrack):
-    """Frames at even distances from the moment of the first."""
+    """Frames at regular intervals from the first one."""
 
     def __init__(self, per_second):
         super().__init__()
@@ -35,18 +35,18 @@ class Paced(MediaStreamTrack):
 
 
 class Picture(Paced):
-    """One colour with a white block that moves near the top, as the pages of the tests send it."""
+    """One color with a white block that moves near the top, like the pages of the tests send."""
 
     kind = "video"
 
-    def __init__(self, colour):
+    def __init__(self, color):
         super().__init__(PICTURES_PER_SECOND)
-        self.colour = bytes(colour)
+        self.color = bytes(color)
 
     def frame(self, count):
         block, left = 20, count * 4 % (WIDTH - 20)
-        plain = self.colour * WIDTH
-        marked = self.colour * left + b"\xff\xff\xff" * block + self.colour * (WIDTH - block - left)
+        plain = self.color * WIDTH
+        marked = self.color * left + b"\xff\xff\xff" * block + self.color * (WIDTH - block - left)
         frame = VideoFrame(WIDTH, HEIGHT, "rgb24")
         frame.planes[0].update(plain * 8 + marked * block + plain * (HEIGHT - 8 - block))
         frame = frame.reformat(format="yuv420p")
@@ -75,14 +75,14 @@ class Tone(Paced):
 
 
 async def watch(track):
-    """Tells `picture` of every 15th frame: its size, the average colour of its middle, and how many there were."""
+    """Reports `picture` for every 15th frame: its size, the average color of its middle, and the frame count."""
     count = 0
     while True:
         frame = await track.recv()
         count += 1
         if count % PICTURES_PER_SECOND:
             continue
-        # Five by five fields, each the average of what it covers; the one in the middle is far from the moving block.
+        # Five by five fields, each the average of its area; the middle one is far from the moving block.
         fields = frame.reformat(width=5, height=5, format="rgb24", interpolation="AREA").planes[0]
         middle = 2 * fields.line_size + 2 * 3
         tell("picture", {"width": frame.width, "height": frame.height, "frames": count,
@@ -90,11 +90,11 @@ async def watch(track):
 
 
 async def listen(track):
-    """Tells `sound` of every second: how loud it was, from 0 to 1, and its frequency if it was a plain tone."""
+    """Reports `sound` every second: its level, from 0 to 1, and its frequency if it was a plain tone."""
     channel = array.array("h")
     while True:
         frame = await track.recv()
-        # Opus is decoded to two channels, one sample of each in turn.
+        # Opus is decoded to two interleaved channels.
         samples = array.array("h", bytes(frame.planes[0])[:frame.samples * 4])
         channel.extend(samples[::2])
         if len(channel) < RATE:

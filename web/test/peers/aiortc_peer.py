@@ -1,8 +1,8 @@
-"""A client of `confab.v1` that is no browser: aiortc publishes and watches through the server.
+"""A client of `confab.v1` without a browser: aiortc publishes and subscribes through the server.
 
     aiortc_peer.py URL SESSION TOKEN
 
-Commands: publish (colour as [red, green, blue], hertz, codec, which is VP8 or H264), watch (the streams of others,
+Commands: publish (color as [red, green, blue], hertz, codec, which is VP8 or H264), watch (the streams of others,
 those there and those to come, one after the other).
 Told: joined, published, answer (the server's description), connecting, connected, failed (which side), picture and
 sound (of what is watched), closed, fault.
@@ -74,10 +74,10 @@ class Client:
             self.streams.put_nowait(stream["streamId"])
         tell("joined", joined["connectionId"])
 
-    async def publish(self, colour, hertz, codec):
+    async def publish(self, color, hertz, codec):
         connection = self.connect("send")
         audio = connection.addTransceiver(Tone(hertz), "sendonly")
-        video = connection.addTransceiver(Picture(colour), "sendonly")
+        video = connection.addTransceiver(Picture(color), "sendonly")
         known = RTCRtpSender.getCapabilities("video").codecs
         video.setCodecPreferences([each for each in known if each.mimeType in (f"video/{codec}", "video/rtx")])
         await self.offer("send")
@@ -101,7 +101,7 @@ class Client:
                            audio=True, video=True, audioMid=audio, videoMid=video)
 
     def connect(self, side):
-        # Not max-bundle: it would take the candidates of the last section, and a bundle's stand in the first.
+        # Not max-bundle: it would use the candidates of the last section, but those of a bundle are in the first.
         connection = RTCPeerConnection()
         self.connections[side] = connection
 
@@ -113,7 +113,7 @@ class Client:
 
     async def offer(self, side):
         connection = self.connections[side]
-        # Candidates are in it, though nobody needs them: aiortc knows no other way.
+        # Contains candidates, which the server does not need: aiortc always sends them.
         await connection.setLocalDescription(await connection.createOffer())
         answer = await self.ask("media.offer", side=side, sdp=connection.localDescription.sdp)
         tell("answer", answer["sdp"])
@@ -137,7 +137,7 @@ async def main(url, session, token):
         client, loop = Client(socket, session, token), asyncio.get_running_loop()
 
         def command(function):
-            # The thread that reads commands waits, and tells what went wrong.
+            # The thread that reads commands waits, and reports the error.
             return lambda **members: asyncio.run_coroutine_threadsafe(function(**members), loop).result()
 
         obey({"publish": command(client.publish), "watch": command(client.watch)})

@@ -1,4 +1,4 @@
-"""A peer that a test drives: commands come as lines of JSON on standard input, and what happens goes out the same way.
+"""A peer controlled by a test: JSON commands, one per line, on standard input, and JSON events on standard output.
 
 The peer ends with its standard input, so that none outlives the test.
 """
@@ -12,13 +12,13 @@ _writing = threading.Lock()
 
 
 def tell(event, *args):
-    """Writes one line: what happened, and with what."""
+    """Writes one event as a line: its name and arguments."""
     with _writing:
         print(json.dumps({"event": event, "args": args}), flush=True)
 
 
 def obey(commands):
-    """Carries out commands in a thread of their own, each `{"do": name, …}` by the function of that name."""
+    """Runs commands in a separate thread, each `{"do": name, …}` by the function of that name."""
 
     def run():
         for line in sys.stdin:
@@ -27,7 +27,7 @@ def obey(commands):
                 commands[command.pop("do")](**command)
             except Exception as error:  # the test decides what a failure means
                 tell("fault", f"{type(error).__name__}: {error}")
-        # No goodbye: nobody is left to hear of it.
+        # No goodbye: the other end is gone.
         os._exit(0)
 
     threading.Thread(target=run, daemon=True).start()

@@ -1,4 +1,4 @@
-"""A client of WHEP (draft-ietf-wish-whep) that knows no more of the server than an endpoint and a token: aiortc watches.
+"""A client of WHEP (draft-ietf-wish-whep) that knows only an endpoint and a token: aiortc subscribes.
 
     whep_client.py ENDPOINT TOKEN
 
@@ -42,7 +42,7 @@ async def main(endpoint, token):
     resource, loop = Viewer(endpoint, token), asyncio.get_running_loop()
 
     def command(function):
-        # The thread that reads commands waits, and tells what went wrong.
+        # The thread that reads commands waits, and reports the error.
         return lambda **members: asyncio.run_coroutine_threadsafe(function(**members), loop).result()
 
     obey({name: command(getattr(resource, name)) for name in ["watch", "trickle", "restart", "delete", "ask"]})

@@ -1,8 +1,8 @@
-"""A client of WHIP (RFC 9725) that knows no more of the server than an endpoint and a token: aiortc publishes.
+"""A client of WHIP (RFC 9725) that knows only an endpoint and a token: aiortc publishes.
 
     whip_client.py ENDPOINT TOKEN
 
-Commands: publish (colour as [red, green, blue], hertz, codec, which is VP8 or H264), trickle, restart, delete, ask (a
+Commands: publish (color as [red, green, blue], hertz, codec, which is VP8 or H264), trickle, restart, delete, ask (a
 method).
 Told: created (address, tag, links), connecting, connected, failed, trickled, restarted, deleted, status, fault.
 """
@@ -18,10 +18,10 @@ from whip_resource import Resource
 
 
 class Publisher(Resource):
-    async def publish(self, colour, hertz, codec="VP8"):
+    async def publish(self, color, hertz, codec="VP8"):
         connection = RTCPeerConnection()
         connection.addTransceiver(Tone(hertz), "sendonly")
-        video = connection.addTransceiver(Picture(colour), "sendonly")
+        video = connection.addTransceiver(Picture(color), "sendonly")
         known = RTCRtpSender.getCapabilities("video").codecs
         video.setCodecPreferences([each for each in known if each.mimeType in (f"video/{codec}", "video/rtx")])
         await self.create(connection)
@@ -31,7 +31,7 @@ async def main(endpoint, token):
     resource, loop = Publisher(endpoint, token), asyncio.get_running_loop()
 
     def command(function):
-        # The thread that reads commands waits, and tells what went wrong.
+        # The thread that reads commands waits, and reports the error.
         return lambda **members: asyncio.run_coroutine_threadsafe(function(**members), loop).result()
 
     names = ["publish", "trickle", "restart", "delete", "ask"]

@@ -1,4 +1,4 @@
-"""One resource of WHIP (RFC 9725) or WHEP on aiortc: made by an offer, restarted and ended by requests.
+"""One resource of WHIP (RFC 9725) or WHEP on aiortc: created by an offer, restarted and ended by requests.
 
 It knows nothing of this server beyond the two documents. aiortc knows no ICE restart, so one is made here: another
 connection of aioice takes the place of the first, below DTLS, which notices nothing.
@@ -15,7 +15,7 @@ from aiortc import RTCSessionDescription
 
 from driven import tell
 
-# Whatever proxies the tester uses are not for the server next door.
+# Do not use the user's proxies for the local server.
 _opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 
@@ -40,7 +40,7 @@ class Resource:
             return answer.status, answer.headers, answer.read().decode()
 
     async def create(self, connection):
-        """Offers what the connection has; there is media when this is done and it says `connected`."""
+        """Sends an offer; media flows once this is done and the state is `connected`."""
         self.connection = connection
 
         @connection.on("connectionstatechange")
@@ -59,16 +59,16 @@ class Resource:
         await connection.setRemoteDescription(RTCSessionDescription(answer, "answer"))
 
     async def trickle(self):
-        """Tells the server a candidate, as clients do that did not wait for all of theirs."""
+        """Sends a candidate to the server, like clients that trickle."""
         fragment = self.fragment(self.transport._connection)
         status, _, _ = await self.request(
             "PATCH", self.address, fragment, Content_Type="application/trickle-ice-sdpfrag", If_Match=self.tag)
         tell("trickled", status)
 
     async def restart(self):
-        """RFC 9725 §4.3.3: other credentials on both sides, and media goes on by another path."""
+        """RFC 9725 §4.3.3: new credentials on both sides, and media continues on another path."""
         transport, former = self.transport, self.transport._connection
-        # With a socket of its own; what comes over it goes where DTLS waits.
+        # With a separate socket, whose packets go to the existing DTLS transport.
         fresh = aioice.Connection(ice_controlling=True)
         fresh._queue = former._queue
         await fresh.gather_candidates()
@@ -88,7 +88,7 @@ class Resource:
         tell("restarted", self.tag)
 
     async def forget(self, former):
-        """Closes its sockets without a word: its end is not the transport's."""
+        """Closes its sockets without notice: the transport lives on."""
         self.transport._RTCIceTransport__monitor_task.cancel()
         self.transport._RTCIceTransport__monitor_task = None
         former._query_consent_task.cancel()
@@ -102,7 +102,7 @@ class Resource:
         await self.connection.close()
 
     async def ask(self, method, **headers):
-        """Any request to the resource, for its status alone."""
+        """Sends any request to the resource and returns its status."""
         try:
             status, _, _ = await self.request(method, self.address, **headers)
         except Refused as refusal:
@@ -111,11 +111,11 @@ class Resource:
 
     @property
     def transport(self):
-        """All media goes over one."""
+        """Bundles all media."""
         return self.connection.getTransceivers()[0].sender.transport.transport
 
     def fragment(self, ice):
-        """An SDP fragment (RFC 8840 §9) of what one end of ICE has."""
+        """Returns an SDP fragment (RFC 8840 §9) with the ICE parameters of one end."""
         first = self.connection.localDescription.sdp.partition("m=")[2].splitlines()[0]
         lines = [f"a=ice-ufrag:{ice.local_username}", f"a=ice-pwd:{ice.local_password}", f"m={first}",
                  f"a=mid:{self.connection.getTransceivers()[0].mid}"]

@@ -1,13 +1,13 @@
-// A machine with its history, so that tests read as stories: what happened, and then what is true.
+// A state machine with its history, so that tests read as stories.
 import { initialState, step } from '../../app/strangers/state.js';
 
 export const alice = { matchId: 'm1', mode: 'video', partner: { name: 'Alice', interests: ['chess'] }, textChat: true };
 
 export class Machine {
   now = 1_000_000;
-  /** What the last event wants done. */
+  /** The effects of the last event. */
   effects = [];
-  /** Everything it ever wanted done. */
+  /** All effects so far. */
   done = [];
 
   constructor({ guest = false, ...form } = {}) {
@@ -32,7 +32,7 @@ export class Machine {
     return this;
   }
 
-  /** Connected, the camera on, searching. */
+  /** Connected, with the camera on, searching. */
   searching() {
     return this.tell('connected', { resumed: false, hidesAddress: false }).tell('start').tell('mediaOn', { camera: true }).tell('waiting');
   }

@@ -1,4 +1,4 @@
-// What is left behind in a browser, and by whom.
+// What the pages store in the browser.
 import assert from 'node:assert/strict';
 import test, { afterEach, beforeEach } from 'node:test';
 import { deviceMemory, formMemory, identityMemory, shelf } from '../../app/shared/memory.js';
@@ -26,7 +26,7 @@ test('a guest leaves nothing in the browser, on either page', () => {
   assert.deepEqual(deviceMemory(true).recall(), { camera: 'front', microphone: undefined });
 });
 
-test('a guest begins with what the browser remembers, and changes nothing of it', () => {
+test('a guest starts with the stored form and devices, and does not change them', () => {
   formMemory(false).remember(form);
   deviceMemory(false).remember({ camera: 'front', microphone: 'desk' });
   assert.deepEqual(formMemory(true).recall(), form);
@@ -37,7 +37,7 @@ test('a guest begins with what the browser remembers, and changes nothing of it'
   assert.deepEqual(deviceMemory(false).recall(), { camera: 'front', microphone: 'desk' });
 });
 
-test('what is no form, or is kept by no storage at all, is an empty form', () => {
+test('an invalid form, or one without storage, is an empty form', () => {
   const empty = { name: '', interests: [], mode: 'video', agreed: false };
   for (const text of ['', 'null', '[]', '3', '{"name":3,"interests":"x","mode":1,"agreed":"yes"}']) {
     shelves.lasting.set('confab.form', text);

@@ -5,7 +5,7 @@ import { keepingOf } from '../../app/shared/keep.js';
 import { screenOf, soundOf } from '../../app/nearby/words.js';
 import { ann, bob, NearbyMachine } from './nearby-machine.mjs';
 
-test('Call opens the camera first, then calls, and shows whom at once', () => {
+test('Call opens the camera first, then calls, and shows the callee at once', () => {
   const machine = new NearbyMachine().here().tell('call', { person: ann, video: true });
   assert.deepEqual(machine.effect('openMedia'), { do: 'openMedia', camera: true });
   assert.equal(screenOf(machine.state), 'call');
@@ -25,33 +25,33 @@ test('a voice call opens no camera', () => {
   assert.equal(machine.state.cameraOff, true);
 });
 
-test('where there is no camera, a video call becomes one by voice', () => {
+test('without a camera, a video call becomes a voice call', () => {
   const machine = new NearbyMachine().here().tell('call', { person: ann, video: true }).tell('mediaOn', { camera: false });
   assert.equal(machine.effect('call').video, false);
 });
 
-test('nobody is called while a call or a wish for one is there', () => {
+test('a second call cannot be placed during a call or while one is being placed', () => {
   const machine = new NearbyMachine().here().tell('call', { person: ann, video: true }).tell('call', { person: bob, video: true });
   assert.deepEqual(machine.wanted, []);
   machine.tell('mediaOn', { camera: true }).call({ state: 'ringing' }).tell('call', { person: bob, video: true });
   assert.deepEqual(machine.wanted, []);
 });
 
-test('Cancel before the camera is there calls nobody and puts the camera out', () => {
+test('Cancel before the camera is open places no call and turns the camera off', () => {
   const machine = new NearbyMachine().here().tell('call', { person: ann, video: true }).tell('cancel');
   assert.deepEqual(machine.wanted, ['closeMedia']);
   assert.equal(screenOf(machine.state), 'home');
   assert.deepEqual(machine.tell('mediaOn', { camera: true }).wanted, ['closeMedia']);
 });
 
-test('a camera that is refused says so, and a voice call leads on', () => {
+test('a blocked camera shows a notice, with a voice call as an alternative', () => {
   const machine = new NearbyMachine().here().tell('call', { person: ann, video: true }).tell('mediaFailed', { why: 'refused' });
   assert.deepEqual(machine.state.trouble, { code: 'media', message: '', person: ann, why: 'refused' });
   assert.equal(screenOf(machine.state), 'home');
   assert.deepEqual(machine.tell('call', { person: ann, video: false }).effect('openMedia'), { do: 'openMedia', camera: false });
 });
 
-test('a call that the server refuses leads back, with the reason and the camera out', () => {
+test('a call that the server rejects returns to the list, with the reason and the camera off', () => {
   const machine = new NearbyMachine().here().tell('call', { person: ann, video: true }).tell('mediaOn', { camera: true });
   machine.call({ state: 'placing' }).tell('callRefused', { line: 1, code: 'call_not_allowed' });
   assert.deepEqual(machine.state.calls, []);
@@ -60,7 +60,7 @@ test('a call that the server refuses leads back, with the reason and the camera 
   assert.equal(screenOf(machine.state), 'home');
 });
 
-test('one hears the ring of a call, the tone while it rings there, and a knock beside a call', () => {
+test('the sounds are a ring, a ringback tone for the caller, and a knock during a call', () => {
   const machine = new NearbyMachine().here();
   assert.equal(soundOf(machine.state), 'none');
   assert.equal(soundOf(machine.rung().state), 'ring');
@@ -71,7 +71,7 @@ test('one hears the ring of a call, the tone while it rings there, and a knock b
   assert.equal(soundOf(machine.rung({ waiting: true }).state), 'knock');
 });
 
-test('Accept while one’s own call waits for the camera takes the other’s instead, and nobody is called', () => {
+test('Accept while an outgoing call waits for the camera accepts instead and places no call', () => {
   const machine = new NearbyMachine().here().tell('call', { person: ann, video: true }).rung().tell('accept', { line: 9, video: true });
   assert.deepEqual(machine.wanted, [], 'the browser asks already');
   assert.deepEqual(machine.tell('mediaOn', { camera: true }).effects, [{ do: 'accept', line: 9, video: true }]);
@@ -80,7 +80,7 @@ test('Accept while one’s own call waits for the camera takes the other’s ins
   assert.ok(!machine.done.some((effect) => effect.do === 'call'));
 
   const voice = new NearbyMachine().here().tell('call', { person: ann, video: true }).rung().tell('accept', { line: 9, video: false });
-  assert.deepEqual(voice.effects, [{ do: 'openMedia', camera: false }], 'no camera is asked for any more');
+  assert.deepEqual(voice.effects, [{ do: 'openMedia', camera: false }], 'the camera is no longer requested');
   assert.equal(voice.tell('accept', { line: 9, video: true }).effects.length, 0, 'once is enough');
 });
 
@@ -93,7 +93,7 @@ test('Accept opens what was chosen and accepts; without video no camera is opene
   }
 });
 
-test('a camera that fails on answering leaves the call ringing, to be accepted without video', () => {
+test('if the camera fails on Accept, the call keeps ringing and can be accepted without video', () => {
   const machine = new NearbyMachine().here().rung().tell('accept', { line: 9, video: true }).tell('mediaFailed', { why: 'missing' });
   assert.ok(incomingCall(machine.state));
   assert.deepEqual(machine.state.media, { is: 'failed', why: 'missing' });
@@ -101,13 +101,13 @@ test('a camera that fails on answering leaves the call ringing, to be accepted w
   assert.equal(machine.effect('accept').video, false);
 });
 
-test('a call that ends while the camera is still asked for is not accepted', () => {
+test('a call that ends while the browser asks for the camera is not accepted', () => {
   const machine = new NearbyMachine().here().rung().tell('accept', { line: 9, video: true }).over('cancelled', { line: 9 });
   assert.ok(machine.wanted.includes('closeMedia'));
   assert.deepEqual(machine.tell('mediaOn', { camera: true }).wanted, ['closeMedia']);
 });
 
-test('each ending puts the camera out, keeps its sentence, and the log is asked for again', () => {
+test('every ending turns the camera off, shows its text, and requests the call history again', () => {
   for (const outcome of ['hungUp', 'ended', 'declined', 'cancelled', 'unanswered', 'busy', 'unreachable', 'failed', 'connectionLost']) {
     const machine = new NearbyMachine().here().calling('active').over(outcome, { durationMs: 61_000 });
     assert.ok(machine.wanted.includes('closeMedia'), outcome);
@@ -117,14 +117,14 @@ test('each ending puts the camera out, keeps its sentence, and the log is asked 
   }
 });
 
-test('a merged call says nothing: the other goes on', () => {
+test('a merged call shows no text: the other one continues', () => {
   const machine = new NearbyMachine().here().calling('ringing').rung({ person: ann }).over('merged', { line: 9 });
   assert.equal(machine.state.over, null);
   assert.ok(!machine.wanted.includes('closeMedia'));
   assert.equal(currentCall(machine.state).line, 1);
 });
 
-test('accepting a waiting call keeps the camera, and the end of the first is no news', () => {
+test('accepting a waiting call keeps the camera, and the end of the first is not shown', () => {
   const machine = new NearbyMachine().here().calling('active').rung({ waiting: true }).tell('accept', { line: 9, video: true });
   assert.deepEqual(machine.wanted, ['accept']);
   machine.rung({ state: 'joining' }).over('ended', { line: 1 });
@@ -133,14 +133,14 @@ test('accepting a waiting call keeps the camera, and the end of the first is no 
   assert.equal(currentCall(machine.state).person.name, 'Bob');
 });
 
-test('accepting a waiting call with video in a voice call opens only the camera beside the microphone', () => {
+test('accepting a second call with video during a voice call opens only the camera', () => {
   const machine = new NearbyMachine().here().tell('call', { person: ann, video: false }).tell('mediaOn', { camera: false }).call({ state: 'active', video: false });
   machine.rung({ waiting: true }).tell('accept', { line: 9, video: true });
   assert.deepEqual(machine.wanted, ['addCamera']);
   assert.deepEqual(machine.tell('mediaOn', { camera: true }).effect('accept'), { do: 'accept', line: 9, video: true });
 });
 
-test('Camera off and on tells the call; in a voice call the camera is opened first', () => {
+test('Camera off and on changes the call; in a voice call the camera is opened first', () => {
   const machine = new NearbyMachine().here().calling('active').tell('camera');
   assert.deepEqual(machine.effect('setVideo'), { do: 'setVideo', line: 1, on: false });
   assert.deepEqual(machine.tell('camera').effect('setVideo'), { do: 'setVideo', line: 1, on: true });
@@ -150,7 +150,7 @@ test('Camera off and on tells the call; in a voice call the camera is opened fir
   assert.equal(voice.state.cameraOff, false);
 });
 
-test('a camera unplugged in a call ends its picture, not the call', () => {
+test('a camera unplugged in a call ends the video, not the call', () => {
   const machine = new NearbyMachine().here().calling('active').tell('mediaLost', { kind: 'video' });
   assert.deepEqual(machine.effect('setVideo'), { do: 'setVideo', line: 1, on: false });
   assert.deepEqual(machine.state.media, { is: 'on', camera: false });
@@ -158,7 +158,7 @@ test('a camera unplugged in a call ends its picture, not the call', () => {
   assert.equal(currentCall(machine.state).state, 'active');
 });
 
-test('a microphone unplugged in a call says so until there is one again, and the picture goes on', () => {
+test('a microphone unplugged in a call shows a notice until there is one again, and the video continues', () => {
   const machine = new NearbyMachine().here().calling('active').tell('mediaLost', { kind: 'audio' });
   assert.equal(machine.state.trouble.why, 'unheard');
   assert.deepEqual([machine.state.media, machine.state.cameraOff, machine.wanted], [{ is: 'on', camera: true }, false, []]);
@@ -168,7 +168,7 @@ test('a microphone unplugged in a call says so until there is one again, and the
   assert.equal(machine.state.trouble.code, 'rate_limited', 'another trouble stays');
 });
 
-test('of camera and microphone unplugged together, that one is not heard is what is said', () => {
+test('if camera and microphone are unplugged together, the notice is about the microphone', () => {
   for (const kinds of [['audio', 'video'], ['video', 'audio']]) {
     const machine = new NearbyMachine().here().calling('active');
     for (const kind of kinds) machine.tell('mediaLost', { kind });
@@ -176,34 +176,34 @@ test('of camera and microphone unplugged together, that one is not heard is what
   }
 });
 
-test('that a device was unplugged in a call is not said after it', () => {
+test('the notice about an unplugged device goes with the call', () => {
   for (const kind of ['audio', 'video']) {
     const machine = new NearbyMachine().here().calling('active').tell('mediaLost', { kind }).over('hungUp', { durationMs: 1 });
     assert.equal(machine.state.trouble, null);
   }
 });
 
-test('a camera asked for by an answer that came too late is not shown in the call one is in', () => {
+test('a camera opened for an answer that came too late is not shown in the current call', () => {
   const machine = new NearbyMachine().here().tell('call', { person: ann, video: false }).tell('mediaOn', { camera: false }).call({ state: 'active', video: false });
   machine.rung({ waiting: true }).tell('accept', { line: 9, video: true }).over('cancelled', { line: 9 }).tell('mediaOn', { camera: true });
   assert.deepEqual([machine.wanted, machine.state.cameraOff], [[], true]);
   assert.deepEqual(machine.tell('camera').effect('setVideo'), { do: 'setVideo', line: 1, on: true });
 });
 
-test('Keep in touch that the server refuses can be pressed again', () => {
+test('Keep in touch can be pressed again after the server rejected it', () => {
   const machine = new NearbyMachine().here().calling('active').tell('keep').tell('keepRefused', { callId: 'c1' });
   assert.equal(keepingOf(machine.state.keeping, 'c1').mine, false);
   assert.deepEqual(machine.tell('keep').effects, [{ do: 'keep', callId: 'c1' }]);
 });
 
-test('the clock of a call begins once, when the other is there, and goes on over a restart', () => {
+test('the duration of a call starts once, when the other person is there, and continues across a restart', () => {
   const machine = new NearbyMachine().here().calling('active');
   const began = machine.now;
   machine.wait(5_000).call({ away: true }).wait(5_000).call({ state: 'joining' }).call({ state: 'active', away: false });
   assert.equal(currentCall(machine.state).activeAt, began);
 });
 
-test('missed calls are counted until the log is looked at', () => {
+test('missed calls are counted until the call history is shown', () => {
   const machine = new NearbyMachine().here().rung().over('missed', { line: 9 });
   assert.equal(machine.state.missed, 1);
   machine.over('missed', { line: null, callId: 'while away', person: ann });
@@ -212,7 +212,7 @@ test('missed calls are counted until the log is looked at', () => {
   assert.equal(machine.tell('panel', { is: 'log' }).state.missed, 0);
 });
 
-test('the sentence about an ended call goes after a while, and not one about a later call', () => {
+test('the text about an ended call disappears after a while, but not the text about a later call', () => {
   const machine = new NearbyMachine().here().calling('ringing').over('busy');
   machine.tell('overPassed', { callId: 'another' });
   assert.ok(machine.state.over);
@@ -226,7 +226,7 @@ test('Call again calls the same person in the same way', () => {
   assert.equal(companion(machine.state).personId, ann.personId);
 });
 
-test('Keep in touch is said once for a call, in it or after it, and shows what the other said', () => {
+test('Keep in touch is sent once for a call, during or after it, and shows the other person’s choice', () => {
   const machine = new NearbyMachine().here().calling('active').tell('contactAsked', { callId: 'c1' });
   assert.deepEqual(keepingOf(machine.state.keeping, 'c1'), { meeting: 'c1', mine: false, theirs: true, agreed: false });
   assert.deepEqual(machine.tell('keep').effects, [{ do: 'keep', callId: 'c1' }]);
@@ -238,13 +238,13 @@ test('Keep in touch is said once for a call, in it or after it, and shows what t
   assert.deepEqual(later.effects, [{ do: 'keep', callId: 'c1' }]);
 });
 
-test('a closed connection ends calls and puts the camera out', () => {
+test('a closed connection ends calls and turns the camera off', () => {
   const machine = new NearbyMachine().here().calling('active').tell('closed', { code: 'replaced' });
   assert.deepEqual(machine.state.calls, []);
   assert.ok(machine.wanted.includes('closeMedia'));
 });
 
-test('ten thousand random events never leave the camera open for nobody', () => {
+test('ten thousand random events never leave the camera open without need', () => {
   const seed = Number(process.env.CONFAB_SEED ?? Date.now() % 1e6);
   let random = seed + 1;
   const below = (limit) => (random = (random * 48271) % 2147483647) % limit;
@@ -257,7 +257,7 @@ test('ten thousand random events never leave the camera open for nobody', () => 
       (machine) => machine.tell('mediaOn', { camera: video }), (machine) => machine.tell('shown', { visible: video }), (machine) => machine.tell('push', { on: video }),
     ]),
     ...['placing', 'ringing', 'joining', 'active'].map((state) => news({ state })),
-    // A call that was answered never rings again.
+    // An answered call never rings again.
     (machine) => machine.state.calls.some(({ line, state }) => line === 9 && state !== 'incoming') || machine.rung(),
     ...['joining', 'active'].map((state) => news({ line: 9, id: 'c9', person: bob, direction: 'incoming', state })),
     ...['hungUp', 'merged', 'missed', 'failed'].flatMap((outcome) => [1, 9].map((line) => (machine) => machine.over(outcome, { line }))),
@@ -269,7 +269,7 @@ test('ten thousand random events never leave the camera open for nobody', () => 
   const machine = new NearbyMachine().here();
   for (let count = 0; count < 10_000; count += 1) {
     events[below(events.length)](machine.wait(below(5000)));
-    // The SDK says so at once.
+    // The SDK reports it at once.
     if (machine.effect('accept')) machine.call({ line: 9, state: 'joining' });
     if (machine.effect('call')) machine.call({ state: 'placing' });
     const { media, calls, wish } = machine.state;

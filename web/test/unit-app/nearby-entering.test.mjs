@@ -1,4 +1,4 @@
-// Who one is on entering the page `/nearby`: what this browser says, and what the server knows already.
+// Going online on the page `/nearby`: values of the form, and values that the server already has.
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { nearbyMemory } from '../../app/nearby/memory.js';
@@ -8,24 +8,24 @@ import { ann, me, NearbyMachine } from './nearby-machine.mjs';
 const form = { name: 'Robin', visible: true, doNotDisturb: false, ringable: 'everyone' };
 const said = (machine) => machine.effect('appear')?.as;
 
-test('who comes back says nothing of how they are there: another device may have changed it', () => {
+test('a returning user sends no settings: another device may have changed them', () => {
   assert.deepEqual(said(new NearbyMachine({ entered: true }).tell('connected', { resumed: false })), {});
 });
 
-test('a newcomer is told by the form, also where nobody pressed Enter', () => {
+test('a new person gets the values of the form, even without pressing the button', () => {
   assert.deepEqual(said(new NearbyMachine({ entered: true }).tell('connected', { resumed: false, isNew: true })), form);
   const machine = new NearbyMachine().here().tell('reconnecting').tell('connected', { resumed: false }).tell('restarted', { isNew: true });
   assert.deepEqual(said(machine), form);
 });
 
-test('Enter says the form once, and a connection that begins anew does not say it again', () => {
+test('going online sends the form once, and not again on a new connection', () => {
   const machine = new NearbyMachine().tell('enter').tell('connected', { resumed: false });
   assert.deepEqual(said(machine), form);
   machine.tell('self', { me }).tell('closed', { code: 'too_many_connections' }).tell('retryLink').tell('connected', { resumed: false });
   assert.deepEqual(said(machine), {});
 });
 
-test('the name that the server says is the one remembered, unless nobody chose one', () => {
+test('the name from the server is stored, unless the user chose none', () => {
   const machine = new NearbyMachine({ entered: true }).tell('connected', { resumed: false }).tell('self', { me: { ...me, name: 'Ada', doNotDisturb: true } });
   assert.deepEqual([machine.effect('remember').form.name, machine.state.kept.doNotDisturb], ['Ada', true]);
   const nameless = new NearbyMachine({ form: { name: '' } }).tell('connected', { resumed: false }).tell('enter').tell('self', { me });
@@ -33,22 +33,22 @@ test('the name that the server says is the one remembered, unless nobody chose o
   assert.equal(nameless.tell('self', { me: { ...me, personId: 'f'.repeat(32), name: 'Ada' } }).state.form.name, 'Ada');
 });
 
-test('Enter while the connection is away appears when it is back, resumed or not', () => {
+test('going online while disconnected takes effect on reconnecting, resumed or not', () => {
   const resumed = new NearbyMachine().tell('connected', { resumed: false }).tell('reconnecting').tell('enter').tell('connected', { resumed: true });
   assert.deepEqual(said(resumed), form);
-  const anew = new NearbyMachine().tell('connected', { resumed: false }).tell('reconnecting').tell('enter').tell('connected', { resumed: false });
-  assert.equal(said(anew), undefined);
-  assert.deepEqual(said(anew.tell('restarted')), form);
+  const fresh = new NearbyMachine().tell('connected', { resumed: false }).tell('reconnecting').tell('enter').tell('connected', { resumed: false });
+  assert.equal(said(fresh), undefined);
+  assert.deepEqual(said(fresh.tell('restarted')), form);
 });
 
-test('an identity that the server refuses is given up, and one is there as a newcomer', () => {
+test('an identity that the server rejects is dropped, and the user continues as a new person', () => {
   const machine = new NearbyMachine().here().calling('active').tell('reconnecting').tell('identityLost');
   assert.deepEqual(machine.wanted, ['closeMedia', 'stopPosition', 'connect']);
   assert.deepEqual([machine.state.me, machine.state.link.is, machine.state.entered], [null, 'connecting', true]);
   assert.deepEqual(said(machine.tell('connected', { resumed: false, isNew: true })), form);
 });
 
-test('a notification of a call enters, in a new page and in an open one, where the rules were agreed to', () => {
+test('a call’s notification goes online, in a new or an open page, if the user agreed to the rules', () => {
   const call = { find: null, link: null, call: true };
   assert.deepEqual(said(new NearbyMachine({ arrival: call }).tell('connected', { resumed: false })), {});
   assert.equal(new NearbyMachine({ arrival: call, form: { agreed: false } }).tell('connected', { resumed: false }).state.entered, false);
@@ -58,14 +58,14 @@ test('a notification of a call enters, in a new page and in an open one, where t
   assert.deepEqual(new NearbyMachine().here().tell('arrived', call).wanted, []);
 });
 
-test('links are followed in an open page too, at once or after Enter', () => {
+test('links are followed in an open page too, at once or after going online', () => {
   assert.deepEqual(new NearbyMachine().here().tell('arrived', { link: 'ABCD-EFGH' }).state.question, { is: 'link', code: 'ABCD-EFGH' });
   assert.equal(new NearbyMachine().here().tell('arrived', { find: ann.personId }).effect('find').personId, ann.personId);
   const outside = new NearbyMachine().tell('connected', { resumed: false }).tell('arrived', { link: 'ABCD-EFGH' }).tell('enter').tell('self', { me });
   assert.equal(outside.state.question.is, 'link');
 });
 
-test('a position forgotten on another device is not told again by this one', () => {
+test('a location deleted on another device is not sent again by this one', () => {
   const machine = new NearbyMachine().here().tell('nearby', { people: [] }).tell('positionForgotten');
   assert.deepEqual(machine.wanted, ['remember', 'stopPosition']);
   assert.deepEqual([machine.state.list.is, machine.state.kept.position, machine.state.me.hasPosition], ['off', false, false]);
@@ -86,7 +86,7 @@ test('a guest’s name stays in its tab', () => {
   }
 });
 
-test('a guest does not end the notifications of the person whose browser it is', async () => {
+test('a guest does not turn off the notifications of the browser’s owner', async () => {
   const before = Object.getOwnPropertyDescriptor(globalThis, 'navigator');
   let asked = 0;
   const worker = { pushManager: { getSubscription: async () => { asked += 1; return null; } } };

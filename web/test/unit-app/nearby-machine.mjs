@@ -1,4 +1,4 @@
-// The machine of the page `/nearby` with its history, as `machine.mjs` is for the front page.
+// The state machine of the page `/nearby` with its history, like `machine.mjs` for the front page.
 import { initialState, step } from '../../app/nearby/state.js';
 
 export const ann = { personId: 'a'.repeat(32), name: 'Ann', online: true };
@@ -10,9 +10,9 @@ export const kept = {
 
 export class NearbyMachine {
   now = 1_000_000;
-  /** What the last event wants done. */
+  /** The effects of the last event. */
   effects = [];
-  /** Everything it ever wanted done. */
+  /** All effects so far. */
   done = [];
 
   constructor({ form = {}, guest = false, arrival, ...settings } = {}) {
@@ -28,7 +28,7 @@ export class NearbyMachine {
     return this;
   }
 
-  /** The names of what the last event wants done. */
+  /** The names of the last event's effects. */
   get wanted() {
     return this.effects.map((effect) => effect.do);
   }
@@ -42,12 +42,12 @@ export class NearbyMachine {
     return this;
   }
 
-  /** Connected and in the list, with a position. */
+  /** Connected and in the list, with a location. */
   here() {
     return this.tell('connected', { resumed: false }).tell('enter').tell('self', { me }).tell('position', { is: 'on' });
   }
 
-  /** News of a call, one after the other: `members` on top of what it was. */
+  /** Changes of a call, one after the other: `members` on top of the previous ones. */
   call(members) {
     const known = this.state.calls.find(({ line }) => line === (members.line ?? 1));
     return this.tell('callNews', {

@@ -1,4 +1,4 @@
-// Camera and microphone of a call, with the SDK as it is and a browser that is not there.
+// Camera and microphone of a call, with the real SDK and a fake browser.
 import assert from 'node:assert/strict';
 import test, { beforeEach } from 'node:test';
 import { Media } from '../../app/nearby/media.js';
@@ -20,7 +20,7 @@ beforeEach(() => {
   media = new Media('You', (event) => told.push(event), { recall: () => ({}), remember() {} });
 });
 
-/** Opens them, and hands out the track of one kind. */
+/** Opens them, and returns the track of one kind. */
 async function opened(camera, kind) {
   media.open(camera);
   await settled();
@@ -30,7 +30,7 @@ async function opened(camera, kind) {
 
 const missing = () => Object.assign(new Error('none'), { name: 'NotFoundError' });
 
-test('an only microphone that is unplugged is missed, and taken again as soon as it is back', async () => {
+test('the only microphone, when unplugged, is reported missing and used again when it is back', async () => {
   const microphone = await opened(false, 'audio');
   const { publisher } = media;
   media.mute(true);
@@ -51,17 +51,17 @@ test('an only microphone that is unplugged is missed, and taken again as soon as
   const asked = devices.asked.length;
   plugIn();
   await settled();
-  assert.equal(devices.asked.length, asked, 'nothing is asked for that nobody misses');
+  assert.equal(devices.asked.length, asked, 'nothing unneeded is requested');
 });
 
-test('where there is another microphone, that one is taken at once', async () => {
+test('another microphone is used at once', async () => {
   const microphone = await opened(true, 'audio');
   microphone.end();
   await settled();
   assert.deepEqual(told.map(({ type }) => type), ['mediaLost', 'mediaBack']);
 });
 
-test('camera and microphone unplugged together: the camera waits until somebody turns it on', async () => {
+test('camera and microphone unplugged together: the camera waits until the user turns it on', async () => {
   const camera = await opened(true, 'video');
   const microphone = devices.given.find(({ kind }) => kind === 'audio');
   devices.refuse = missing;
@@ -79,7 +79,7 @@ test('camera and microphone unplugged together: the camera waits until somebody 
   assert.deepEqual([told, media.publisher.getVideoSource().track.readyState], [[{ type: 'mediaOn', camera: true }], 'live']);
 });
 
-test('a call that ends without a microphone leaves nothing that waits for one', async () => {
+test('a call that ends without a microphone stops waiting for one', async () => {
   const microphone = await opened(false, 'audio');
   devices.refuse = missing;
   microphone.end();

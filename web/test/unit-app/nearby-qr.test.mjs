@@ -1,4 +1,4 @@
-// The picture of a link, which the server draws.
+// The QR code of a link, which the server draws.
 import assert from 'node:assert/strict';
 import test, { beforeEach } from 'node:test';
 import { showQr } from '../../app/nearby/qr.js';
@@ -21,7 +21,7 @@ beforeEach(() => {
 const drawing = (svg) => ({ ok: true, text: async () => svg });
 const shown = () => place.children.map(({ src, alt }) => [decodeURIComponent(src), alt]);
 
-test('a link is sent in the body and its picture shown with a name', async () => {
+test('a link is sent in the body and its image shown with a name', async () => {
   showQr(place, 'https://confab.example/nearby#link=ABCD', 'A code');
   assert.deepEqual(asked.map(({ url, method, body }) => [url, method, body]), [['/v1/qr', 'POST', 'https://confab.example/nearby#link=ABCD']]);
   asked[0].answer(drawing('<svg #/>'));
@@ -29,7 +29,7 @@ test('a link is sent in the body and its picture shown with a name', async () =>
   assert.deepEqual(shown(), [['data:image/svg+xml,<svg #/>', 'A code']]);
 });
 
-test('no picture is shown of a link that has changed or gone since', async () => {
+test('no image is shown for a link that has changed or gone since', async () => {
   showQr(place, 'one', 'One');
   showQr(place, 'two', 'Two');
   asked[1].answer(drawing('2'));
@@ -45,7 +45,7 @@ test('no picture is shown of a link that has changed or gone since', async () =>
   assert.equal(asked.length, 3);
 });
 
-test('a refusal and a lost connection leave the place empty', async () => {
+test('an error response and a lost connection show no image', async () => {
   showQr(place, 'one', 'One');
   asked[0].answer({ ok: false });
   await settled();

@@ -5,7 +5,7 @@ import { ann, bob, me, NearbyMachine } from './nearby-machine.mjs';
 
 const row = (person, distance = 5) => ({ personId: person.personId, name: person.name, distance, busy: false });
 
-test('Enter appears under the name and asks for the position, once the rules are agreed to', () => {
+test('going online sends the name and asks for the location, after agreeing to the rules', () => {
   const machine = new NearbyMachine({ form: { agreed: false } }).tell('connected', { resumed: false }).tell('enter');
   assert.deepEqual(machine.effects, []);
   machine.tell('form', { change: { agreed: true } }).tell('enter');
@@ -14,7 +14,7 @@ test('Enter appears under the name and asks for the position, once the rules are
   assert.ok(machine.tell('self', { me }).wanted.includes('watchPosition'));
 });
 
-test('a name that is refused leads back to the first screen, with the reason', () => {
+test('a rejected name returns to the first screen, with the reason', () => {
   const machine = new NearbyMachine().tell('connected', { resumed: false }).tell('enter').tell('appearRefused', { code: 'invalid_name' });
   assert.equal(machine.state.entered, false);
   assert.equal(machine.state.kept.entered, false);
@@ -27,23 +27,23 @@ test('an empty name is allowed', () => {
   assert.equal(machine.effect('appear').as.name, '');
 });
 
-test('who does not want the position used is not asked for it', () => {
+test('the location is not requested if the user does not want it', () => {
   const machine = new NearbyMachine().tell('keepPosition', { on: false }).tell('connected', { resumed: false }).tell('enter');
   assert.equal(machine.tell('self', { me }).state.list.is, 'off');
   assert.ok(!machine.wanted.includes('watchPosition'));
 });
 
-test('Enter before the connection is there appears when it is', () => {
+test('going online before the connection is ready takes effect when it is', () => {
   const machine = new NearbyMachine().tell('enter');
   assert.ok(!machine.wanted.includes('appear'));
   assert.ok(machine.tell('connected', { resumed: false }).wanted.includes('appear'));
 });
 
-test('who was there at the last visit is there again without pressing anything', () => {
+test('a user who was online at the last visit is online again without pressing anything', () => {
   assert.ok(new NearbyMachine({ entered: true }).tell('connected', { resumed: false }).wanted.includes('appear'));
 });
 
-test('once the server has a position the list is watched, and not before', () => {
+test('the list is watched once the server has a location, and not before', () => {
   const machine = new NearbyMachine().tell('connected', { resumed: false }).tell('enter').tell('self', { me });
   assert.deepEqual(machine.wanted.filter((what) => what !== 'remember'), ['askContacts', 'askLog', 'watchPosition']);
   machine.tell('position', { is: 'on' });
@@ -53,12 +53,12 @@ test('once the server has a position the list is watched, and not before', () =>
   assert.deepEqual(machine.tell('position', { is: 'on' }).wanted, []);
 });
 
-test('a position the server has already is used at once', () => {
+test('a location that the server already has is used at once', () => {
   const machine = new NearbyMachine().tell('connected', { resumed: false }).tell('enter').tell('self', { me: { ...me, hasPosition: true } });
   assert.ok(machine.wanted.includes('watch'));
 });
 
-test('pages go further away and back, and a new radius begins at the first', () => {
+test('pages go farther and back, and a new radius starts at the first', () => {
   const machine = new NearbyMachine().here().tell('nearby', { people: [row(ann)], next: 'n1' }).tell('page', { to: 'further' });
   assert.equal(machine.effect('watch').after, 'n1');
   machine.tell('nearby', { people: [row(bob)] }).tell('page', { to: 'further' });
@@ -68,19 +68,19 @@ test('pages go further away and back, and a new radius begins at the first', () 
   assert.deepEqual(machine.effect('watch'), { do: 'watch', unit: 'mi', radius: 5, after: null });
 });
 
-test('the other unit takes the radius of the same place in its table', () => {
+test('the other unit uses the radius at the same index of its table', () => {
   const machine = new NearbyMachine({ radius: 10 }).here().tell('unit', { unit: 'km' });
   assert.deepEqual(machine.effect('watch'), { do: 'watch', unit: 'km', radius: 16, after: null });
 });
 
-test('a list out of sight rests, and is fetched anew when somebody looks again', () => {
+test('a hidden list is not watched, and is fetched again when shown', () => {
   const machine = new NearbyMachine().here().tell('nearby', { people: [row(ann)] }).tell('shown', { visible: false });
   assert.deepEqual(machine.wanted, ['unwatch']);
   assert.deepEqual(machine.tell('shown', { visible: true }).wanted, ['watch']);
   assert.equal(machine.state.list.people.length, 1);
 });
 
-test('forgetting the position empties the list and asks no more', () => {
+test('deleting the location empties the list and stops the location watch', () => {
   const machine = new NearbyMachine().here().tell('nearby', { people: [row(ann)] }).tell('forgetPosition');
   assert.deepEqual(machine.wanted, ['remember', 'stopPosition', 'forgetPosition']);
   assert.equal(machine.state.list.is, 'off');
@@ -88,7 +88,7 @@ test('forgetting the position empties the list and asks no more', () => {
   assert.ok(machine.tell('usePosition').wanted.includes('watchPosition'));
 });
 
-test('people are found by id and by link, and oneself is told apart', () => {
+test('people are found by id and by link, and the user’s own link is recognized', () => {
   assert.equal(personIdIn(`https://confab.example/nearby#person=${ann.personId}`), ann.personId);
   assert.equal(personIdIn(ann.personId.toUpperCase()), ann.personId);
   assert.equal(personIdIn(`${ann.personId}0`), null);
@@ -100,13 +100,13 @@ test('people are found by id and by link, and oneself is told apart', () => {
   assert.equal(machine.tell('find', { text: '' }).state.found.is, 'none');
 });
 
-test('a link that was opened is followed as soon as one is there, once', () => {
+test('an opened link is followed once, as soon as the user is online', () => {
   const machine = new NearbyMachine({ arrival: { find: ann.personId, link: null } }).tell('connected', { resumed: false }).tell('enter').tell('self', { me });
   assert.deepEqual(machine.effect('find'), { do: 'find', personId: ann.personId });
   assert.equal(machine.state.arrival.find, null);
 });
 
-test('a code that was opened is asked about before anything is linked', () => {
+test('an opened link code needs confirmation before linking', () => {
   const machine = new NearbyMachine({ arrival: { find: null, link: 'ABCD-EFGH' } }).tell('connected', { resumed: false }).tell('enter').tell('self', { me });
   assert.deepEqual(machine.state.question, { is: 'link', code: 'ABCD-EFGH' });
   assert.equal(machine.state.panel, 'settings');
@@ -114,13 +114,13 @@ test('a code that was opened is asked about before anything is linked', () => {
   assert.equal(machine.tell('agree').effects.length, 0);
 });
 
-test('becoming another person by a code asks for that person’s contacts and calls', () => {
+test('linking by a code requests the other person’s contacts and calls', () => {
   const machine = new NearbyMachine().here().tell('log', { calls: [{ callId: 'old' }] }).tell('self', { me: { ...me, personId: 'f'.repeat(32) } });
   assert.ok(machine.wanted.includes('askContacts') && machine.wanted.includes('askLog'));
   assert.equal(machine.state.log.calls, null);
 });
 
-test('a code for another device goes when its time is over', () => {
+test('a code for another device disappears when it expires', () => {
   const machine = new NearbyMachine().here().tell('codeMade', { code: 'ABCD-EFGH', expiresInMs: 300_000 });
   assert.deepEqual(machine.state.code, { code: 'ABCD-EFGH', until: machine.now + 300_000 });
   const { after, event } = machine.effect('later');
@@ -130,7 +130,7 @@ test('a code for another device goes when its time is over', () => {
   assert.equal(machine.tell(event.type, event).state.code, null);
 });
 
-test('contacts change, come and go while one looks', () => {
+test('contacts change, appear and disappear while shown', () => {
   const machine = new NearbyMachine().here().tell('contacts', { people: [ann] });
   machine.tell('contactChanged', { person: { ...ann, online: false } });
   assert.equal(machine.state.contacts[0].online, false);
@@ -138,7 +138,7 @@ test('contacts change, come and go while one looks', () => {
   assert.deepEqual(machine.state.contacts, [bob]);
 });
 
-test('the log grows by its pages, and its unseen missed calls are marked until looked at', () => {
+test('the call history grows by pages, and unseen missed calls are marked until shown', () => {
   const missed = { callId: 'm', direction: 'incoming', outcome: 'missed', person: ann, video: true, at: 1, seen: false };
   const machine = new NearbyMachine().here().tell('log', { calls: [missed], next: 'p2' });
   assert.equal(machine.state.missed, 1);
@@ -151,7 +151,7 @@ test('the log grows by its pages, and its unseen missed calls are marked until l
   assert.equal(machine.state.log.calls.length, 1);
 });
 
-test('what cannot be undone is asked about first, and done only when agreed to', () => {
+test('irreversible actions need confirmation', () => {
   const machine = new NearbyMachine().here().tell('ask', { question: { is: 'delete' } }).tell('unask').tell('agree');
   assert.deepEqual(machine.effects, []);
   assert.deepEqual(machine.tell('ask', { question: { is: 'delete' } }).tell('agree').effects, [{ do: 'deleteEverything' }]);
@@ -160,7 +160,7 @@ test('what cannot be undone is asked about first, and done only when agreed to',
   assert.deepEqual(machine.state.kept.blockedNames, [[ann.personId, 'Ann']]);
 });
 
-test('deleted and unlinked devices are back at the first screen, and Enter connects anew', () => {
+test('deleted and unlinked devices return to the first screen, and going online reconnects', () => {
   for (const code of ['deleted', 'unlinked']) {
     const machine = new NearbyMachine().here().tell('closed', { code });
     assert.equal(machine.state.entered, false);
@@ -171,7 +171,7 @@ test('deleted and unlinked devices are back at the first screen, and Enter conne
   }
 });
 
-test('a closed connection that is tried again begins anew: with the position and the list', () => {
+test('retrying a closed connection starts over, with the location and the list', () => {
   const machine = new NearbyMachine().here().tell('nearby', { people: [row(ann)] }).tell('closed', { code: 'too_many_connections' });
   assert.ok(machine.wanted.includes('stopPosition'));
   assert.deepEqual(machine.tell('retryLink').wanted, ['connect']);
@@ -181,20 +181,20 @@ test('a closed connection that is tried again begins anew: with the position and
   assert.ok(machine.wanted.includes('watch') && machine.wanted.includes('watchPosition'));
 });
 
-test('Go offline leaves the list and the first screen stays at the next visit', () => {
+test('Go offline leaves the list, and the next visit starts at the first screen', () => {
   const machine = new NearbyMachine().here().tell('leave');
   assert.deepEqual(machine.wanted, ['leave', 'stopPosition', 'remember', 'focus']);
   assert.equal(machine.state.kept.entered, false);
 });
 
-test('a restart of the server is no business of the page: the SDK says everything again', () => {
+test('the page does nothing on a server restart: the SDK sends everything again', () => {
   const machine = new NearbyMachine().here().tell('reconnecting').tell('connected', { resumed: false }).tell('restarted');
   assert.deepEqual(machine.wanted, ['later']);
   assert.equal(machine.state.passing, 'back');
   assert.equal(machine.state.list.is, 'loading');
 });
 
-test('what is chosen in the settings is said to the server, and what the server says is shown', () => {
+test('changed settings are sent to the server, and the server’s values are shown', () => {
   const machine = new NearbyMachine().here().tell('settings', { change: { doNotDisturb: true } });
   assert.deepEqual(machine.effect('set'), { do: 'set', change: { doNotDisturb: true } });
   assert.equal(machine.state.me.doNotDisturb, false);
@@ -202,6 +202,6 @@ test('what is chosen in the settings is said to the server, and what the server 
   assert.equal(machine.state.kept.doNotDisturb, true);
 });
 
-test('an unknown event is a fault of the page', () => {
-  assert.throws(() => new NearbyMachine().tell('nonsense'), /no such event/);
+test('an unknown event throws', () => {
+  assert.throws(() => new NearbyMachine().tell('nonsense'), /Unknown event/);
 });

@@ -12,15 +12,15 @@ const status = (machine) => plain(statusOf(machine.state, strings).text);
 
 test('the status line follows a call from the first word to the last', () => {
   const machine = new NearbyMachine().here();
-  assert.equal(status(machine), 'You are here as Robin.');
+  assert.equal(status(machine), 'You are online as Robin.');
   machine.tell('call', { person: { personId: 'a', name: 'Ann', online: true }, video: true });
-  assert.match(status(machine), /allow camera/);
+  assert.match(status(machine), /Allow camera/);
   machine.tell('mediaOn', { camera: true });
   assert.equal(status(machine), 'Calling Ann…');
   machine.call({ state: 'placing' });
   assert.equal(status(machine), 'Calling Ann…');
   machine.call({ state: 'ringing', devices: 0 });
-  assert.match(status(machine), /^Calling Ann….*woken/);
+  assert.match(status(machine), /^Calling Ann….*Waking up/);
   machine.call({ devices: 2 });
   assert.match(status(machine), /^Ringing…/);
   machine.call({ state: 'joining' });
@@ -33,7 +33,7 @@ test('the status line follows a call from the first word to the last', () => {
   assert.equal(status(machine), 'Ann ended the call. It lasted 1:03.');
 });
 
-test('every ending has a sentence from either side, and only a merged call none', () => {
+test('every ending has a text for both sides, except a merged call', () => {
   const outcomes = ['hungUp', 'ended', 'declined', 'cancelled', 'missed', 'unanswered', 'busy', 'unreachable', 'failed', 'connectionLost', 'answeredElsewhere', 'declinedElsewhere', 'merged'];
   for (const direction of ['outgoing', 'incoming']) {
     assert.deepEqual(Object.keys(strings.nearby.over[direction]).sort(), [...outcomes].sort());
@@ -44,7 +44,7 @@ test('every ending has a sentence from either side, and only a merged call none'
   }
 });
 
-test('after a call that failed one may call again; after a good one, keep in touch', () => {
+test('a failed call can be repeated; after a good one, the users can keep in touch', () => {
   const failed = new NearbyMachine().here().calling('ringing').over('busy');
   assert.deepEqual(afterwardsOf(failed.state, strings).ways, ['callAgain', 'dismiss']);
   const good = new NearbyMachine().here().tell('contacts', { people: [] }).calling('active').over('ended', { durationMs: 9000 });
@@ -54,7 +54,7 @@ test('after a call that failed one may call again; after a good one, keep in tou
   assert.equal(afterwardsOf(new NearbyMachine().here().state, strings), null);
 });
 
-test('who called and was not spoken with can be called back; a call that broke is tried again', () => {
+test('a missed caller can be called back; a broken call can be repeated', () => {
   const after = (outcome) => afterwardsOf(new NearbyMachine().here().rung().over(outcome, { line: 9 }).state, strings);
   for (const outcome of ['missed', 'declined', 'cancelled']) {
     assert.deepEqual(after(outcome).ways, ['callBack', 'dismiss']);
@@ -63,7 +63,7 @@ test('who called and was not spoken with can be called back; a call that broke i
   for (const outcome of ['failed', 'connectionLost']) assert.deepEqual(after(outcome).ways, ['callAgain', 'dismiss']);
 });
 
-test('every refusal has a sentence, and one nobody knows has that of the server', () => {
+test('every rejection has a text; an unknown one shows the server’s message', () => {
   const codes = ['not_found', 'call_self', 'call_not_allowed', 'elsewhere', 'rate_limited', 'invalid_name', 'link_invalid', 'position_invalid', 'position_too_fast', 'push_not_allowed'];
   for (const code of codes) {
     assert.ok(noticeOf(new NearbyMachine().here().tell('refused', { code }).state, strings).text.length > 10, code);
@@ -71,7 +71,7 @@ test('every refusal has a sentence, and one nobody knows has that of the server'
   assert.equal(noticeOf(new NearbyMachine().here().tell('refused', { code: 'new', message: 'The server is sorry.' }).state, strings).text, 'The server is sorry.');
 });
 
-test('who one blocked, and how long to wait, is told in the server’s own words', () => {
+test('a blocked person and a wait time are shown with the server’s message', () => {
   for (const code of ['call_not_allowed', 'rate_limited']) {
     assert.equal(noticeOf(new NearbyMachine().here().tell('refused', { code, message: 'Wait 9 minutes.' }).state, strings).text, 'Wait 9 minutes.');
   }
@@ -82,30 +82,30 @@ test('a camera that fails offers to call without it', () => {
   assert.deepEqual(noticeOf(machine.state, strings).ways, ['callVoice', 'callVideo', 'dismiss']);
 });
 
-test('the line says what others see of one', () => {
+test('the status line says what others see', () => {
   const machine = new NearbyMachine().here();
-  assert.match(status(machine.tell('self', { me: { ...me, visible: false } })), /nobody’s list/);
-  assert.match(status(machine.tell('self', { me: { ...me, doNotDisturb: true } })), /do not disturb/);
+  assert.match(status(machine.tell('self', { me: { ...me, visible: false } })), /not shown/);
+  assert.match(status(machine.tell('self', { me: { ...me, doNotDisturb: true } })), /Do not disturb/);
 });
 
-test('the names that others rely on are exactly these', () => {
+test('the names that tests and users rely on do not change', () => {
   const { call, accept, acceptVoice, decline, end, switchCamera, callName } = strings.nearby;
   assert.deepEqual([call, accept, acceptVoice, decline, end, switchCamera], ['Call', 'Accept', 'Accept without video', 'Decline', 'End', 'Switch camera']);
   assert.deepEqual([strings.cancel, strings.keep, strings.mute, strings.cameraOff, strings.name], ['Cancel', 'Keep in touch', 'Mute', 'Camera off', 'Name']);
   assert.equal(callName('Ann'), 'Call Ann');
 });
 
-test('distances are said in the unit of the place', () => {
+test('distances use the unit of the region', () => {
   assert.equal(strings.nearby.within.mi(5), 'within 5 miles');
   assert.equal(strings.nearby.within.km(8), 'within 8 km');
   assert.deepEqual(['en-US', 'en-GB', 'en', 'de-DE', 'fr-CA', 'nonsense tag'].map((tag) => unitFor([tag])), ['mi', 'mi', 'mi', 'km', 'km', 'km']);
 });
 
-test('times are shown as a clock shows them', () => {
+test('durations are shown like a clock', () => {
   assert.deepEqual([0, 7_400, 750_000, 3_723_000, -5].map(duration), ['0:00', '0:07', '12:30', '1:02:03', '0:00']);
 });
 
-test('every word the page asks for is in the catalogue, and nothing its security policy forbids is in it', async () => {
+test('every text of the page is in the catalog, and the page contains nothing its security policy forbids', async () => {
   const html = await readFile(new URL('../../app/nearby/index.html', import.meta.url), 'utf8');
   const asked = [...html.matchAll(/data-(?:text|label|hint)="([^"]+)"/g)].map(([, path]) => path);
   assert.ok(asked.length > 30);
@@ -139,7 +139,7 @@ test('the first fix is sent, moves under 50 m are not, and the latest of several
   assert.equal(moved(moves, null, 99_000).send, null);
 });
 
-test('who goes back where they were sent from meanwhile sends nothing', () => {
+test('returning to the last sent location sends nothing', () => {
   const at = (north) => ({ latitude: north / 111_195, longitude: 0 });
   const { moves: first } = moved(noMoves, at(0), 0);
   const { moves: waiting } = moved(first, at(500), 2_000);
@@ -147,7 +147,7 @@ test('who goes back where they were sent from meanwhile sends nothing', () => {
   assert.deepEqual([send, after, back.waiting], [null, null, null]);
 });
 
-test('distances hold across the date line and at the poles', () => {
+test('distances are right across the date line and at the poles', () => {
   assert.ok(Math.abs(distance({ latitude: 0, longitude: 179.999 }, { latitude: 0, longitude: -179.999 }) - 222) < 2);
   assert.ok(distance({ latitude: 90, longitude: 0 }, { latitude: 90, longitude: 180 }) < 1);
 });

@@ -1,9 +1,9 @@
-// What carries a page's machine.
+// The runner of a page's state machine.
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { run } from '../../app/shared/run.js';
 
-/** A machine that counts; `until` says how long its picture holds. */
+/** A machine that counts; `until` is when it has to be drawn again. */
 function counter(until = () => null) {
   const seen = [];
   const machine = run({
@@ -18,7 +18,7 @@ function counter(until = () => null) {
   return { machine, seen };
 }
 
-test('an event is drawn before what it wants is done, and what it wants may be another event', () => {
+test('an event is drawn before its effects are carried out, and an effect may be another event', () => {
   const { machine, seen } = counter();
   machine.render();
   machine.dispatch({ by: 2 });
@@ -26,7 +26,7 @@ test('an event is drawn before what it wants is done, and what it wants may be a
   assert.deepEqual(seen, ['draw 0', 'draw 2', 'note 2 at 2', 'draw 3', 'note 1 at 3']);
 });
 
-test('what counts is drawn again by itself, as often as it says, and not twice at once', (t) => {
+test('a countdown is drawn again at the times it returns, and not twice at once', (t) => {
   t.mock.timers.enable({ apis: ['setTimeout', 'Date'] });
   const { machine, seen } = counter((_, now) => (now < 2500 ? now + 1000 : null));
   machine.render();

@@ -17,17 +17,17 @@ test('the status line follows a chat from the first word to the last', () => {
   machine.tell('connected', { resumed: false });
   assert.match(status(machine), /^Connected\. Agree to the rules/);
   machine.tell('form', { change: { agreed: true } }).tell('start');
-  assert.match(status(machine), /allow camera/);
+  assert.match(status(machine), /Allow camera/);
   machine.tell('mediaOn', { camera: true });
-  assert.match(status(machine), /^Looking for somebody/);
+  assert.match(status(machine), /^Looking for someone/);
   machine.tell('matched', alice);
-  assert.match(status(machine), /connected with Alice.*on its way/);
+  assert.match(status(machine), /connected with Alice.*Waiting for video/);
   machine.tell('stream', { is: 'live' });
   assert.equal(status(machine), 'You are talking with Alice. Have fun!');
   machine.tell('partner', { state: 'reconnecting' });
   assert.match(status(machine), /^Alice lost the connection.*press Next/);
   machine.tell('partner', { state: 'connected' }).tell('reconnecting');
-  assert.match(status(machine), /^Your connection dropped/);
+  assert.match(status(machine), /^Connection lost/);
   machine.tell('connected', { resumed: true });
   assert.match(status(machine), /connected again/);
   machine.tell('passed').tell('ended', { reason: 'partnerLeft' });
@@ -38,25 +38,25 @@ test('the status line follows a chat from the first word to the last', () => {
   assert.match(status(machine), /in 2 seconds\./);
 });
 
-test('a penalty in the status line does not change each second: it would be read aloud each second', () => {
+test('a penalty in the status line does not change each second, or a screen reader would repeat it', () => {
   const machine = new Machine().searching().tell('waiting', { retryAfterMs: 8000 });
   const said = status(machine);
   assert.equal(status(machine.wait(3000)), said);
   assert.notEqual(status(machine.wait(6000)), said);
 });
 
-test('a partner without a name is spoken of all the same', () => {
+test('texts work for a partner without a name', () => {
   const machine = new Machine().matched({ ...alice, partner: {} });
   assert.match(status(machine), /connected with your partner/);
   assert.match(status(machine.tell('partner', { state: 'reconnecting' })), /^Your partner lost/);
 });
 
-test('a name cannot turn the sentence around: it is isolated', () => {
+test('a name is isolated, so that it cannot reverse the sentence', () => {
   const { text } = statusOf(new Machine().matched({ ...alice, partner: { name: '\u202eevil' } }).state, strings, 0);
   assert.ok(text.includes('\u2068\u202eevil\u2069'));
 });
 
-test('every way the connection can end has a sentence, and a way on where there is one', () => {
+test('every way the connection can end has a text, and a next step if there is one', () => {
   const ways = {
     version_unsupported: ['reload'], banned: [], forbidden_origin: [], replaced: ['retryLink'], too_many_connections: ['retryLink'],
     connect_failed: ['retryLink'], something_new: ['retryLink'],
@@ -68,11 +68,11 @@ test('every way the connection can end has a sentence, and a way on where there 
   }
 });
 
-test("a ban says until when, in the server's words", () => {
+test("a ban shows the server's message with its end", () => {
   assert.match(notice(new Machine().tell('closed', { code: 'banned', message: 'Banned until May.' })).text, /Banned until May\./);
 });
 
-test('every refusal of a search has a sentence; one nobody knows has the one of the server', () => {
+test('every rejection of a search has a text; an unknown one shows the server’s message', () => {
   for (const code of ['elsewhere', 'queue_full', 'invalid_interests', 'rate_limited', 'internal']) {
     const found = notice(new Machine().searching().tell('refused', { verb: 'start', code, message: 'The server is sorry.' }));
     assert.ok(found.text.length > 10, code);
@@ -81,32 +81,32 @@ test('every refusal of a search has a sentence; one nobody knows has the one of 
   }
 });
 
-test('a camera that fails during a chat is told above it; on the first screen the preview tells it', () => {
+test('a camera failure is shown above a chat; on the first screen the preview shows it', () => {
   assert.deepEqual(notice(new Machine().matched().tell('mediaLost')).ways, ['openMedia', 'useText']);
   assert.equal(notice(new Machine().tell('start').tell('mediaFailed', { why: 'missing' })), null);
   for (const why of ['refused', 'missing', 'busy', 'insecure', 'lost', 'unknown']) assert.ok(strings.media[why].length > 20, why);
 });
 
-test('Start says why it cannot be pressed', () => {
+test('Start shows why it is disabled', () => {
   assert.equal(startReason(new Machine().state, strings), null);
   assert.ok(startReason(new Machine({ agreed: false }).state, strings));
   assert.ok(startReason(new Machine().tell('closed', { code: 'banned' }).state, strings));
 });
 
-test('numbers bend their nouns', () => {
-  assert.equal(strings.people(1), 'Nobody else is here yet');
-  assert.equal(strings.people(2), '2 people here');
-  assert.equal(strings.session.here(1), 'You are in, with 1 other.');
+test('nouns agree with their numbers', () => {
+  assert.equal(strings.people(1), 'No one else is online yet');
+  assert.equal(strings.people(2), '2 people online');
+  assert.equal(strings.session.here(1), 'You are in the session with 1 other person.');
   assert.equal(strings.tryingIn(1), 'Try again in 1 second.');
 });
 
-test('the names that others rely on are exactly these', () => {
+test('the names that tests and users rely on do not change', () => {
   const { start, next, stop, mute, cameraOff, report, block, send, name, interests, message, video, textOnly, you, partner } = strings;
   assert.deepEqual([start, next, stop, mute, cameraOff, report, block, send], ['Start', 'Next', 'Stop', 'Mute', 'Camera off', 'Report', 'Block', 'Send']);
   assert.deepEqual([name, interests, message, video, textOnly, you, partner], ['Name', 'Interests', 'Message', 'Video', 'Text only', 'You', 'Partner']);
 });
 
-test('every word the pages ask for is in the catalogue', async () => {
+test('every text of the pages is in the catalog', async () => {
   for (const page of ['strangers', 'try']) {
     const html = await readFile(new URL(`../../app/${page}/index.html`, import.meta.url), 'utf8');
     const asked = [...html.matchAll(/data-(?:text|label|hint)="([^"]+)"/g)].map(([, path]) => path);
@@ -115,14 +115,14 @@ test('every word the pages ask for is in the catalogue', async () => {
   }
 });
 
-test('the pages hold nothing that their security policy forbids', async () => {
+test('the pages contain nothing that their security policy forbids', async () => {
   for (const page of ['strangers', 'try']) {
     const html = await readFile(new URL(`../../app/${page}/index.html`, import.meta.url), 'utf8');
     assert.doesNotMatch(html, /<style|\sstyle=|\son\w+=|<script(?![^>]*src=)|https?:/, page);
   }
 });
 
-test('interests are trimmed, told apart as the server does it, cut and counted', () => {
+test('interests are trimmed, compared as the server does, shortened and limited', () => {
   assert.deepEqual(withInterests([], ' Chess ,, jazz,chess, ＪＡＺＺ '), ['Chess', 'jazz']);
   assert.deepEqual(withInterests(['a'], 'slow   cooking'), ['a', 'slow cooking']);
   assert.equal([...withInterests([], '🎷'.repeat(80))[0]].length, 50);

@@ -1,4 +1,4 @@
-// The service worker, in a browser of which there is as much as it touches.
+// The service worker, in a minimal fake browser.
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import test from 'node:test';
@@ -6,7 +6,7 @@ import vm from 'node:vm';
 
 const source = await readFile(new URL('../../app/sw.js', import.meta.url), 'utf8');
 
-/** An open page: `present` is what it answers, undefined when it does not. */
+/** An open page: `present` is its answer, undefined if it does not answer. */
 const page = (path, { visible = true, present } = {}) => ({
   url: `https://confab.example${path}`, visibilityState: visible ? 'visible' : 'hidden', told: [], focused: 0, outwait() {},
   postMessage(message, ports) {
@@ -18,7 +18,7 @@ const page = (path, { visible = true, present } = {}) => ({
   async focus() { this.focused += 1; },
 });
 
-/** A worker, what it shows, and what it opened. */
+/** A worker, the notifications it shows, and the windows it opens. */
 function start(pages = []) {
   const listeners = {};
   const shown = new Map();
@@ -32,7 +32,7 @@ function start(pages = []) {
     },
     clients: { matchAll: async () => pages, openWindow: async (url) => { opened.push(url); } },
   };
-  // Time passes only for a page that does not answer: what the worker set just before it asked is due at once.
+  // Only a page that does not answer lets time pass: the timeout that the worker set is due at once.
   let due = () => {};
   const timer = (run) => { due = run; };
   for (const each of pages) each.outwait = () => due();
@@ -49,7 +49,7 @@ function start(pages = []) {
   };
 }
 
-test('a push is shown unless somebody looks at a page that rings', async () => {
+test('a push is shown unless a visible page rings', async () => {
   const cases = [
     [[], true], [[page('/nearby', { visible: false, present: true })], true], [[page('/')], true],
     [[page('/nearby?guest=1', { present: true })], true], [[page('/nearby', { present: false })], true], [[page('/nearby')], true],
@@ -62,11 +62,11 @@ test('a push is shown unless somebody looks at a page that rings', async () => {
   }
 });
 
-test('a call that is over takes its notification away, also where a page says the rest', async () => {
+test('the notification of a call that is over is removed, even if a page shows the rest', async () => {
   const looked = [];
   const worker = start(looked);
   await worker.push('incoming');
-  assert.match(worker.shown.get('c1'), /is calling/);
+  assert.match(worker.shown.get('c1'), /Incoming call/);
   await worker.push('missed');
   assert.match(worker.shown.get('c1'), /missed/);
   await worker.push('incoming');
@@ -75,7 +75,7 @@ test('a call that is over takes its notification away, also where a page says th
   assert.equal(worker.shown.size, 0);
 });
 
-test('a notification opens the page of the person, never a guest’s, and says which call it was', async () => {
+test('a notification opens the person’s page, never a guest’s, and names the call', async () => {
   const worker = start([page('/nearby?guest=1')]);
   await worker.click();
   assert.deepEqual(worker.opened, ['/nearby#call=c1']);

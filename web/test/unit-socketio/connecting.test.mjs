@@ -1,4 +1,4 @@
-// How the Socket.IO script finds the server, connects, falls back, gives up and comes again.
+// How the Socket.IO script finds the server, connects, falls back, gives up and reconnects.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { answerToHandshake, connected, FakePage, hearing } from './fake-page.mjs';
@@ -21,7 +21,7 @@ describe('connecting', () => {
     assert.equal(socket.socket.transport.name, 'websocket');
   });
 
-  test('goes where the page says, in each way that pages say it', () => {
+  test('connects to the given address, in every form that pages use', () => {
     /** @type {[string | undefined, any, string][]} */
     const cases = [
       [undefined, {}, 'http://chat.example:8080/socket.io/1/'],
@@ -43,7 +43,7 @@ describe('connecting', () => {
     }
   });
 
-  test('speaks TLS from a page that came over it', async () => {
+  test('uses TLS from a page loaded over TLS', async () => {
     const page = new FakePage('https://chat.example/');
     page.load().connect('other.example');
     assert.equal(page.pending.address, 'https://other.example/socket.io/1/');
@@ -51,7 +51,7 @@ describe('connecting', () => {
     assert.equal(page.socket.url, 'wss://other.example/socket.io/1/websocket/sid-1');
   });
 
-  test('shares one connection a server, unless told to make another', () => {
+  test('shares one connection a server, unless told to create another', () => {
     const page = new FakePage();
     const io = page.load();
     const first = io.connect();
@@ -72,7 +72,7 @@ describe('connecting', () => {
     assert.equal(page.requests.length, 1);
   });
 
-  test('refuses namespaces, and never asks the server for one', async () => {
+  test('rejects namespaces, and never requests one from the server', async () => {
     const page = new FakePage();
     const io = page.load();
     const root = io.connect();
@@ -83,13 +83,13 @@ describe('connecting', () => {
       refused.emit('hello');
       await page.clock.advance(0);
       assert.deepEqual(heard.map(([name]) => name), ['error', 'connect_failed']);
-      assert.match(heard[0][1], /no namespaces/);
+      assert.match(heard[0][1], /does not support namespaces/);
     }
     assert.equal(root.of(''), root);
     assert.equal(page.requests.length, 1);
   });
 
-  test('says why a server refused the handshake', async () => {
+  test('reports why a server rejected the handshake', async () => {
     const page = new FakePage();
     const heard = hearing(page.load().connect());
     const why = 'banned: Come back tomorrow.';
@@ -99,14 +99,14 @@ describe('connecting', () => {
     assert.equal(page.requests.length, 1);
   });
 
-  test('takes no other page\'s text for a handshake', async () => {
+  test('does not accept another page\'s text as a handshake', async () => {
     const page = new FakePage();
     const heard = hearing(page.load().connect());
     await page.pending.answer('<h1>Welcome</h1>');
     assert.deepEqual(heard.map(([name]) => name), ['error', 'connect_failed']);
   });
 
-  test('waits no longer for a handshake than it is told', async () => {
+  test('limits the wait for a handshake', async () => {
     const page = new FakePage();
     const heard = hearing(page.load().connect('', { 'connect timeout': 3000 }));
     const late = page.pending;
@@ -135,7 +135,7 @@ describe('falling back', () => {
     ]);
   });
 
-  test('does so too when a WebSocket opens and nothing comes through it', async () => {
+  test('falls back too when a WebSocket opens and nothing comes through it', async () => {
     const page = new FakePage();
     const heard = hearing(page.load().connect('', { 'connect timeout': 2000 }));
     await page.pending.answer(answerToHandshake);
@@ -148,7 +148,7 @@ describe('falling back', () => {
     assert.equal(silent.readyState, 3);
   });
 
-  test('uses only what both the page and the server have', async () => {
+  test('uses only transports that both the page and the server support', async () => {
     const page = new FakePage();
     const io = page.load();
     const heard = hearing(io.connect('', { transports: ['flashsocket', 'jsonp-polling', 'xhr-polling'] }));
@@ -169,7 +169,7 @@ describe('falling back', () => {
 });
 
 describe('losing the connection', () => {
-  test('connects anew, waiting twice as long before each attempt', async () => {
+  test('reconnects, doubling the wait before each attempt', async () => {
     const { page, socket, heard } = await connected();
     page.socket.fall();
     assert.deepEqual(heard, [['disconnect', 'transport closed'], ['reconnecting', 500, 1]]);
@@ -185,7 +185,7 @@ describe('losing the connection', () => {
     assert.equal(socket.sessionid, 'sid-2');
   });
 
-  test('gives up after so many attempts as the page allows, and can be asked again', async () => {
+  test('gives up after the allowed attempts, and can be started again', async () => {
     const options = { 'max reconnection attempts': 3, 'reconnection delay': 100 };
     const { page, io, heard } = await connected('websocket', options);
     page.socket.fall();
@@ -201,14 +201,14 @@ describe('losing the connection', () => {
     assert.equal(page.requests.length, 5);
   });
 
-  test('stays away if the page wants that', async () => {
+  test('does not reconnect if the page does not want it', async () => {
     const { page, heard } = await connected('websocket', { reconnect: false });
     page.socket.fall();
     await page.clock.advance(1e6);
     assert.deepEqual(heard, [['disconnect', 'transport closed']]);
   });
 
-  test('stays away when the server ended it, until the page asks again', async () => {
+  test('does not reconnect after the server ended it, until the page connects again', async () => {
     const { page, io, heard } = await connected();
     page.socket.say('0::');
     assert.equal(page.socket.readyState, 3);
@@ -220,7 +220,7 @@ describe('losing the connection', () => {
     assert.deepEqual(heard.slice(1), [['connecting', 'websocket'], ['connect']]);
   });
 
-  test('is noticed by silence, which every packet breaks', async () => {
+  test('is detected by silence, which any packet ends', async () => {
     const { page, heard } = await connected();
     await page.clock.advance(59_999);
     page.socket.say('8::');
@@ -230,7 +230,7 @@ describe('losing the connection', () => {
     assert.deepEqual(heard, [['disconnect', 'heartbeat timeout'], ['reconnecting', 500, 1]]);
   });
 
-  test('is noticed later when polling, where one poll may follow another', async () => {
+  test('is detected later when polling, because one poll may follow another', async () => {
     const { page, heard } = await connected('xhr-polling');
     await page.clock.advance(109_999);
     assert.deepEqual(heard, []);
@@ -238,7 +238,7 @@ describe('losing the connection', () => {
     assert.deepEqual(heard[0], ['disconnect', 'heartbeat timeout']);
   });
 
-  test('is not looked for when the server names no time', async () => {
+  test('is not detected if the server sends no timeout', async () => {
     const page = new FakePage();
     const heard = hearing(page.load().connect());
     await page.pending.answer('sid-1:::websocket');
@@ -247,7 +247,7 @@ describe('losing the connection', () => {
     assert.deepEqual(heard, [['connecting', 'websocket'], ['connect']]);
   });
 
-  test('follows an error that advises it', async () => {
+  test('follows an error with the advice to reconnect', async () => {
     const { page, heard } = await connected('xhr-polling');
     await page.pending.answer('7:::2');
     assert.deepEqual(heard, [['error', 'unauthorized']]);
@@ -256,7 +256,7 @@ describe('losing the connection', () => {
     assert.deepEqual(others, [['error', 'client not handshaken'], ['disconnect', 'error'], ['reconnecting', 500, 1]]);
   });
 
-  test('leaves nothing behind when the page ends it', async () => {
+  test('leaves nothing behind when the page closes it', async () => {
     const { page, socket, heard } = await connected();
     const { socket: line } = page;
     socket.emit('bye');
@@ -271,7 +271,7 @@ describe('losing the connection', () => {
     assert.equal(page.clock.pending, 0);
   });
 
-  test('can be ended while it is being made, or made anew', async () => {
+  test('can be closed while connecting or reconnecting', async () => {
     const page = new FakePage();
     const socket = page.load().connect();
     const heard = hearing(socket);
@@ -286,7 +286,7 @@ describe('losing the connection', () => {
     assert.deepEqual([heard, again.page.requests.length, again.page.clock.pending], [[], 1, 0]);
   });
 
-  test('may be answered by the page from within its own events', async () => {
+  test('allows the page to act inside its event handlers', async () => {
     const { page, socket, heard } = await connected();
     socket.once('disconnect', () => socket.socket.connect());
     page.socket.fall();
@@ -299,14 +299,14 @@ describe('losing the connection', () => {
 });
 
 describe('a page that goes', () => {
-  test('says so on its WebSocket', async () => {
+  test('sends a disconnect on its WebSocket', async () => {
     const { page } = await connected();
     page.fire('pagehide');
     assert.deepEqual(page.socket.sent, ['0::']);
     assert.equal(page.socket.readyState, 3);
   });
 
-  test('says nothing after that, and is there again should the page come back', async () => {
+  test('sends nothing after that, and reconnects if the page comes back', async () => {
     for (const transport of /** @type {const} */ (['websocket', 'xhr-polling', 'jsonp-polling'])) {
       const { page, socket, heard } = await connected(transport);
       page.fire('pagehide');
@@ -319,7 +319,7 @@ describe('a page that goes', () => {
     }
   });
 
-  test('says so with a request that outlives it', async () => {
+  test('sends a disconnect with a request that outlives it', async () => {
     for (const transport of /** @type {const} */ (['xhr-polling', 'jsonp-polling'])) {
       const { page } = await connected(transport);
       page.fire('pagehide');
@@ -330,14 +330,14 @@ describe('a page that goes', () => {
     }
   });
 
-  test('says so even when the browser stops the first script of the page\'s end', async () => {
+  test('sends a disconnect even if the browser stops the first unload handler', async () => {
     const { page } = await connected();
     page.listeners.pagehide.shift();
     page.fire('pagehide');
     assert.deepEqual(page.socket.sent, ['0::']);
   });
 
-  test('says so on each of its connections', async () => {
+  test('sends a disconnect on each of its connections', async () => {
     const { page, io } = await connected();
     io.connect('', { 'force new connection': true });
     await page.pending.answer(answerToHandshake);
@@ -346,7 +346,7 @@ describe('a page that goes', () => {
     assert.deepEqual(page.sockets.map(({ sent }) => sent), [['0::'], ['0::']]);
   });
 
-  test('says nothing when there is no connection', () => {
+  test('sends nothing without a connection', () => {
     const page = new FakePage();
     page.load().connect();
     page.fire('pagehide');

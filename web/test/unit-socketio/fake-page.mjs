@@ -1,12 +1,12 @@
-// A page as the Socket.IO script sees it: requests, sockets and timers that only do what a test says. `load` runs the
-// script as a browser would.
+// A page as the Socket.IO script sees it, with requests, sockets and timers that the test controls. `load` runs the script as a
+// browser would.
 import { readFileSync } from 'node:fs';
 import { FakeClock, settled } from '../unit/fake-clock.mjs';
 
 const script = readFileSync(new URL('../../socket.io/socket.io.js', import.meta.url), 'utf8');
 const open = 1;
 
-/** One request, however the page made it; answered, failed or given up once. */
+/** One request, however the page made it; answered, failed or canceled once. */
 class FakeRequest {
   /** @type {'waiting' | 'answered' | 'failed' | 'given up'} */
   state = 'waiting';
@@ -27,14 +27,14 @@ class FakeRequest {
     this.onFailure = () => {};
   }
 
-  /** Without the parameters that only keep caches away. */
+  /** Without the parameters that only prevent caching. */
   get address() {
     return this.url.replace(/([?&])t=\d+&?/, '$1').replace(/[?&]$/, '');
   }
 
   /** @param {string} text */
   async answer(text, status = 200) {
-    // What was given up may still be answered: a server cannot know.
+    // A canceled request may still be answered: a server cannot know.
     if (this.state === 'waiting') this.state = 'answered';
     this.onAnswer(status, text);
     await settled();
@@ -69,7 +69,7 @@ class FakeSocket {
     this.readyState = 3;
   }
 
-  // What a test does with it.
+  // The test's interface.
 
   open() {
     this.readyState = open;
@@ -141,7 +141,7 @@ export class FakePage {
     for (const run of this.listeners[name] ?? []) run();
   }
 
-  /** The newest request that nobody has answered; there must be one. */
+  /** The newest unanswered request; there must be one. */
   get pending() {
     const found = this.requests.filter(({ state }) => state === 'waiting').pop();
     if (!found) throw new Error(`none waits; there were ${this.requests.map(({ method, url }) => [method, url])}`);
@@ -162,7 +162,7 @@ export class FakePage {
   }
 
   /**
-   * Of the page's clock, which stands still until the test advances it. What a browser would report is kept.
+   * The page's clock, which stands still until the test advances it. Keeps the errors that a browser would report.
    * @param {() => void} run @param {number} ms
    */
   #timer = (run, ms) => {
@@ -231,7 +231,7 @@ export class FakePage {
         request.onFailure = () => this.onerror();
         request.onAnswer = (status, text) => {
           const place = /[?&](?:i|jsonp)=(\d+)/.exec(this.src)?.[1];
-          // A script of another kind, such as an error page, calls nothing.
+          // A script of another kind, such as an error page, calls no callback.
           if (status === 200) page.window.io.j[Number(place)](text);
           this.onload();
         };
@@ -243,13 +243,13 @@ export class FakePage {
   }
 }
 
-/** Events that only the script itself makes. */
+/** Events that only the script itself emits. */
 const own = [
   'connecting', 'connect', 'disconnect', 'connect_failed', 'error', 'reconnecting', 'reconnect', 'reconnect_failed',
 ];
 
 /**
- * Writes down what the script tells the page, and these events too.
+ * Records the script's own events, and those named here.
  * @param {any} socket @param {string[]} more @returns {any[][]}
  */
 export function hearing(socket, ...more) {

@@ -1,4 +1,4 @@
-// What the Socket.IO script says and hears, over each of its transports.
+// What the Socket.IO script sends and receives, over each of its transports.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { seeded } from '../unit/random.mjs';
@@ -21,7 +21,7 @@ describe('events', () => {
     assert.equal(got.length, 3);
   });
 
-  test('can be unheard one by one, by name or all at once', async () => {
+  test('can be removed one by one, by name or all at once', async () => {
     const { page, socket } = await connected();
     let count = 0;
     const listen = () => { count += 1; };
@@ -46,7 +46,7 @@ describe('events', () => {
     assert.equal(page.pending.method, 'GET');
   });
 
-  test('are sent as the first servers wrote them', async () => {
+  test('are sent in the format of the first servers', async () => {
     const { page, socket } = await connected();
     socket.emit('disconnectPartners').emit('next', { sessionId: 's-1' }).emit('next', { sessionId: undefined });
     socket.emit('many', 1, null, 'x:y');
@@ -56,7 +56,7 @@ describe('events', () => {
     ]);
   });
 
-  test('that are said too early wait for the connection, and for the next one', async () => {
+  test('emitted too early wait for the connection, and for the next one', async () => {
     const page = new FakePage();
     const socket = page.load().connect();
     socket.on('connect', () => socket.emit('third'));
@@ -74,7 +74,7 @@ describe('events', () => {
     assert.deepEqual(page.socket.sent, ['fourth', 'third'].map((name) => `5:::{"name":"${name}"}`));
   });
 
-  test('are not kept without end', () => {
+  test('are not kept without limit', () => {
     const page = new FakePage();
     const socket = page.load().connect();
     const heard = hearing(socket);
@@ -93,7 +93,7 @@ describe('messages and acknowledgements', () => {
     assert.deepEqual(page.socket.sent, ['3:::hello', '4:::{"n":[1]}']);
   });
 
-  test('the page hears when its words arrived, each once', async () => {
+  test('the page gets each acknowledgement once', async () => {
     const { page, socket } = await connected();
     /** @type {any[][]} */
     const done = [];
@@ -105,7 +105,7 @@ describe('messages and acknowledgements', () => {
     assert.deepEqual(done, [['message'], ['event', 'a+b', { n: 1 }]]);
   });
 
-  test('the server hears at once, or what the page answers', async () => {
+  test('the server gets an acknowledgement at once, or with the page\'s answer', async () => {
     const { page, socket } = await connected();
     const heard = hearing(socket, 'message');
     socket.on('ask', (/** @type {number} */ n, /** @type {Function} */ answer) => answer('ok', n + 1));
@@ -122,7 +122,7 @@ describe('packets', () => {
     assert.deepEqual(page.socket.sent, ['2::', '2::']);
   });
 
-  test('what is malformed, unknown or for a namespace is nobody\'s news', async () => {
+  test('malformed, unknown and namespace packets are ignored', async () => {
     const { page, heard } = await connected();
     page.socket.say('', 'x', '9::', '5:::', '5:::{', '5:::7', '5:::null', '5:::{"args":[1]}', '4:::{',
       '5::/x:{"name":"news"}', '0::/x', '7::/x:1+0', '6:::x+y', '\ufffd', '\ufffd9\ufffd',
@@ -157,7 +157,7 @@ describe('packets', () => {
 });
 
 describe('polling', () => {
-  test('asks again after every answer, one request at a time', async () => {
+  test('polls again after every answer, one request at a time', async () => {
     const { page, heard } = await connected('xhr-polling');
     for (const number of [1, 2, 3]) await page.pending.answer(`5:::{"name":"news","args":[${number}]}`);
     await page.pending.answer('8::');
@@ -166,7 +166,7 @@ describe('polling', () => {
     assert.match(page.pending.url, /\/xhr-polling\/sid-1\?t=\d+$/);
   });
 
-  test('posts in order, and together what had to wait', async () => {
+  test('posts in order, and waiting packets together', async () => {
     const { page, socket } = await connected('xhr-polling');
     socket.emit('one').emit('two').emit('drei 😀');
     const posts = () => page.requests.filter(({ method }) => method === 'POST');
@@ -177,7 +177,7 @@ describe('polling', () => {
     assert.equal(posts().length, 2);
   });
 
-  test('ends by saying so, after what was said before', async () => {
+  test('sends a disconnect last, after all pending packets', async () => {
     const { page, socket, heard } = await connected('xhr-polling');
     const poll = page.pending;
     socket.emit('one').disconnect();
@@ -190,7 +190,7 @@ describe('polling', () => {
     assert.equal(page.requests.filter(({ state }) => state === 'waiting').length, 0);
   });
 
-  test('counts as lost when a request fails, whichever', async () => {
+  test('is lost when any request fails', async () => {
     for (const method of ['GET', 'POST']) {
       const { page, socket, heard } = await connected('xhr-polling');
       socket.emit('one');
@@ -218,7 +218,7 @@ describe('polling by scripts', () => {
     assert.deepEqual(heard.length, 1);
   });
 
-  test('never takes a late answer for another\'s', async () => {
+  test('never takes a late answer for another request\'s', async () => {
     const { page, io, socket, heard } = await connected('jsonp-polling');
     const late = page.pending;
     socket.disconnect();
@@ -232,7 +232,7 @@ describe('polling by scripts', () => {
     assert.equal(heard.filter(([name]) => name === 'news').length, 1);
   });
 
-  test('counts as lost when a script does not call or does not come', async () => {
+  test('is lost when a script does not load or does not call back', async () => {
     for (const lose of [
       (/** @type {FakePage} */ page) => page.pending.answer('<h1>Bad gateway</h1>', 502),
       (/** @type {FakePage} */ page) => page.pending.fail(),

@@ -1,4 +1,4 @@
-// `scripts/affected.mjs` on checkouts of a few made-up files, and on this one.
+// `scripts/affected.mjs` on made-up checkouts of a few files, and on this one.
 import assert from 'node:assert/strict';
 import { readFileSync, readdirSync } from 'node:fs';
 import { describe, test } from 'node:test';
@@ -61,8 +61,8 @@ const checkout = {
   'web/test/browser/person.mjs': lines(
     "import { startServer } from './start.mjs';",
     'export async function serve(t) {', '  return startServer({ ...t });', '}',
-    '/** Waits. */', 'const patience = 3;',
-    'export async function arrive(page, url) {', "  await page.goto(`${url}/${guest ? '?guest=1' : ''}`);", '  return patience;', '}',
+    '/** Waits. */', 'const delay = 3;',
+    'export async function arrive(page, url) {', "  await page.goto(`${url}/${guest ? '?guest=1' : ''}`);", '  return delay;', '}',
     'export const find = (page, url) => page.goto(`${url}/map#${name}`);',
   ),
   'web/test/browser/front.test.mjs': lines("import { serve, arrive as come } from './person.mjs';", "test('a', () => come(page, serve().url));"),
@@ -151,7 +151,7 @@ describe('A change reaches tests of the web', () => {
     assert.deepEqual(reached(['kept/words/new']).web, ['reading']);
   });
 
-  test('that import what is there no more', () => {
+  test('that import a deleted file', () => {
     assert.deepEqual(reached(['web/test/unit/gone.mjs'], { 'web/test/unit/talk.test.mjs': "import './gone.mjs';" }).web, ['talk']);
   });
 
@@ -198,7 +198,7 @@ describe('A change reaches tests in browsers', () => {
     assert.deepEqual(reached(['Tests/RulesTests/RuleTests.swift']).browser, []);
   });
 
-  test('that open an address of which nobody knows the page', () => {
+  test('that open an address without a known page', () => {
     const opening = (/** @type {string} */ address) => reached(['web/app/map.css'], { 'web/test/browser/wire.test.mjs': lines(
       "import { serve } from './person.mjs';", 'const server = serve();', `test('c', () => page.goto(${address}));`,
     ) }).browser;
@@ -215,7 +215,7 @@ describe('A change of no code', () => {
     assert.deepEqual(reached([]), nothing);
   });
 
-  test('of how tests are run reaches every test that is run so', () => {
+  test('of a test runner reaches every test that it runs', () => {
     const web = ['every', 'reading', 'talk'];
     const browser = ['front-again', 'front', 'map', 'tools', 'wire'];
     for (const file of ['scripts/test', 'scripts/environment', 'scripts/steps']) {
@@ -229,7 +229,7 @@ describe('A change of no code', () => {
   });
 });
 
-test('what SwiftPM says of a package is understood', () => {
+test('the SwiftPM description of a package is parsed', () => {
   const dump = { targets: [
     { name: 'Words', type: 'regular', dependencies: [{ product: ['Crypto', 'swift-crypto', null, null] }] },
     { name: 'CThing', type: 'system', path: 'Tests/CThing', dependencies: [] },
@@ -262,7 +262,7 @@ describe('In this checkout', () => {
     for (const name of ['try', 'roulette', 'durability', 'roulettetok-polls']) assert.ok(!tests.includes(name), name);
   });
 
-  test('what RouletteTok loaded is of the tests with its page', () => {
+  test('the RouletteTok script affects the tests with its page', () => {
     const tests = browser('web/socket.io/socket.io.js');
     assert.ok(tests.includes('roulettetok-mixed'), tests.join());
     assert.ok(!tests.includes('roulette'), tests.join());
@@ -273,7 +273,7 @@ describe('In this checkout', () => {
     assert.ok(tests.includes('roulette') && tests.includes('roulette-nginx'), tests.join());
   });
 
-  test('only what tests the tests needs no server', () => {
+  test('only tests of the test tools need no server', () => {
     const tests = browser('Sources/Server/Server.swift');
     const all = browser('Package.swift');
     assert.deepEqual(all.filter((name) => !tests.includes(name)), ['drivers', 'scaffolding']);

@@ -21,32 +21,32 @@ function touchedBy(...changed) {
   return touchedTargets({ changed, links, files: Object.keys(sources), read: (file) => sources[file] ?? '' });
 }
 
-test('a target is touched by its own file, by what it names and by what that names', () => {
+test('a target is affected by its own file and by everything it uses, directly or not', () => {
   assert.deepEqual(touchedBy('Fuzz/Sources/FuzzTargets/JSON.swift'), ['json']);
   assert.deepEqual(touchedBy('Sources/Wire/JSONReader.swift'), ['json']);
   assert.deepEqual(touchedBy('Sources/Wire/Digits.swift'), ['json']);
   assert.deepEqual(touchedBy('Sources/RTC/STUNMessage.swift'), ['stun']);
 });
 
-test('a change of what every target uses touches all', () => {
+test('a change of shared code affects all targets', () => {
   sources['Fuzz/Sources/FuzzTargets/JSON.swift'] += '\nrequire()';
   sources['Fuzz/Sources/FuzzTargets/STUN.swift'] += '\nrequire()';
   assert.deepEqual(touchedBy('Fuzz/Sources/FuzzTargets/FuzzTarget.swift'), ['json', 'stun']);
 });
 
-test('a change of how targets run touches all', () => {
+test('a change of how targets run affects all of them', () => {
   for (const file of ['Fuzz/Package.swift', 'Fuzz/Sources/fuzz/main.swift', 'scripts/fuzz']) {
     assert.deepEqual(touchedBy(file), ['json', 'stun'], file);
   }
 });
 
-test('inputs and dictionaries touch the targets that begin with them', () => {
+test('inputs and dictionaries affect the targets with their names', () => {
   assert.deepEqual(touchedBy('Fuzz/Corpora/json/one'), ['json']);
   assert.deepEqual(touchedBy('Fuzz/Findings/stun/crash'), ['stun']);
   assert.deepEqual(touchedBy('Fuzz/Dictionaries/words.dict'), ['json']);
   assert.deepEqual(touchedBy('Tests/Offers/chromium.sdp'), ['stun']);
 });
 
-test('nothing else touches any: a comment, the same name in a module that is not imported, code that is not fuzzed', () => {
+test('nothing else affects a target: a comment, the same name in a module that is not imported, code that is not fuzzed', () => {
   assert.deepEqual(touchedBy('Sources/RTC/Digits.swift', 'Sources/Server/Server.swift', 'README.md'), []);
 });

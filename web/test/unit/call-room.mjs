@@ -1,5 +1,5 @@
-// A room whose people may also call each other: as much of the server's calls as the SDK sees. Clients named `ann` and `ann.2`
-// are two devices of one person.
+// A room whose clients can also call each other: the part of the server's calls that the SDK sees. `ann` and `ann.2` are two
+// devices of one person.
 import { ConfabError } from '../../lib/errors.js';
 import { FakeRoom } from './fake-room.mjs';
 
@@ -132,13 +132,13 @@ export class CallRoom extends FakeRoom {
     });
   }
 
-  /** The server stops, and keeps nothing of its sessions; whether it keeps its calls is for the test to say. */
+  /** Stops the server, which loses its sessions; the test decides whether it keeps its calls. */
   stop() {
     this.sessions.clear();
     for (const client of this.clients) client.emit('expired');
   }
 
-  /** And is there again: all appear, and what rings, rings anew. */
+  /** Starts the server again: all clients appear, and ringing calls ring again. */
   resume() {
     for (const client of this.clients) client.emit('connected', { resumed: false });
     for (const call of this.calls.values()) if (!call.taken) for (const callee of call.callees) callee.tell(this.incoming(call));

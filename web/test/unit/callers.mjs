@@ -1,4 +1,4 @@
-// People who call each other in a room, and what they see of it.
+// People who call each other in a room, and the events they get.
 import assert from 'node:assert/strict';
 import { OT } from '../../lib/ot.js';
 import { Calls } from '../../lib/people/calls.js';
@@ -15,7 +15,7 @@ export let clock;
 /** @type {ReturnType<typeof installPage>} */
 export let page;
 
-/** A room, a page and a clock of its own for each test. */
+/** A separate room, page and clock for each test. */
 export function begin() {
   page = installPage();
   room = new CallRoom();
@@ -27,7 +27,7 @@ export const element = () => /** @type {any} */ (new FakeElement('div'));
 export const camera = (options = {}) => OT.initPublisher(element(), { insertMode: 'append', ...options });
 /** @param {Promise<unknown>} promise @returns {Promise<any>} */
 export const rejection = (promise) => promise.then(() => assert.fail('it was not rejected'), (error) => error);
-/** Enough for two to negotiate. */
+/** Long enough for two to negotiate. */
 export const quiet = async () => { for (let round = 0; round < 4; round += 1) await settled(); };
 
 /** @param {string} id */
@@ -66,7 +66,7 @@ export async function ringing({ video = true, devices = ['ben'] } = {}) {
   return { ann, ben: bens[0], bens, annCamera, mine, theirs: bens.map(({ rung }) => watched(rung[0])) };
 }
 
-/** And Ben takes it. */
+/** And Ben accepts. */
 export async function talking(options = {}) {
   const made = await ringing(options);
   const benCamera = camera();

@@ -13,7 +13,7 @@ import { FakeServer } from './fake-server.mjs';
 beforeEach(begin);
 
 describe('A second call', () => {
-  test('waits, and taking it ends the first', async () => {
+  test('waits, and accepting it ends the first', async () => {
     const { ann, ben, mine, theirs: [theirs], benCamera } = await talking();
     const cleo = device('cleo');
     const hers = watched(cleo.calls.start('ben', { publisher: camera() }));
@@ -32,7 +32,7 @@ describe('A second call', () => {
     assert.deepEqual([mine.call.outcome, theirs.names().filter((name) => name === 'ended').length, ann.calls.all.length], ['hungUp', 1, 0]);
   });
 
-  test('waits no longer when the first is over', async () => {
+  test('no longer waits when the first has ended', async () => {
     const { ben, theirs: [theirs] } = await talking();
     ben.client.tell({ type: 'call.incoming', callId: 'w', person: { personId: 'cleo', name: 'Cleo', online: true }, video: true, waiting: true, expiresInMs: 1 });
     await quiet();
@@ -41,7 +41,7 @@ describe('A second call', () => {
     assert.deepEqual([waiting.waiting, waiting.state], [false, 'incoming']);
   });
 
-  test('that is told twice rings once, and not again once declined', async () => {
+  test('announced twice rings once, and not again after declining', async () => {
     const { ben, theirs: [theirs], mine } = await ringing();
     const again = () => ben.client.tell(room.incoming(/** @type {any} */ (room.calls.get(String(mine.call.id)))));
     again();
@@ -59,7 +59,7 @@ describe('A second call', () => {
 
 describe('Two who call each other', () => {
   /**
-   * Ben has called Ann, whose device rings, when she calls him: the call with the smaller id goes on.
+   * Ann calls Ben while his call rings on her device: the call with the smaller id continues.
    * @param {boolean} hersGoesOn
    * @param {boolean} endFirst whether the end is told before the acceptance
    */
@@ -91,7 +91,7 @@ describe('Two who call each other', () => {
 
   for (const hersGoesOn of [true, false]) {
     for (const endFirst of [true, false]) {
-      test(`are in one call, ${hersGoesOn ? 'the second' : 'the first'}, told ${endFirst ? 'the end' : 'the acceptance'} first`, async () => {
+      test(`are in one call, ${hersGoesOn ? 'the second' : 'the first'}, with ${endFirst ? 'the end' : 'the acceptance'} first`, async () => {
         const { ann, ben, his, hers, atHers } = await glare(hersGoesOn, endFirst);
         const id = hersGoesOn ? 'hers' : 'call-1';
         assert.deepEqual([his, hers].map(({ call }) => [call.state, call.id]), [['active', id], ['active', id]]);
@@ -108,7 +108,7 @@ describe('Two who call each other', () => {
 });
 
 describe('After a restart of the server', () => {
-  test('a call goes on: joined anew, the same camera, a new picture', async () => {
+  test('a call continues: joined again, with the same camera and new video', async () => {
     const { ann, ben, mine, theirs: [theirs], annCamera } = await talking();
     const old = shown(ann.target).id;
     await clock.advance(2000);
@@ -127,7 +127,7 @@ describe('After a restart of the server', () => {
     assert.equal(mine.call.elapsedMs, 3000);
   });
 
-  test('a call rings on', async () => {
+  test('a call keeps ringing', async () => {
     const { mine, theirs: [theirs] } = await ringing();
     room.stop();
     room.resume();
@@ -138,7 +138,7 @@ describe('After a restart of the server', () => {
     assert.deepEqual([mine.call.state, theirs.call.state], ['active', 'active']);
   });
 
-  test('an acceptance that it did not hear is said again', async () => {
+  test('an acceptance that it did not receive is sent again', async () => {
     const { ben, mine, theirs: [theirs] } = await ringing();
     const { 'call.accept': accept } = CallRoom.prototype;
     room['call.accept'] = () => { throw new ConfabError({ code: 'connection_restarted', message: 'Again.' }); };
@@ -150,7 +150,7 @@ describe('After a restart of the server', () => {
     assert.deepEqual([mine.call.state, theirs.call.state, ben.client.askedFor('call.accept').length], ['active', 'active', 2]);
   });
 
-  test('that forgot the call it is lost', async () => {
+  test('that has forgotten the call, the call is lost', async () => {
     const { mine, theirs: [theirs], annCamera } = await talking();
     room.stop();
     room.calls.clear();
@@ -159,7 +159,7 @@ describe('After a restart of the server', () => {
     assert.deepEqual([mine.call.outcome, theirs.call.outcome, annCamera.isDestroyed], ['connectionLost', 'connectionLost', false]);
   });
 
-  test('is asked about calls only after it was told who is there', async () => {
+  test('gets requests about calls only after presence.appear', async () => {
     const server = new FakeServer();
     const client = new Client({ url: 'ws://test/v1/socket', WebSocket: server.WebSocket, clock, identity: 'a_me', page: new EventTarget() });
     const people = new People(client);
@@ -192,9 +192,9 @@ describe('After a restart of the server', () => {
     assert.deepEqual([mine.state, mine.id, theirs.outcome], ['placing', 'c', 'missed']);
   });
 
-  test('a device that only rang does not take the call from the one that took it, and rings no more', async () => {
+  test('a device that only rang does not take the call from the one that answered, and stops ringing', async () => {
     const { bens, theirs: [theirs, rang], mine } = await ringing({ devices: ['ben', 'ben.2'] });
-    // Its line was away when the other device took it.
+    // Its connection was down when the other device answered.
     const { tellEnd } = room;
     room.tellEnd = (call, client, reason) => { if (reason !== 'answeredElsewhere') tellEnd.call(room, call, client, reason); };
     await theirs.call.accept({ publisher: camera() });
@@ -208,7 +208,7 @@ describe('After a restart of the server', () => {
     assert.deepEqual([rang.call.outcome, bens[1].calls.all.length], ['answeredElsewhere', 0]);
   });
 
-  test('a call that rang, and went elsewhere or nowhere meanwhile, ends as the log has it', async () => {
+  test('a call that rang, and was answered elsewhere or ended meanwhile, ends as in the call log', async () => {
     for (const [outcome, durationMs, told] of [['declined', undefined, 'declined'], ['hungUp', 5000, 'answeredElsewhere']]) {
       begin();
       const { mine, theirs: [theirs] } = await ringing();
@@ -221,7 +221,7 @@ describe('After a restart of the server', () => {
     }
   });
 
-  test('a call that is accepted before it rang anew is not ended here', async () => {
+  test('a call that is accepted before it rang again is not ended here', async () => {
     const { theirs: [theirs], mine } = await ringing();
     room.stop();
     for (const client of room.clients) client.emit('connected', { resumed: false });
@@ -230,7 +230,7 @@ describe('After a restart of the server', () => {
     assert.deepEqual([mine.call.state, theirs.call.state], ['active', 'active']);
   });
 
-  test('a call that another device took meanwhile is over here, as one answered there', async () => {
+  test('a call that another device answered meanwhile ends here as answered elsewhere', async () => {
     const { mine, theirs: [theirs] } = await talking();
     room.stop();
     room['call.rejoin'] = () => { throw new ConfabError({ code: 'elsewhere', message: 'On your other device.' }); };
@@ -239,7 +239,7 @@ describe('After a restart of the server', () => {
     assert.deepEqual([mine, theirs].map(({ call }) => call.outcome), ['answeredElsewhere', 'answeredElsewhere']);
   });
 
-  test('a call that was only being placed is refused', async () => {
+  test('a call that was still being placed is rejected', async () => {
     const ann = device('ann');
     room.startRefusal = new ConfabError({ code: 'connection_restarted', message: 'Again.', retryable: true });
     const { call } = watched(ann.calls.start('ben'));

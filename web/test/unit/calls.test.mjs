@@ -26,7 +26,7 @@ describe('A call', () => {
     assert.equal(mine.call.elapsedMs, 5000);
   });
 
-  test('says when it rings nowhere, and until when it rings', async () => {
+  test('reports when it rings nowhere, and its deadline', async () => {
     const ann = device('ann');
     const { call } = watched(ann.calls.start('nobody', { video: true }));
     assert.deepEqual([call.state, call.id, call.person.personId], ['placing', null, 'nobody']);
@@ -64,7 +64,7 @@ describe('A call', () => {
     assert.equal((await rejection(theirs.call.setVideo(true))).name, 'OT_USER_MEDIA_ACCESS_DENIED');
   });
 
-  test('that is turned to a picture while it rings is told so once it is accepted', async () => {
+  test('with video turned on while it rings reports that after acceptance', async () => {
     const { ann, mine, theirs: [theirs] } = await ringing({ video: false });
     await mine.call.setVideo(true);
     assert.equal(ann.client.askedFor('call.update').length, 0);
@@ -73,7 +73,7 @@ describe('A call', () => {
     assert.equal(theirs.call.withVideo, true);
   });
 
-  test('may be listened to without a publisher', async () => {
+  test('can be received without a publisher', async () => {
     const { ben, theirs: [theirs], mine } = await ringing();
     await theirs.call.accept();
     await quiet();
@@ -102,14 +102,14 @@ describe('A call', () => {
     assert.equal(publisher.isDestroyed, true);
   });
 
-  test('that is told as accepted twice is joined once', async () => {
+  test('reported as accepted twice is joined once', async () => {
     const { ann, mine } = await talking();
     ann.client.tell(room.acceptedFor(/** @type {any} */ (room.calls.get(String(mine.call.id))), ann.client));
     await quiet();
     assert.deepEqual([mine.call.state, ann.client.askedFor('session.join').length], ['active', 1]);
   });
 
-  test('hands a stream to whoever wants to place it themselves', async () => {
+  test('hands a stream to a program that inserts it itself', async () => {
     const ann = device('ann');
     const client = room.client('ben');
     const calls = new Calls(client, new People(client), { rtc: fakeRtc, clock });
@@ -123,7 +123,7 @@ describe('A call', () => {
     assert.equal(target.children[0].children[0].children[0].attributes['aria-label'], 'ann');
   });
 
-  test('hears when the other is away for a moment', async () => {
+  test('reports when the other is briefly disconnected', async () => {
     const { ann, mine } = await talking();
     ann.client.tell({ type: 'call.partner', callId: mine.call.id, state: 'reconnecting' });
     await settled();
@@ -135,7 +135,7 @@ describe('A call', () => {
 });
 
 describe('A call ends', () => {
-  test('when one hangs up: sound and picture at once, and the cameras stay their owners’', async () => {
+  test('when one hangs up: audio and video at once, but the publishers remain', async () => {
     const { ann, ben, mine, theirs: [theirs], annCamera, benCamera } = await talking();
     await clock.advance(3000);
     const done = mine.call.end();
@@ -162,7 +162,7 @@ describe('A call ends', () => {
     assert.deepEqual([mine, first, second].map(({ call }) => call.outcome), ['declined', 'declined', 'declinedElsewhere']);
   });
 
-  test('on the other devices when one takes it', async () => {
+  test('on the other devices when one answers', async () => {
     const { mine, theirs: [first, second], bens } = await ringing({ devices: ['ben', 'ben.2'] });
     await second.call.accept();
     await quiet();
@@ -170,7 +170,7 @@ describe('A call ends', () => {
     assert.deepEqual(bens[0].calls.all, []);
   });
 
-  test('when it is taken back', async () => {
+  test('when it is canceled', async () => {
     const { mine, theirs: [theirs] } = await ringing();
     await mine.call.cancel();
     await quiet();
@@ -178,7 +178,7 @@ describe('A call ends', () => {
     assert.equal((await rejection(theirs.call.accept())).code, 'call_state');
   });
 
-  test('when it is taken back before it had an id', async () => {
+  test('when it is canceled before it had an id', async () => {
     const [ann, ben] = [device('ann'), device('ben')];
     const { call } = watched(ann.calls.start('ben'));
     call.end();
@@ -188,7 +188,7 @@ describe('A call ends', () => {
     assert.equal(ann.client.askedFor('call.end').length, 1);
   });
 
-  test('when it was taken back and accepted at once', async () => {
+  test('when it was canceled and accepted at once', async () => {
     const { ann, mine, theirs: [theirs] } = await ringing();
     const accepted = theirs.call.accept({ publisher: camera() });
     await Promise.resolve();
@@ -210,7 +210,7 @@ describe('A call ends', () => {
     });
   }
 
-  test('as refused when the server will not place it', async () => {
+  test('as refused when the server rejects it', async () => {
     const ann = device('ann');
     room.startRefusal = new ConfabError({ code: 'call_not_allowed', message: 'Contacts only.' });
     const { call, ending } = watched(ann.calls.start('ben'));
@@ -223,7 +223,7 @@ describe('A call ends', () => {
     assert.equal(second.ending().error.code, 'call_state');
   });
 
-  test('as failed when it cannot be taken, or not be joined', async () => {
+  test('as failed when it cannot be accepted or joined', async () => {
     const { theirs: [theirs], ben } = await ringing();
     room['call.accept'] = () => { throw new ConfabError({ code: 'elsewhere', message: 'In another tab.' }); };
     assert.equal((await rejection(theirs.call.accept())).code, 'elsewhere');
@@ -238,7 +238,7 @@ describe('A call ends', () => {
     assert.equal(ann.client.askedFor('call.end').length, 1);
   });
 
-  test('as the server says, when it was over before it could be taken', async () => {
+  test('as the server says, when it ended before it could be accepted', async () => {
     const { theirs: [theirs], ben } = await ringing();
     room['call.accept'] = () => { throw new ConfabError({ code: 'call_state', message: 'Taken.' }); };
     const accepted = theirs.call.accept();
@@ -249,7 +249,7 @@ describe('A call ends', () => {
     assert.deepEqual([theirs.call.outcome, ben.client.askedFor('call.end').length], ['answeredElsewhere', 0]);
   });
 
-  test('as failed, when it could not be taken and nobody says why', async () => {
+  test('as failed, when it could not be accepted and no reason arrives', async () => {
     const { theirs: [theirs], ben } = await ringing();
     room['call.accept'] = () => { throw new ConfabError({ code: 'not_found', message: 'No such call.' }); };
     const accepted = rejection(theirs.call.accept());
@@ -258,7 +258,7 @@ describe('A call ends', () => {
     assert.deepEqual([theirs.call.outcome, ben.client.askedFor('call.end').length, clock.pending], ['failed', 1, 0]);
   });
 
-  test('by itself when it should have rung out and the server is out of reach', async () => {
+  test('automatically after the ring timeout if the server cannot be reached', async () => {
     const { mine, theirs: [theirs] } = await ringing();
     await clock.advance(46_000);
     assert.deepEqual([mine.call.state, theirs.call.state], ['ringing', 'incoming']);
@@ -266,13 +266,13 @@ describe('A call ends', () => {
     assert.deepEqual([mine.call.outcome, theirs.call.outcome, clock.pending], ['unanswered', 'missed', 0]);
   });
 
-  test('not because it rang long, once it is taken', async () => {
+  test('not by the ring timeout after acceptance', async () => {
     const { mine, theirs: [theirs] } = await talking();
     await clock.advance(60_000);
     assert.deepEqual([mine.call.state, theirs.call.state], ['active', 'active']);
   });
 
-  test('while the connection is away: here at once, there when it is back', async () => {
+  test('while disconnected: here at once, on the other end after reconnecting', async () => {
     const { ann, mine, theirs: [theirs] } = await talking();
     /** @type {(() => void)[]} */
     const waiting = [];
@@ -293,7 +293,7 @@ describe('A call ends', () => {
     assert.deepEqual([mine.call.outcome, theirs.call.outcome], ['ended', 'connectionLost']);
   });
 
-  test('that nobody was there for is told once, and only to somebody who listens', async () => {
+  test('missed without a device is reported once, and only to a listener', async () => {
     const { client, calls, told } = device('ann');
     const missed = {
       type: 'call.ended', callId: 'old', reason: 'missed', direction: 'incoming', video: true, at: 5,
@@ -312,7 +312,7 @@ describe('A call ends', () => {
   });
 });
 
-test('The log is read, forgotten and marked by its verbs', async () => {
+test('The log can be read, deleted and marked as seen', async () => {
   const { client, calls } = device('ann');
   const logged = { callId: 'c', direction: 'incoming', outcome: 'missed', person: { personId: 'ben', name: 'Ben', online: false }, video: true, at: 1, seen: false };
   Object.assign(room, { 'call.log': () => ({ type: 'call.log', calls: [logged], next: 'more' }), 'call.forget': () => ({}) });

@@ -27,7 +27,7 @@ function make(options = {}) {
 
 const names = () => events.map(([name]) => name);
 
-/** @param {Promise<unknown>} promise @returns {Promise<any>} what it was rejected with */
+/** @param {Promise<unknown>} promise @returns {Promise<any>} the rejection reason */
 const rejection = (promise) => promise.then(() => assert.fail('it was not rejected'), (error) => error);
 
 beforeEach(() => {
@@ -38,7 +38,7 @@ beforeEach(() => {
 });
 
 describe('A client that connects', () => {
-  test('says hello under the protocol’s name and has its welcome', async () => {
+  test('sends hello with the subprotocol and gets its welcome', async () => {
     const welcome = await client.connect();
     assert.equal(welcome.resumed, false);
     assert.equal(client.state, 'connected');
@@ -50,7 +50,7 @@ describe('A client that connects', () => {
     assert.deepEqual(events[0][1], { secret: 'a_new' });
   });
 
-  test('says who it is, and does not mix a token with an identity', async () => {
+  test('sends its credential, and never both a token and an identity', async () => {
     await make({ identity: 'a_me', name: 'Ann' }).connect();
     assert.deepEqual([server.heard[0].identity, server.heard[0].name, server.heard[0].token], ['a_me', 'Ann', undefined]);
     await make({ identity: 'a_me', token: 'jwt' }).connect();
@@ -58,7 +58,7 @@ describe('A client that connects', () => {
     assert.deepEqual([hello.identity, hello.token], [undefined, 'jwt']);
   });
 
-  test('tries again while nobody is there, and says after 20 s that it failed', async () => {
+  test('retries while the server is down, and rejects after 20 s', async () => {
     server.isUp = false;
     const failed = rejection(client.connect());
     await clock.advance(19_000);
@@ -74,7 +74,7 @@ describe('A client that connects', () => {
     assert.equal(client.state, 'connected');
   });
 
-  test('gives up a socket that opens and then says nothing', async () => {
+  test('gives up a socket that opens and then stays silent', async () => {
     server.greet = () => {};
     client.connect();
     await clock.advance(10_000);
@@ -83,7 +83,7 @@ describe('A client that connects', () => {
     assert.equal(server.sockets.length, 2);
   });
 
-  test('is told for good when it is too old', async () => {
+  test('does not retry when its version is not supported', async () => {
     server.greet = (_hello, socket) => {
       socket.say({ type: 'error', code: 'version_unsupported', message: 'Reload the page.', retryable: false });
       socket.drop(4400);
@@ -96,7 +96,7 @@ describe('A client that connects', () => {
     assert.deepEqual([events[0][1].code, events[0][1].error.code], [4400, 'version_unsupported']);
   });
 
-  test('waits as long as it is told when there are too many', async () => {
+  test('waits as long as the server says when there are too many connections', async () => {
     const { greet } = server;
     server.greet = (_hello, socket) => {
       socket.say({ type: 'error', code: 'too_many_connections', message: 'Later.', retryable: true, retryAfterMs: 12_000 });
@@ -110,7 +110,7 @@ describe('A client that connects', () => {
     assert.equal(client.state, 'connected');
   });
 
-  test('says what is wrong when its url is none', async () => {
+  test('reports an invalid url', async () => {
     const broken = make({ WebSocket: class { constructor() { throw new SyntaxError('bad url'); } } });
     const error = await rejection(broken.connect());
     assert.equal(error.code, 'connect_failed');
@@ -119,14 +119,14 @@ describe('A client that connects', () => {
 });
 
 describe('A request', () => {
-  test('is answered by the answer', async () => {
+  test('resolves with its answer', async () => {
     server.answers['roulette.count'] = () => ({ type: 'roulette.count', online: 3, waiting: 1 });
     await client.connect();
     const answer = await client.request('roulette.count');
     assert.deepEqual([answer.online, answer.waiting], [3, 1]);
   });
 
-  test('is rejected with the error, whole', async () => {
+  test('rejects with the complete error', async () => {
     server.answers['roulette.next'] = () => ({ type: 'error', code: 'rate_limited', message: 'Slowly.', retryable: true, retryAfterMs: 500 });
     await client.connect();
     const error = await rejection(client.request('roulette.next'));
@@ -136,7 +136,7 @@ describe('A request', () => {
     );
   });
 
-  test('before connect() says what to do', async () => {
+  test('before connect() rejects with what to do', async () => {
     const error = await rejection(client.request('roulette.next'));
     assert.deepEqual([error.code, error.message], ['not_connected', 'Call connect() first.']);
   });
@@ -155,7 +155,7 @@ describe('A request', () => {
     assert.deepEqual(server.heard.map(({ type }) => type), ['hello', 'roulette.next']);
   });
 
-  test('also tells its answer to those who listen for that type, but never `ok`', async () => {
+  test('also emits its answer as an event, except `ok`', async () => {
     server.answers['roulette.next'] = () => ({ type: 'roulette.waiting' });
     /** @type {string[]} */
     const told = [];
@@ -168,7 +168,7 @@ describe('A request', () => {
 });
 
 describe('A client whose socket drops', () => {
-  test('resumes: what either end lacks comes again, once and in order', async () => {
+  test('resumes: messages that either end lacks are sent again, once and in order', async () => {
     /** @type {number[]} */
     const told = [];
     client.on('message:roulette.waiting', ({ retryAfterMs }) => told.push(retryAfterMs));
@@ -190,7 +190,7 @@ describe('A client whose socket drops', () => {
     assert.equal(events[3][1].resumed, true);
   });
 
-  test('begins anew when the server knows it no longer, and rejects what was open', async () => {
+  test('starts a new connection when the server has forgotten it, and rejects pending requests', async () => {
     await client.connect();
     server.answers['roulette.next'] = () => null;
     const open = rejection(client.request('roulette.next'));
@@ -207,7 +207,7 @@ describe('A client whose socket drops', () => {
     assert.equal(server.heardOf('hello')[1].identity, 'a_new');
   });
 
-  test('keeps trying, and tells after the grace that its place is gone', async () => {
+  test('keeps trying, and reports after the grace that the connection has expired', async () => {
     await client.connect();
     server.isUp = false;
     server.socket.drop();
@@ -221,7 +221,7 @@ describe('A client whose socket drops', () => {
     assert.equal('resume' in server.heard[server.heard.length - 1], false);
   });
 
-  test('lets requests wait, up to what can be replayed', async () => {
+  test('lets requests wait, up to the size of the replay buffer', async () => {
     await client.connect();
     server.isUp = false;
     server.socket.drop();
@@ -233,7 +233,7 @@ describe('A client whose socket drops', () => {
     assert.equal(server.heardOf('roulette.count').length, 256);
   });
 
-  test('leaves its place when it no longer has what the server lacks', async () => {
+  test('starts a new connection when it no longer has the messages that the server lacks', async () => {
     await client.connect();
     server.socket.isDeaf = true;
     for (let number = 0; number < 300; number += 1) client.request('roulette.count').catch(() => {});
@@ -244,7 +244,7 @@ describe('A client whose socket drops', () => {
     assert.deepEqual(names().slice(-3), ['expired', 'connected', 'restarted']);
   });
 
-  test('takes another socket when a message went missing, and asks for it', async () => {
+  test('opens a new socket when a message is missing, and requests it', async () => {
     /** @type {number[]} */
     const told = [];
     client.on('message:roulette.waiting', ({ retryAfterMs }) => told.push(retryAfterMs));
@@ -258,7 +258,7 @@ describe('A client whose socket drops', () => {
     assert.deepEqual(told, [1, 2]);
   });
 
-  test('does not come back after a ban', async () => {
+  test('does not reconnect after a ban', async () => {
     await client.connect();
     server.socket.say({ type: 'error', code: 'banned', message: 'Until Friday.', retryable: false });
     server.socket.drop(4403);
@@ -270,8 +270,8 @@ describe('A client whose socket drops', () => {
   });
 });
 
-describe('A client that hears nothing', () => {
-  test('asks after 10 s and takes another socket 10 s later', async () => {
+describe('A client that receives nothing', () => {
+  test('pings after 10 s and opens a new socket 10 s later', async () => {
     await client.connect();
     await clock.advance(10_000);
     assert.equal(server.heardOf('ping').length, 1);
@@ -280,13 +280,13 @@ describe('A client that hears nothing', () => {
     server.socket.isDeaf = true;
     await clock.advance(11_000);
     assert.equal(client.state, 'reconnecting');
-    // 4000 is no leaving: the server keeps our place.
+    // 4000 does not mean leaving: the server keeps the connection.
     assert.equal(server.sockets[0].closedWith, 4000);
     await clock.advance(250);
     assert.equal(client.state, 'connected');
   });
 
-  test('acknowledges alone, after 2 s or 32 messages', async () => {
+  test('sends a separate acknowledgement, after 2 s or 32 messages', async () => {
     await client.connect();
     server.send({ type: 'roulette.waiting' });
     await clock.advance(1999);
@@ -298,7 +298,7 @@ describe('A client that hears nothing', () => {
     assert.deepEqual(server.heardOf('ack')[1], { type: 'ack', ack: 33 });
   });
 
-  test('survives a message it cannot read, and still counts it', async () => {
+  test('survives an invalid message, and still counts it', async () => {
     await client.connect();
     server.send({ type: 'roulette.waiting', retryAfterMs: 'soon' });
     server.send({ type: 'session.soon' });
@@ -313,7 +313,7 @@ describe('A client and its page', () => {
   /** @param {string} name @param {object} [members] */
   const happen = (name, members = {}) => page.dispatchEvent(Object.assign(new Event(name), members));
 
-  test('leaves at once, for everybody', async () => {
+  test('leaves at once', async () => {
     await client.connect();
     const open = rejection(client.request('roulette.next'));
     client.leave();
@@ -327,7 +327,7 @@ describe('A client and its page', () => {
     await open.catch(() => {});
   });
 
-  test('says bye when the page goes, and begins anew when it comes back whole', async () => {
+  test('sends bye when the page unloads, and starts over when it is restored', async () => {
     await client.connect();
     happen('pagehide', { persisted: true });
     await settled();
@@ -340,7 +340,7 @@ describe('A client and its page', () => {
     assert.deepEqual(names().slice(-3), ['expired', 'connected', 'restarted']);
   });
 
-  test('tries at once when the network is back', async () => {
+  test('reconnects at once when the network is back', async () => {
     await client.connect();
     server.isUp = false;
     server.socket.drop();
@@ -351,7 +351,7 @@ describe('A client and its page', () => {
     assert.equal(client.state, 'connected');
   });
 
-  test('doubts its socket when the network goes, and keeps it when it answers', async () => {
+  test('checks its socket when the network goes, and keeps it if the server answers', async () => {
     await client.connect();
     happen('offline');
     await settled();
@@ -364,7 +364,7 @@ describe('A client and its page', () => {
     assert.equal(client.state, 'reconnecting');
   });
 
-  test('watches the page only while it is there', async () => {
+  test('watches the page only while connected', async () => {
     await client.connect();
     client.leave();
     happen('pagehide', { persisted: false });

@@ -19,7 +19,7 @@ describe('Emitter', () => {
     assert.deepEqual(heard, ['one', 'two', 'three', 'four']);
   });
 
-  test('calls handlers with their context, and with itself where none was given', () => {
+  test('calls handlers with their context, and with itself by default', () => {
     const emitter = new Emitter();
     const context = { name: 'context' };
     /** @type {unknown[]} */
@@ -49,7 +49,7 @@ describe('Emitter', () => {
     assert.equal(calls, 1);
   });
 
-  test('does not call a handler that another one removed or added meanwhile', () => {
+  test('does not call a handler that another one removed or added during the event', () => {
     const emitter = new Emitter();
     /** @type {string[]} */
     const heard = [];
@@ -73,7 +73,7 @@ describe('Emitter', () => {
     assert.deepEqual(order, ['handler', 'default', 'handler']);
   });
 
-  test('cannot prevent what is not cancelable', () => {
+  test('cannot prevent events that are not cancelable', () => {
     const emitter = new Emitter();
     let ran = false;
     emitter.on('a', (event) => event.preventDefault());
@@ -90,7 +90,7 @@ describe('Emitter', () => {
     assert.deepEqual([seen.type, seen.target, seen.reason, seen.cancelable, seen.isDefaultPrevented()], ['a', emitter, 'because', true, false]);
   });
 
-  test('lets the others hear when one handler fails', () => {
+  test('still calls the other handlers when one throws', () => {
     const emitter = new Emitter();
     const { reportError } = globalThis;
     /** @type {unknown[]} */
@@ -104,7 +104,7 @@ describe('Emitter', () => {
     assert.equal(reported.length, 1);
   });
 
-  test('refuses a handler that is no function', () => {
-    assert.throws(() => new Emitter().on('a', /** @type {any} */ ('b')), /Give on\('a', …\) a function/);
+  test('rejects a handler that is not a function', () => {
+    assert.throws(() => new Emitter().on('a', /** @type {any} */ ('b')), /Pass a function as the handler of on\('a', …\)/);
   });
 });

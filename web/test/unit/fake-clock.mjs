@@ -1,6 +1,6 @@
 // A clock that only moves when a test moves it.
 
-/** Lets everything run that is ready to run without time passing. */
+/** Runs everything that is ready to run without time passing. */
 export async function settled() {
   for (let turn = 0; turn < 60; turn += 1) await Promise.resolve();
 }
@@ -25,7 +25,7 @@ export class FakeClock {
     this.#timers.delete(/** @type {number} */ (handle));
   };
 
-  /** How many timers are set: none, after whoever set them has gone. */
+  /** The number of timers set: zero after their owner has ended. */
   get pending() {
     return this.#timers.size;
   }

@@ -1,4 +1,4 @@
-// As much of a page as the SDK touches: elements that keep what they are told, media that is only names, and a camera.
+// The parts of a page that the SDK uses: elements that store their properties, media with only names, and a camera.
 
 let made = 0;
 
@@ -22,7 +22,7 @@ export class FakeElement {
   volume = 1;
   videoWidth = 0;
   videoHeight = 0;
-  /** @type {Error | null} what play() is refused with, unless muted */
+  /** @type {Error | null} the error of play(), unless muted */
   refusal = null;
 
   /** @param {string} tagName */
@@ -122,7 +122,7 @@ export class FakeTrack extends EventTarget {
     this.readyState = 'ended';
   }
 
-  /** As when it is unplugged. */
+  /** Simulates unplugging. */
   end() {
     this.stop();
     this.dispatchEvent(new Event('ended'));
@@ -151,7 +151,7 @@ export class FakeMediaStream {
   }
 }
 
-/** Cameras and microphones that are there, and what the browser says. */
+/** The connected cameras and microphones, and the browser's answers. */
 export class FakeDevices {
   /** @type {{kind: string, deviceId: string, label: string}[]} */
   devices = [

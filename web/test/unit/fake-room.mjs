@@ -1,5 +1,5 @@
-// Sessions in memory, with the rules of protocol §4, behind clients that look like `Client`. Messages take a while, each way; a
-// test may give every one of them its own delay, and each client still gets its own in order.
+// Sessions in memory, with the rules of protocol §4, behind objects that look like `Client`. Messages have a delay in each
+// direction; a test may set a separate delay for each, and each client still receives its own in order.
 import { ConfabError } from '../../lib/errors.js';
 import { Emitter } from '../../lib/events.js';
 import { MediaLink } from '../../lib/media/media-link.js';
@@ -20,7 +20,7 @@ export class FakeRoom {
   capabilities = everything;
   mediaMode = 'relayed';
   muted = false;
-  /** Of the clients' media with the server. */
+  /** The state of the clients' media with the server. */
   clock = new FakeClock();
   /** @type {any} what offers are refused with */
   offerRefusal = null;
@@ -146,7 +146,7 @@ export class FakeRoom {
   'session.connected'() {}
 
   /**
-   * A moment of a stream, to all in whose slots it is.
+   * Emits an event of a stream to every client that has it in a slot.
    * @param {string} streamId
    * @param {string[]} [kinds]
    */
@@ -201,13 +201,13 @@ export class FakeRoom {
 
 class FakeClient extends Emitter {
   state = 'connected';
-  /** @type {any[]} what it asked, in order */
+  /** @type {any[]} its requests, in order */
   asked = [];
   /** @type {any} */
   welcome = null;
   /** @type {Record<string, FakePeerConnection | undefined>} its connections with the server */
   sides = {};
-  /** @type {Map<string, {streamId: string, audioMid: string}>} by the picture's mid, what the server puts there */
+  /** @type {Map<string, {streamId: string, audioMid: string}>} by the video mid, the stream the server sends there */
   slots = new Map();
   /** @type {MediaLink | null} */
   #media = null;

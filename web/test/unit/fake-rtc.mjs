@@ -1,5 +1,5 @@
-// `RTCPeerConnection` as far as negotiation goes: signalling states, implicit rollback, one connection that must not change its
-// partner, candidates that need a description. Media is only the names in a description.
+// `RTCPeerConnection` as far as negotiation goes: signaling states, implicit rollback, a fixed remote end, and candidates that
+// need a description. Media is only names in a description.
 import { FakeMediaStream, FakeTrack } from './fake-page.mjs';
 
 /** @param {string} name @param {string} message */
@@ -7,9 +7,9 @@ const failure = (name, message) => Object.assign(new Error(message), { name });
 
 let made = 0;
 
-/** One of a transceiver's two ends, and what it would count. */
+/** One end of a transceiver, with its counters. */
 class FakeEnd {
-  /** @type {any[]} what it was told to send, in order */
+  /** @type {any[]} the tracks it was set to send, in order */
   replaced = [];
   packets = 0;
   frames = 0;
@@ -31,7 +31,7 @@ class FakeEnd {
     return new Map([['in', { type: 'inbound-rtp', kind: this.track?.kind, ...counts }]]);
   }
 
-  /** A frame of a picture, or as much sound. */
+  /** A video frame, or the same amount of audio. */
   arrive() {
     this.packets += 1;
     this.frames += 1;
@@ -44,7 +44,7 @@ export class FakePeerConnection {
   /** Whether packets get through. */
   static network = true;
   /**
-   * What the next connections call themselves in their descriptions.
+   * The name that the next connections use in their descriptions.
    * @type {string[]}
    */
   static writers = [];
@@ -71,7 +71,7 @@ export class FakePeerConnection {
   ontrack = null;
   /** @type {Map<string, FakeMediaStream>} */
   remote = new Map();
-  /** @type {{kind: string, mid: string | null, direction: string, sender: FakeEnd, receiver: FakeEnd, init: any}[]} asked for as such */
+  /** @type {{kind: string, mid: string | null, direction: string, sender: FakeEnd, receiver: FakeEnd, init: any}[]} created by `addTransceiver` */
   transceivers = [];
   restarts = 0;
   rollbacks = 0;
@@ -111,7 +111,7 @@ export class FakePeerConnection {
     this.#need();
   }
 
-  /** Places for media, by kind, whoever made them. */
+  /** All transceivers of a kind. */
   getTransceivers() {
     return [...this.senders.map(({ track }) => ({ receiver: { track: { kind: track?.kind } } })), ...this.transceivers];
   }
@@ -147,7 +147,7 @@ export class FakePeerConnection {
       `o=${this.writer} ${this.id} ${this.#version} IN IP4 0.0.0.0`, ...media,
       `a=setup:${type === 'offer' ? 'actpass' : this.#part()}`, `a=ice-ufrag:u${this.id}`, '',
     ].join('\r\n') };
-    // An answer, too, says everything there is to send.
+    // An answer also lists everything to send.
     this.#isNeeded = false;
     this.#enter(type === 'offer' ? 'have-local-offer' : 'stable');
     queueMicrotask(() => {
@@ -166,7 +166,7 @@ export class FakePeerConnection {
     const partner = /^o=\S+ (\S+)/m.exec(description.sdp)?.[1] ?? null;
     if (this.#partner !== null && this.#partner !== partner) throw failure('OperationError', 'the fingerprint changed');
     this.#partner = partner;
-    // In its own words, as Chromium does.
+    // Rewritten, as Chromium does.
     this.remoteDescription = { type: description.type, sdp: description.sdp.replace(/^o=\S+/m, 'o=-') };
     this.#receive(description.sdp);
     this.#enter(isOffer ? 'have-remote-offer' : 'stable');
@@ -185,7 +185,7 @@ export class FakePeerConnection {
   }
 
   /**
-   * What a test does to it.
+   * Simulates a state change.
    * @param {string} state
    */
   become(state) {
@@ -193,7 +193,7 @@ export class FakePeerConnection {
     this.onconnectionstatechange?.();
   }
 
-  /** As Firefox does: active, whenever the offer leaves the choice. */
+  /** Like Firefox: active whenever the offer leaves the choice. */
   #part() {
     return /a=setup:active/.test(this.remoteDescription.sdp) ? 'passive' : 'active';
   }

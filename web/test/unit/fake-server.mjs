@@ -1,5 +1,5 @@
-// A server for one client, behind a fake `WebSocket`: it welcomes, numbers, acknowledges and resumes as protocol §1 and §3 say,
-// and answers as the test tells it to.
+// A server for one client, behind a fake `WebSocket`: it welcomes, numbers, acknowledges and resumes as in protocol §1 and §3,
+// and answers as the test defines.
 import { Link } from '../../lib/line/link.js';
 
 const opening = 0;
@@ -13,7 +13,7 @@ export class FakeServer {
   heard = [];
   /** @type {Record<string, (message: any) => any>} by type: the members of the answer, `ok` for nothing, null for none */
   answers = {};
-  /** Whether anybody is there at all. */
+  /** Whether the server is up. */
   isUp = true;
   grace = 30_000;
   link = new Link();
@@ -23,7 +23,7 @@ export class FakeServer {
 
   constructor() {
     const server = this;
-    /** @type {any} what the client is given as `WebSocket` */
+    /** @type {any} the `WebSocket` class for the client */
     this.WebSocket = class extends FakeSocket {
       /** @param {string} url @param {string} protocol */
       constructor(url, protocol) {
@@ -44,7 +44,7 @@ export class FakeServer {
   /** @param {any} hello @param {FakeSocket} socket */
   welcome(hello, socket) {
     const missing = hello.resume?.secret === `secret ${this.secrets}` ? this.link.replay(hello.resume.received) : null;
-    if (hello.resume && !missing) socket.say({ type: 'error', code: 'resume_failed', message: 'Begin anew.', retryable: true });
+    if (hello.resume && !missing) socket.say({ type: 'error', code: 'resume_failed', message: 'Start again.', retryable: true });
     if (!missing) this.link = new Link();
     this.secrets += 1;
     socket.say({
@@ -59,7 +59,7 @@ export class FakeServer {
   }
 
   /**
-   * Numbered, as everything after the welcome.
+   * Sends a numbered message, like every message after the welcome.
    * @param {any} message
    */
   send(message) {
@@ -90,7 +90,7 @@ class FakeSocket {
   onclose = () => {};
   /** @type {number | undefined} what the client closed it with */
   closedWith;
-  /** Whether what the client sends vanishes, as on a dead network. */
+  /** Whether messages of the client are lost, as on a dead network. */
   isDeaf = false;
 
   /** @param {string} url @param {string} protocol @param {FakeServer} server */
@@ -108,7 +108,7 @@ class FakeSocket {
 
   /** @param {string} text */
   send(text) {
-    // Later, as on a wire: the server finishes what it is saying first.
+    // Asynchronous, as on a network: the server finishes its current message first.
     if (this.readyState === open && !this.isDeaf) queueMicrotask(() => this.server.receive(JSON.parse(text), this));
   }
 

@@ -4,7 +4,7 @@ import { activate, isScalable, sendEncodings } from '../../lib/media/layers.js';
 import { preferredFrameRate, preferredResolution, together } from '../../lib/media/preference.js';
 import { FakeTrack } from './fake-page.mjs';
 
-/** A sender that notes what it was told. */
+/** A sender that records its parameters. */
 function sender(isLayered = true) {
   const made = {
     encodings: sendEncodings(isLayered),
@@ -25,7 +25,7 @@ function track(width, height) {
 }
 
 describe('Layers', () => {
-  test('are those that are wanted, and the smallest where none is', async () => {
+  test('are those that are wanted, and the smallest if none is', async () => {
     const one = sender();
     for (const wanted of [['f'], ['f', 'q'], ['f', 'q'], [], ['h'], ['f', 'none']]) await activate(one, wanted);
     assert.deepEqual(one.told, ['f,q', 'q', 'h', 'f'], 'and nothing is said twice');
@@ -34,8 +34,8 @@ describe('Layers', () => {
     assert.deepEqual(plain.told, []);
   });
 
-  test('are made of cameras that are large enough, and of screens when asked for', () => {
-    assert.equal(isScalable({}, null), true, 'a camera is asked for 640 x 480');
+  test('are used for cameras that are large enough, and for screens on request', () => {
+    assert.equal(isScalable({}, null), true, 'a camera is requested with 640 x 480');
     assert.equal(isScalable({}, track(1280, 720)), true);
     assert.equal(isScalable({}, track(480, 640)), true, 'held upright');
     assert.equal(isScalable({}, track(640, 360)), false);
@@ -49,16 +49,16 @@ describe('Layers', () => {
 });
 
 describe('A preference', () => {
-  test('is in whole numbers that the protocol allows', () => {
+  test('is rounded and limited to what the protocol allows', () => {
     assert.deepEqual(preferredResolution({ width: 320.4, height: 1e9 }), { preferredWidth: 320, preferredHeight: 16384 });
     assert.deepEqual(preferredResolution({ width: -1, height: 0 }), { preferredWidth: 0, preferredHeight: 0 });
     assert.deepEqual([preferredResolution(null), preferredResolution(undefined), preferredFrameRate(null)], [{}, {}, {}]);
     assert.deepEqual(preferredFrameRate(0.2), { preferredFrameRate: 1 });
-    assert.throws(() => preferredFrameRate(Number.NaN), /is a number/);
-    assert.throws(() => preferredResolution(/** @type {any} */ ({ width: '320' })), /The width is a number/);
+    assert.throws(() => preferredFrameRate(Number.NaN), /must be a number/);
+    assert.throws(() => preferredResolution(/** @type {any} */ ({ width: '320' })), /The width must be a number/);
   });
 
-  test('of several is what serves all of them', () => {
+  test('of several subscribers is the best of all', () => {
     const [small, large] = [preferredResolution({ width: 320, height: 180 }), preferredResolution({ width: 640, height: 360 })];
     assert.deepEqual(together([small, large]), large);
     assert.deepEqual(together([small, {}]), {});

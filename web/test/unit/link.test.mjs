@@ -7,7 +7,7 @@ import { seeded } from './random.mjs';
 const body = (number) => ({ type: 'session.signal', number });
 
 describe('Link', () => {
-  test('numbers messages from 1 and says in each how far it got', () => {
+  test('numbers messages from 1 and acknowledges in each', () => {
     const link = new Link();
     assert.equal(link.receive(1), 'deliver');
     assert.deepEqual(link.send(body(1)), { ...body(1), seq: 1, ack: 1 });
@@ -15,7 +15,7 @@ describe('Link', () => {
     assert.equal(link.unacknowledgedReceipts, 0);
   });
 
-  test('ignores what it has and notices what is missing', () => {
+  test('ignores duplicates and detects gaps', () => {
     const link = new Link();
     assert.equal(link.receive(1), 'deliver');
     assert.equal(link.receive(1), 'duplicate');
@@ -24,7 +24,7 @@ describe('Link', () => {
     assert.equal(link.receive(2), 'deliver');
   });
 
-  test('replays, with the same numbers and the present ack, what the other end lacks', () => {
+  test('replays missing messages with the same numbers and the current ack', () => {
     const link = new Link();
     for (let number = 1; number <= 4; number += 1) link.send(body(number));
     link.acknowledged(1);
@@ -34,7 +34,7 @@ describe('Link', () => {
     assert.deepEqual(link.replay(4), []);
   });
 
-  test('says so when what the other end lacks is no longer kept, or was never sent', () => {
+  test('reports missing messages that are no longer kept, or were never sent', () => {
     const link = new Link();
     for (let number = 0; number < replayMessages + 1; number += 1) link.send(body(number));
     assert.equal(link.replay(0), null);
@@ -42,7 +42,7 @@ describe('Link', () => {
     assert.equal(link.replay(1)?.length, replayMessages);
   });
 
-  test('bounds what it keeps in bytes, but always keeps the newest', () => {
+  test('limits its buffer in bytes, but always keeps the newest message', () => {
     const link = new Link();
     link.send(body(1));
     const large = { type: 'session.negotiate', description: 'x'.repeat(2 * replayBytes) };
@@ -53,7 +53,7 @@ describe('Link', () => {
     assert.equal(link.replay(1)?.length, 1);
   });
 
-  test('ignores an acknowledgement of what was never sent', () => {
+  test('ignores an acknowledgement of messages that were never sent', () => {
     const link = new Link();
     link.send(body(1));
     link.acknowledged(7);
@@ -61,7 +61,7 @@ describe('Link', () => {
   });
 });
 
-/** One end, and what the other end was given by it. */
+/** One end, and the messages it delivered. */
 class End {
   link = new Link();
   /** @type {number[]} */
@@ -69,10 +69,10 @@ class End {
   sent = 0;
 }
 
-/** Two ends on sockets that lose, repeat, delay and break, until both are quiet. */
+/** Two ends on sockets that lose, duplicate, delay and break, until both are quiet. */
 class World {
   ends = [new End(), new End()];
-  /** @type {any[][]} what is under way to each end, in order */
+  /** @type {any[][]} messages in transit to each end, in order */
   flying = [[], []];
   isBroken = false;
   isLost = false;
@@ -115,7 +115,7 @@ class World {
     this.isBroken = true;
   }
 
-  /** What the hello and the welcome do. */
+  /** Exchanges the received numbers, like hello and welcome. */
   resume() {
     const [client, server] = this.ends;
     const [toServer, toClient] = [client.link.replay(server.link.received), server.link.replay(client.link.received)];
@@ -131,7 +131,7 @@ class World {
   /** @param {number} messages */
   run(messages) {
     while (!this.isLost && this.ends.some(({ sent }) => sent < messages)) this.step(messages);
-    // A lost last message is only noticed by the next one, or by a break.
+    // A lost last message is detected only by the next one, or by a break.
     while (!this.isLost && !this.isQuiet()) {
       this.break();
       this.resume();
@@ -155,7 +155,7 @@ class World {
 }
 
 describe('Two links over bad sockets', () => {
-  test('lose nothing and repeat nothing', () => {
+  test('lose nothing and duplicate nothing', () => {
     for (let seed = 1; seed <= 300; seed += 1) {
       const world = new World(seeded(seed));
       world.run(200);
@@ -165,7 +165,7 @@ describe('Two links over bad sockets', () => {
     }
   });
 
-  test('say that something is lost when more was sent than is kept, and never deliver past it', () => {
+  test('report a loss when more was sent than is kept, and deliver nothing after it', () => {
     for (let seed = 1; seed <= 50; seed += 1) {
       const world = new World(seeded(seed));
       world.break();

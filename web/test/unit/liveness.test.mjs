@@ -5,7 +5,7 @@ import { Liveness } from '../../lib/line/socket.js';
 import { seeded } from './random.mjs';
 
 describe('Liveness', () => {
-  test('asks after a silence and gives up after another', () => {
+  test('pings after a silence and gives up after another', () => {
     const liveness = new Liveness(0, 10);
     assert.equal(liveness.check(9), null);
     assert.equal(liveness.check(10), 'ask');
@@ -14,7 +14,7 @@ describe('Liveness', () => {
     assert.equal(liveness.check(20), 'dead');
   });
 
-  test('begins again with whatever it hears', () => {
+  test('starts over with any received data', () => {
     const liveness = new Liveness(0, 10);
     liveness.check(10);
     liveness.heard(12);
@@ -22,7 +22,7 @@ describe('Liveness', () => {
     assert.equal(liveness.deadline, 22);
   });
 
-  test('forgives a check that came a minute late, if something was heard meanwhile', () => {
+  test('accepts a check that came a minute late, if data was received meanwhile', () => {
     const liveness = new Liveness(0, 10);
     liveness.check(10);
     liveness.heard(11);
@@ -31,7 +31,7 @@ describe('Liveness', () => {
 });
 
 describe('Backoff', () => {
-  test('doubles from a quarter of a second to three, and begins again', () => {
+  test('doubles from a quarter of a second to three, and starts over', () => {
     const backoff = new Backoff(() => 1);
     assert.deepEqual(Array.from({ length: 8 }, () => backoff.next()), [250, 500, 1000, 2000, 3000, 3000, 3000, 3000]);
     backoff.reset();

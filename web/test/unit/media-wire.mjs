@@ -1,11 +1,11 @@
-// Two relayed transports and the server between them, for tests of negotiation alone: what one sends reaches the other in order,
-// after a while that a seed decides.
+// Two relayed transports and the server between them, for tests of negotiation alone: messages arrive in order, with delays
+// that depend on a seed.
 import { RelayedTransport } from '../../lib/media/relayed.js';
 import { FakeClock, settled } from './fake-clock.mjs';
 import { FakeTrack } from './fake-page.mjs';
 import { FakePeerConnection, fakeRtc } from './fake-rtc.mjs';
 
-/** What a subscriber would be given. */
+/** The sink of a subscriber. */
 export class Sink {
   /** @type {any} */
   media = null;
@@ -32,17 +32,17 @@ export class MediaWire {
   clock = new FakeClock();
   /** @type {unknown[]} */
   faults = [];
-  /** @type {{from: string, message: any}[]} what went over it */
+  /** @type {{from: string, message: any}[]} all messages */
   carried = [];
   /** @type {any[]} what else the server was told */
   said = [];
-  /** @type {Record<string, (() => void)[]>} under way to each end, in order */
+  /** @type {Record<string, (() => void)[]>} in transit to each end, in order */
   flying = { a: [], b: [] };
   configurations = 0;
   /** @type {(message: any) => Error | null} */
   refuse = () => null;
 
-  /** @param {() => number} [random] decides who is next; without it, everything travels at once */
+  /** @param {() => number} [random] decides which end is next; default: messages arrive at once */
   constructor(random) {
     FakePeerConnection.all = [];
     FakePeerConnection.network = true;
@@ -56,7 +56,7 @@ export class MediaWire {
     if (!this.random) queueMicrotask(() => this.flying[to].shift()?.());
   }
 
-  /** Until nothing moves any more. */
+  /** Runs until nothing is in transit. */
   async run() {
     for (let idle = 0; idle < 3;) {
       await settled();
@@ -67,7 +67,7 @@ export class MediaWire {
   }
 
   /**
-   * Some steps only, and then something else happens.
+   * Runs only some steps.
    * @param {number} steps
    */
   async walk(steps) {

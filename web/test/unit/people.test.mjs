@@ -44,13 +44,13 @@ function begin(options) {
 }
 
 const names = () => events.map(([name]) => name);
-/** What was asked since the last hello, in order. */
+/** The requests since the last hello, in order. */
 const asked = () => server.heard.slice(server.heard.map(({ type }) => type).lastIndexOf('hello') + 1)
   .filter(({ seq }) => seq !== undefined).map(({ seq, ack, ...message }) => message);
 /** @param {Promise<unknown>} promise @returns {Promise<any>} */
 const rejection = (promise) => promise.then(() => assert.fail('it was not rejected'), (error) => error);
 
-/** The server stops and knows nobody when it is back. */
+/** Stops the server, which has forgotten everyone when it is back. */
 async function restart() {
   server.secrets += 1;
   server.socket.drop();
@@ -59,7 +59,7 @@ async function restart() {
 }
 
 describe('Somebody who appears', () => {
-  test('connects, and is told how they are there', async () => {
+  test('connects, and gets their own values', async () => {
     const self = await people.appear({ name: 'Ada', ringable: 'contacts' });
     assert.deepEqual(self, { ...me, ringable: 'contacts' });
     assert.deepEqual(people.self, self);
@@ -67,21 +67,21 @@ describe('Somebody who appears', () => {
     assert.deepEqual(asked(), [{ type: 'presence.appear', name: 'Ada', ringable: 'contacts' }]);
   });
 
-  test('is told why a name is refused, and is not there then', async () => {
+  test('gets the reason for a rejected name, and stays offline', async () => {
     server.answers['presence.appear'] = () => ({ type: 'error', code: 'invalid_name', message: 'Choose another.', retryable: false });
     assert.equal((await rejection(people.appear({ name: '\n' }))).code, 'invalid_name');
     await restart();
     assert.deepEqual(asked(), []);
   });
 
-  test('hears what another device of theirs set', async () => {
+  test('gets changes made on another device', async () => {
     await people.appear();
     server.send({ type: 'presence.self', ...me, visible: false });
     assert.equal(people.self?.visible, false);
     assert.equal(events[1][1].visible, false);
   });
 
-  test('asks each thing by its verb, and has plain answers', async () => {
+  test('sends each request, and gets plain answers', async () => {
     await people.appear();
     Object.assign(server.answers, {
       'presence.find': () => ({ type: 'presence.person', person: ben }),
@@ -112,7 +112,7 @@ describe('Somebody who appears', () => {
     ]);
   });
 
-  test('hears of contacts', async () => {
+  test('gets contact events', async () => {
     await people.appear();
     server.send({ type: 'contact.asked', matchId: 'm' });
     server.send({ type: 'contact.added', person: ben, callId: 'c' });
@@ -128,7 +128,7 @@ describe('Somebody who appears', () => {
 describe('A position that is forgotten', () => {
   const told = () => asked().map(({ type }) => type);
 
-  test('while a move was under way is not said again', async () => {
+  test('during a pending move is not sent again', async () => {
     await people.appear();
     /** @type {any} */
     let answer = null;
@@ -142,7 +142,7 @@ describe('A position that is forgotten', () => {
     assert.deepEqual(told(), ['presence.appear']);
   });
 
-  test('on another device is not said again, nor looked from, and that is told', async () => {
+  test('on another device stops repetitions and the list, and is reported', async () => {
     await people.appear();
     await people.move(berlin);
     await people.watch({ unit: 'mi', radius: 200 });
@@ -156,7 +156,7 @@ describe('A position that is forgotten', () => {
 });
 
 describe('A page of the people nearby', () => {
-  test('is answered, and told as a whole with every change', async () => {
+  test('is answered, and emitted in full with every change', async () => {
     await people.appear();
     const page = await people.watch({ unit: 'mi', radius: 200 });
     assert.deepEqual(page, { people: [row('ben'), row('cleo', 5)], next: 'more', unit: 'mi', radius: 200 });
@@ -170,7 +170,7 @@ describe('A page of the people nearby', () => {
     ]);
   });
 
-  test('that names somebody it never told leaves them out', async () => {
+  test('with an unknown person leaves them out', async () => {
     await people.appear();
     await people.watch({ unit: 'km', radius: 80 });
     server.send({ type: 'nearby.changed', people: [], order: ['nobody', 'ben', 'cleo'] });
@@ -179,7 +179,7 @@ describe('A page of the people nearby', () => {
     assert.deepEqual(events[events.length - 1][1].people, [row('cleo', 5)]);
   });
 
-  test('is over when nobody looks any more, whatever is still on its way', async () => {
+  test('ends when it is no longer watched, even with late messages', async () => {
     await people.appear();
     await people.watch({ unit: 'mi', radius: 200 });
     people.unwatch();
@@ -193,7 +193,7 @@ describe('A page of the people nearby', () => {
     assert.deepEqual(asked().map(({ type }) => type), ['presence.appear']);
   });
 
-  test('that is refused leaves the one before as it is', async () => {
+  test('that is rejected leaves the previous one unchanged', async () => {
     await people.appear();
     await people.watch({ unit: 'mi', radius: 200 });
     server.answers['nearby.watch'] = () => ({ type: 'error', code: 'rate_limited', message: 'Wait.', retryable: true });
@@ -204,7 +204,7 @@ describe('A page of the people nearby', () => {
 });
 
 describe('After a restart of the server', () => {
-  test('what was said last is said again, before anything that waited', async () => {
+  test('the last values are sent again, before any waiting request', async () => {
     await people.appear({ name: 'Ada', visible: false });
     await people.move(berlin);
     await people.watch({ unit: 'km', radius: 80, limit: 10 });
@@ -225,7 +225,7 @@ describe('After a restart of the server', () => {
     assert.equal(names().includes('error'), false);
   });
 
-  test('to which they are a stranger, their wishes are said as well', async () => {
+  test('that has forgotten them, their settings are sent too', async () => {
     begin({});
     await people.appear({ name: 'Ada', visible: false });
     await people.set({ ringable: 'contacts' });
@@ -235,7 +235,7 @@ describe('After a restart of the server', () => {
     assert.deepEqual(asked(), [{ type: 'presence.appear', name: 'Ada of the phone', visible: false, ringable: 'everyone' }]);
   });
 
-  test('a question that was under way is asked again, and one that must not be is not', async () => {
+  test('a pending request is sent again, unless it must not be', async () => {
     await people.appear();
     server.answers['presence.devices'] = () => null;
     server.answers['presence.delete'] = () => null;
@@ -249,14 +249,14 @@ describe('After a restart of the server', () => {
     assert.equal(names().includes('deleted'), false);
   });
 
-  test('that refuses them the page is told', async () => {
+  test('a rejection is reported to the page', async () => {
     await people.appear();
     server.answers['presence.appear'] = () => ({ type: 'error', code: 'rate_limited', message: 'Wait.', retryable: true });
     await restart();
     assert.equal(events[events.length - 1][1].error.code, 'rate_limited');
   });
 
-  test('nothing is said for somebody who had left, nor after a short absence', async () => {
+  test('nothing is sent for a person who had left, nor after a short drop', async () => {
     await people.appear();
     server.socket.drop();
     await clock.advance(5000);
@@ -266,7 +266,7 @@ describe('After a restart of the server', () => {
     assert.deepEqual(asked(), []);
   });
 
-  test('what waited is refused when the client leaves instead', async () => {
+  test('waiting requests are rejected when the client leaves', async () => {
     await people.appear();
     server.isUp = false;
     server.socket.drop();
@@ -278,7 +278,7 @@ describe('After a restart of the server', () => {
 });
 
 describe('A device', () => {
-  test('that uses a code begins anew as the other’s person, without its own wishes', async () => {
+  test('that uses a code starts over as the other person, without its own settings', async () => {
     await people.appear({ name: 'Phone', visible: false });
     await people.move(berlin);
     /** @type {string[]} */
@@ -298,14 +298,14 @@ describe('A device', () => {
     assert.deepEqual(asked()[0], { type: 'presence.appear' });
   });
 
-  test('is linked too when it was not there yet', async () => {
+  test('is linked too when it was offline', async () => {
     await client.connect();
     server.answers['presence.useLink'] = () => ({ type: 'presence.linked', personId: 'other' });
     assert.equal(await people.useLink('K7QM-4T9X'), null);
     assert.deepEqual([client.state, asked()], ['connected', []]);
   });
 
-  test('that says a wrong code stays who it is', async () => {
+  test('with a wrong code stays unchanged', async () => {
     await people.appear();
     server.answers['presence.useLink'] = () => ({ type: 'error', code: 'link_invalid', message: 'Make another.', retryable: false });
     assert.equal((await rejection(people.useLink('AAAA-AAAA'))).code, 'link_invalid');
@@ -313,7 +313,7 @@ describe('A device', () => {
   });
 
   for (const event of ['unlinked', 'deleted']) {
-    test(`that is ${event} is told, and forgets what it was`, async () => {
+    test(`that is ${event} is notified, and forgets its state`, async () => {
       await people.appear({ name: 'Ada' });
       server.send({ type: `presence.${event}` });
       server.socket.drop(4409);
@@ -325,7 +325,7 @@ describe('A device', () => {
     });
   }
 
-  test('that deletes everything is told so once', async () => {
+  test('that deletes everything is notified once', async () => {
     await people.appear();
     await people.deleteEverything();
     assert.equal(names().filter((name) => name === 'deleted').length, 1);
@@ -357,7 +357,7 @@ describe('The export', () => {
     assert.deepEqual(fetched, [['http://test/v1/person', 'Bearer a_me']]);
   });
 
-  test('that is refused says why', async () => {
+  test('that is rejected reports why', async () => {
     await people.appear();
     answering(() => new Response('{"code":"rate_limited","message":"Later.","retryable":true,"retryAfterMs":1000}', { status: 429 }));
     assert.equal((await rejection(people.export())).retryAfterMs, 1000);
@@ -367,7 +367,7 @@ describe('The export', () => {
     assert.equal((await rejection(people.export())).code, 'connect_failed');
   });
 
-  test('needs somebody of whom something could be held', async () => {
+  test('needs an identity', async () => {
     begin({});
     assert.equal((await rejection(people.export())).code, 'not_connected');
   });

@@ -1,4 +1,4 @@
-// Every golden message, decoded and re-encoded. An unknown type, a missing, unknown or wrong member fails.
+// Decodes and re-encodes every golden message. Unknown types and missing, unknown or invalid members fail.
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
@@ -15,10 +15,10 @@ function directionOf(file) {
 }
 
 describe('The golden messages', () => {
-  test('are there', () => assert.ok(files.length > 0, `no examples in ${examples.pathname}`));
+  test('exist', () => assert.ok(files.length > 0, `no examples in ${examples.pathname}`));
 
   for (const file of files) {
-    test(`${file} is what both ends make of it`, () => {
+    test(`${file} is unchanged after decoding`, () => {
       const direction = directionOf(file);
       const message = JSON.parse(readFileSync(new URL(file, examples), 'utf8'));
       assert.deepEqual(decode(direction, message, { strict: true }), message);
@@ -31,20 +31,20 @@ describe('The golden messages', () => {
 describe('decode', () => {
   const waiting = { type: 'roulette.waiting', seq: 1, ack: 1 };
 
-  test('knows no unknown types', () => assert.equal(decode('server', { type: 'session.soon' }), null));
+  test('returns null for an unknown type', () => assert.equal(decode('server', { type: 'session.soon' }), null));
 
-  test('drops unknown members, and refuses them where strict', () => {
+  test('drops unknown members, and rejects them if strict', () => {
     assert.deepEqual(decode('server', { ...waiting, mood: 'good' }), waiting);
     assert.throws(() => decode('server', { ...waiting, mood: 'good' }, { strict: true }), /roulette\.waiting\.mood/);
   });
 
-  test('names the member that is missing or wrong', () => {
-    assert.throws(() => decode('server', { type: 'roulette.count', seq: 1, re: 1, online: 3 }), /roulette\.count\.waiting must be there/);
+  test('names the missing or invalid member', () => {
+    assert.throws(() => decode('server', { type: 'roulette.count', seq: 1, re: 1, online: 3 }), /roulette\.count\.waiting must be present/);
     assert.throws(() => decode('server', { type: 'roulette.count', seq: 1, re: 1, online: 3, waiting: 0.5 }), /an integer/);
     assert.throws(() => decode('server', { type: 'roulette.partner', matchId: 'm', state: 'asleep' }), /one of reconnecting, connected/);
   });
 
-  test('keeps the null that ends the candidates, and takes other nulls for nothing', () => {
+  test('keeps the null that ends the candidates, and drops other nulls', () => {
     const end = { type: 'session.negotiate', seq: 1, ack: 0, sessionId: '1_s', from: 'c', candidate: null };
     assert.deepEqual(decode('server', end), end);
     assert.deepEqual(decode('server', { ...waiting, retryAfterMs: null }), waiting);

@@ -24,7 +24,7 @@ const element = () => {
 const called = (call) => new Promise((resolve) => call(resolve));
 
 describe('A publisher', () => {
-  test('says that the camera was denied, in OpenTok’s words, and leaves the page', async () => {
+  test('reports a denied camera with OpenTok’s error, and removes itself from the page', async () => {
     page.devices.refuse = () => Object.assign(new Error('no'), { name: 'NotAllowedError' });
     const target = element();
     /** @type {string[]} */
@@ -36,7 +36,7 @@ describe('A publisher', () => {
     assert.deepEqual(target.children, []);
   });
 
-  test('does with a voice alone where there is no camera', async () => {
+  test('publishes audio only without a camera', async () => {
     page.devices.devices = page.devices.devices.filter(({ kind }) => kind !== 'videoinput');
     page.devices.refuse = ({ video }) => (video ? Object.assign(new Error('none'), { name: 'NotFoundError' }) : null);
     const publisher = OT.initPublisher(element(), {});
@@ -46,7 +46,7 @@ describe('A publisher', () => {
     assert.ok(publisher.getAudioSource());
   });
 
-  test('that is destroyed while the browser asks turns no camera on', async () => {
+  test('destroyed while the browser asks does not turn the camera on', async () => {
     let decide = () => {};
     page.devices.decision = new Promise((resolve) => { decide = () => resolve(); });
     const publisher = OT.initPublisher(element());
@@ -66,7 +66,7 @@ describe('A publisher', () => {
     assert.equal(track.readyState, 'live');
   });
 
-  test('tells of a camera that was unplugged, and is over when all is', async () => {
+  test('reports an unplugged camera, and ends with its last track', async () => {
     const publisher = OT.initPublisher(element());
     await settled();
     let stopped = 0;
@@ -78,7 +78,7 @@ describe('A publisher', () => {
     assert.deepEqual([stopped, publisher.isDestroyed], [2, true]);
   });
 
-  test('becomes the target itself by default, and is placed where it is told', async () => {
+  test('replaces the target by default, and is inserted where requested', async () => {
     const target = element();
     target.id = 'me';
     const replaced = OT.initPublisher('me', { width: '100%', height: 120, fitMode: 'contain', label: 'You' });
@@ -94,7 +94,7 @@ describe('A publisher', () => {
     await settled();
   });
 
-  test('says when there is no such element', () => {
+  test('throws if the element does not exist', () => {
     assert.throws(() => OT.initPublisher('nowhere'), /No element has the id "nowhere"/);
   });
 });

@@ -18,7 +18,7 @@ describe('Constraints', () => {
     assert.deepEqual(videoConstraints({}), { width: { ideal: 640 }, height: { ideal: 480 } });
   });
 
-  test('name a device, a size, a rate, a side and what is to be done to the sound', () => {
+  test('contain the device, size, frame rate, facing mode and audio processing', () => {
     assert.deepEqual(audioConstraints({ audioSource: 'mic', disableAudioProcessing: true, echoCancellation: true }), {
       deviceId: { exact: 'mic' }, echoCancellation: true, noiseSuppression: false, autoGainControl: false,
     });
@@ -30,30 +30,30 @@ describe('Constraints', () => {
     });
   });
 
-  test('ask for nothing where there is to be nothing', () => {
+  test('request nothing for a disabled source', () => {
     assert.equal(audioConstraints({ audioSource: null }), false);
     assert.equal(videoConstraints({ videoSource: false }), false);
   });
 });
 
 describe('Devices', () => {
-  test('say in OpenTok’s names what the browser refused', () => {
+  test('convert browser errors to OpenTok’s', () => {
     for (const [name, expected] of [
       ['NotAllowedError', 'OT_USER_MEDIA_ACCESS_DENIED'], ['NotFoundError', 'OT_NO_DEVICES_FOUND'],
       ['NotReadableError', 'OT_HARDWARE_UNAVAILABLE'], ['OverconstrainedError', 'OT_CONSTRAINTS_NOT_SATISFIED'],
     ]) assert.equal(deviceError(Object.assign(new Error('x'), { name })).name, expected);
   });
 
-  test('say that a page without HTTPS gets none', async () => {
+  test('explain that a page needs HTTPS', async () => {
     installPage();
     Object.defineProperty(globalThis, 'navigator', { value: {}, configurable: true });
     Object.defineProperty(globalThis, 'isSecureContext', { value: false, configurable: true });
     const error = await getUserMedia().catch((reason) => reason);
     assert.equal(error.name, 'OT_NOT_SUPPORTED');
-    assert.match(error.message, /Open this page through HTTPS/);
+    assert.match(error.message, /Open this page over HTTPS/);
   });
 
-  test('say that at least one source must be asked for', async () => {
+  test('require at least one source', async () => {
     installPage();
     const error = await getUserMedia({ audioSource: null, videoSource: null }).catch((reason) => reason);
     assert.equal(error.name, 'OT_NO_VALID_CONSTRAINTS');
@@ -64,13 +64,13 @@ describe('A description', () => {
   const sdp = ['v=0', 'o=- 4611731400430051336 2 IN IP4 127.0.0.1', 's=-', 'a=msid-semantic: WMS abc def', 'a=msid:abc track-1',
     'a=ssrc:12 cname:abc', 'a=ssrc:12 msid:abc track-1', 'a=msid:- track-2', 'a=msid:{def} {track-3}', ''].join('\r\n');
 
-  test('is given the streams’ names, and nothing else changes', () => {
+  test('gets the stream ids, and nothing else changes', () => {
     const named = nameStreams(sdp, new Map([['abc', 'stream-1'], ['def', 'stream-2']]));
     assert.deepEqual(named.split('\r\n').slice(3), ['a=msid-semantic: WMS stream-1 stream-2', 'a=msid:stream-1 track-1', 'a=ssrc:12 cname:abc',
       'a=ssrc:12 msid:stream-1 track-1', 'a=msid:- track-2', 'a=msid:{stream-2} {track-3}', '']);
   });
 
-  test('says who wrote it', () => {
+  test('identifies its author', () => {
     assert.equal(originOf(sdp), '4611731400430051336');
     assert.equal(originOf('o=mozilla...THIS_IS_SDPARTA-99.0 77 0 IN IP4 0.0.0.0'), '77');
     assert.equal(originOf(''), undefined);
@@ -81,7 +81,7 @@ describe('Statistics', () => {
   /** @param {object[]} entries */
   const report = (...entries) => new Map(entries.map((entry, index) => [index, entry]));
 
-  test('of a publisher add up its layers and take losses from the other end', () => {
+  test('of a publisher sum up its layers and take losses from the remote reports', () => {
     const stats = publisherStats([report(
       { type: 'outbound-rtp', kind: 'video', packetsSent: 10, bytesSent: 1000, framesPerSecond: 30, timestamp: 5 },
       { type: 'outbound-rtp', kind: 'video', packetsSent: 5, bytesSent: 300, framesPerSecond: 15, timestamp: 6 },
@@ -93,7 +93,7 @@ describe('Statistics', () => {
     });
   });
 
-  test('of a subscriber tell what came', () => {
+  test('of a subscriber count received media', () => {
     const stats = subscriberStats([report({ type: 'inbound-rtp', kind: 'audio', packetsReceived: 7, packetsLost: 1, bytesReceived: 70, timestamp: 9 })]);
     assert.deepEqual(stats, {
       audio: { packetsReceived: 7, packetsLost: 1, bytesReceived: 70 },
@@ -103,7 +103,7 @@ describe('Statistics', () => {
 });
 
 describe('Errors', () => {
-  test('are named by what was asked', () => {
+  test('are named by the request', () => {
     const refused = new ConfabError({ code: 'not_permitted', message: 'No.' });
     assert.deepEqual([otError(refused, 'publish').code, otError(refused, 'forceMute').code], [1500, 1540]);
     assert.deepEqual([otError(refused, 'signal').name, otError(refused, 'signal').reason], ['OT_PERMISSION_DENIED', 'not_permitted']);
@@ -122,7 +122,7 @@ describe('Errors', () => {
 describe('STUN and TURN servers', () => {
   const info = (/** @type {number | null} */ expiresAt) => ({ servers: [{ urls: 'turn:x', username: 'u', credential: 'c' }], relayOnly: true, expiresAt });
 
-  test('are asked for again when their credentials age, once for all who wait', async () => {
+  test('are requested again when their credentials get old, once for all waiting callers', async () => {
     const clock = new FakeClock();
     let asked = 0;
     const servers = new IceServers(async () => { asked += 1; return info(2); }, clock);
@@ -141,7 +141,7 @@ describe('STUN and TURN servers', () => {
     assert.equal((await servers.current()).servers.length, 1);
   });
 
-  test('are better old than none', async () => {
+  test('are used when old if no new ones are available', async () => {
     const clock = new FakeClock();
     const servers = new IceServers(async () => { throw new Error('away'); }, clock);
     servers.update(info(1));
@@ -149,7 +149,7 @@ describe('STUN and TURN servers', () => {
     assert.equal((await servers.current()).expiresAt, 1);
   });
 
-  test('are the only way where the server says so, unless the program says otherwise', () => {
+  test('are the only route if the server requires it, unless the program decides otherwise', () => {
     assert.equal(iceConfiguration(info(1)).iceTransportPolicy, 'relay');
     assert.equal(iceConfiguration(info(1), { transportPolicy: 'all' }).iceTransportPolicy, 'all');
     const custom = [{ urls: 'stun:mine' }];
@@ -158,7 +158,7 @@ describe('STUN and TURN servers', () => {
   });
 });
 
-test('Arguments are sorted by what they are', () => {
+test('Arguments are recognized by their types', () => {
   const callback = () => {};
   assert.deepEqual(sortArguments(['id', { name: 'x' }, callback]), { target: 'id', properties: { name: 'x' }, callback });
   assert.deepEqual(sortArguments([{ name: 'x' }]), { target: undefined, properties: { name: 'x' }, callback: undefined });

@@ -56,7 +56,7 @@ function worker() {
 const rejection = (promise) => promise.then(() => assert.fail('it was not rejected'), (error) => error);
 
 describe('A browser', () => {
-  test('that may be woken says to the server how', async () => {
+  test('with permission registers with the server', async () => {
     assert.equal(await pushState(client, options), 'off');
     await enablePush(client, options);
     assert.deepEqual(asked, [{ type: 'push.register', kind: 'web', endpoint: 'https://push.example/1', p256dh: 'p', auth: 'a' }]);
@@ -64,13 +64,13 @@ describe('A browser', () => {
     assert.equal(await pushState(client, options), 'on');
   });
 
-  test('that is subscribed already says so again', async () => {
+  test('that is already subscribed registers again', async () => {
     await enablePush(client, options);
     await enablePush(client, options);
     assert.deepEqual(asked.map(({ endpoint }) => endpoint), ['https://push.example/1', 'https://push.example/1']);
   });
 
-  test('that is subscribed with another server’s key subscribes anew', async () => {
+  test('that is subscribed with another server’s key subscribes again', async () => {
     await enablePush(client, options);
     client.welcome.push.vapidKey = `B${'A'.repeat(85)}Q`;
     assert.equal(await pushState(client, options), 'off');
@@ -79,13 +79,13 @@ describe('A browser', () => {
     assert.equal(await pushState(client, options), 'on');
   });
 
-  test('whose person says no is not woken, and told where to change that', async () => {
+  test('without permission is not registered, and the error names the settings', async () => {
     notification.answer = 'denied';
     assert.equal((await rejection(enablePush(client, options))).code, 'push_denied');
     assert.deepEqual([asked, await pushState(client, options)], [[], 'denied']);
   });
 
-  test('or a server that cannot do it says so', async () => {
+  test('or a server without push reports that', async () => {
     assert.equal(await pushState(client, /** @type {any} */ ({ serviceWorker: {} })), 'unsupported');
     assert.equal((await rejection(enablePush(client, /** @type {any} */ ({ serviceWorker: {} })))).code, 'push_unsupported');
     client.welcome = {};
@@ -93,13 +93,13 @@ describe('A browser', () => {
     assert.equal((await rejection(enablePush(client, options))).code, 'push_unsupported');
   });
 
-  test('whose push service is away may try again', async () => {
+  test('whose push service is down may try again', async () => {
     options.serviceWorker.pushManager.refusal = new Error('no service');
     const error = await rejection(enablePush(client, options));
     assert.deepEqual([error instanceof ConfabError, error.code, error.retryable], [true, 'push_unsupported', true]);
   });
 
-  test('that is not to be woken any more is not', async () => {
+  test('that turns push off is no longer registered', async () => {
     await disablePush(client, options);
     assert.deepEqual(asked, []);
     await enablePush(client, options);

@@ -1,4 +1,4 @@
-// Randomness that a seed repeats (mulberry32).
+// Pseudorandom numbers from a seed (mulberry32).
 
 /** @param {number} seed @returns {() => number} between 0 and 1 */
 export function seeded(seed) {

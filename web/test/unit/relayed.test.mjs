@@ -13,7 +13,7 @@ function assertShows(sink, streamId, hint = '') {
   assert.equal(sink.states[sink.states.length - 1], 'connected', hint);
 }
 
-/** Those that are not closed. */
+/** The connections that are not closed. */
 const connections = () => FakePeerConnection.all.filter(({ connectionState }) => connectionState !== 'closed');
 
 describe('Relayed media', () => {
@@ -62,7 +62,7 @@ describe('Relayed media', () => {
     }
   });
 
-  test('survive that both add something at once: one offer of two that cross is taken back', async () => {
+  test('survive simultaneous changes: one of two crossing offers is rolled back', async () => {
     let collisions = 0;
     for (let seed = 1; seed <= 200; seed += 1) {
       const wire = new MediaWire(seeded(seed));
@@ -83,7 +83,7 @@ describe('Relayed media', () => {
     assert.ok(collisions > 20, `only ${collisions} collisions were tried`);
   });
 
-  test('do not wait for ever for a first offer of the other end, who may be made otherwise', async () => {
+  test('do not wait forever for the first offer of another implementation', async () => {
     const wire = new MediaWire();
     wire.ends.a.publish('stream-1', camera());
     // `a` is the polite one; this `b` has not subscribed through our code, so it offers nothing.
@@ -94,7 +94,7 @@ describe('Relayed media', () => {
     assert.ok(wire.carried.some(({ message }) => message.description?.type === 'offer'));
   });
 
-  test('come again for somebody who went and came back, in whatever order the messages cross', async () => {
+  test('are restored for a subscriber who left and returned, however the messages cross', async () => {
     for (let seed = 1; seed <= 200; seed += 1) {
       const random = seeded(seed);
       const wire = new MediaWire(random);
@@ -111,7 +111,7 @@ describe('Relayed media', () => {
     }
   });
 
-  test('end with the last who watches: the connection closes on both sides', async () => {
+  test('end with the last subscriber: the connection closes on both sides', async () => {
     const wire = new MediaWire();
     wire.ends.a.publish('from-a', camera());
     wire.ends.b.publish('from-b', camera());
@@ -127,7 +127,7 @@ describe('Relayed media', () => {
     assert.equal(wire.clock.pending, 0);
   });
 
-  test('leave out what a subscriber does not want, without negotiating anew', async () => {
+  test('leave out media that a subscriber does not want, without negotiation', async () => {
     const wire = new MediaWire();
     wire.ends.b.publish('stream-1', camera());
     wire.subscribe('a', 'stream-1', { video: false });
@@ -160,7 +160,7 @@ describe('Relayed media', () => {
     assertShows(sink, 'stream-1');
   });
 
-  test('tell each of several subscribers here what arrives once', async () => {
+  test('are passed to each of several subscribers here, but arrive once', async () => {
     const wire = new MediaWire();
     wire.ends.b.publish('stream-1', camera());
     const first = wire.subscribe('a', 'stream-1');
@@ -195,7 +195,7 @@ describe('A peer connection in trouble', () => {
     assert.notEqual(impolite.configuration.iceServers[0].urls, before);
   });
 
-  test('is left alone when it recovers by itself', async () => {
+  test('is not restarted when it recovers automatically', async () => {
     const { wire, impolite } = await connected();
     impolite.become('disconnected');
     impolite.become('connected');
@@ -203,7 +203,7 @@ describe('A peer connection in trouble', () => {
     assert.equal(impolite.restarts, 0);
   });
 
-  test('is restarted at once when it failed, then begun anew until it works', async () => {
+  test('is restarted at once when it failed, then replaced until it works', async () => {
     const { wire, sink, impolite } = await connected();
     FakePeerConnection.network = false;
     impolite.become('failed');
@@ -223,7 +223,7 @@ describe('A peer connection in trouble', () => {
     assert.deepEqual(wire.faults, []);
   });
 
-  test('is begun anew at once between engines that cannot restart together', async () => {
+  test('is replaced at once between engines that cannot restart together', async () => {
     FakePeerConnection.writers = ['mozilla', '-'];
     const { wire, sink, impolite } = await connected();
     impolite.become('failed');
@@ -245,7 +245,7 @@ describe('A peer connection in trouble', () => {
     assert.deepEqual([impolite.restarts, polite.restarts], [1, 0]);
   });
 
-  test('keeps its part in the handshake in every later offer', async () => {
+  test('keeps its DTLS role in every later offer', async () => {
     const { wire, impolite } = await connected();
     wire.ends.a.publish('from-a', camera());
     wire.subscribe('b', 'from-a');
@@ -256,7 +256,7 @@ describe('A peer connection in trouble', () => {
     assert.equal(impolite.connectionState, 'connected');
   });
 
-  test('is restarted when signalling is back and media is not', async () => {
+  test('is restarted when signaling is back but media is not', async () => {
     const { wire, impolite } = await connected();
     wire.ends.b.resumed();
     await wire.clock.advance(0);
@@ -267,7 +267,7 @@ describe('A peer connection in trouble', () => {
     assert.equal(impolite.restarts, 1);
   });
 
-  test('is replaced when the other end began with a new one', async () => {
+  test('is replaced when the other end starts a new one', async () => {
     const { wire, sink } = await connected();
     wire.ends.b.connectionDestroyed('a');
     assert.equal(connections().length, 1);
@@ -278,7 +278,7 @@ describe('A peer connection in trouble', () => {
     assert.deepEqual(wire.faults, []);
   });
 
-  test('sends again, after the pause it is told, what the server found too much', async () => {
+  test('sends rate-limited messages again after the server’s pause', async () => {
     const wire = new MediaWire();
     let refusals = 3;
     wire.refuse = () => ((refusals -= 1) >= 0
@@ -293,7 +293,7 @@ describe('A peer connection in trouble', () => {
     assertShows(sink, 'stream-1');
   });
 
-  test('listens to nobody it has nothing to do with, and believes nobody about others’ streams', async () => {
+  test('ignores unrelated connections, and claims about the streams of others', async () => {
     const wire = new MediaWire();
     wire.ends.a.receive({ type: 'session.negotiate', from: 'stranger', description: { type: 'offer', sdp: 'o=- 1 1 IN' } });
     await wire.run();

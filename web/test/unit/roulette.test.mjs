@@ -8,7 +8,7 @@ import { FakeElement, installPage } from './fake-page.mjs';
 import { FakeRoom } from './fake-room.mjs';
 import { FakePeerConnection, fakeRtc } from './fake-rtc.mjs';
 
-/** A room whose clients may also search; the test says who meets whom. */
+/** A room whose clients may also search; the test decides who is matched. */
 class Arena extends FakeRoom {
   /** @type {Record<string, (from: any, message: any) => any>} */
   verbs = {};
@@ -67,7 +67,7 @@ function visitor(id) {
   return { client, roulette, target, events, names: () => events.map(([name]) => name) };
 }
 
-/** Two who met. */
+/** Two matched clients. */
 async function pair() {
   const [ann, ben] = [visitor('a'), visitor('b')];
   const cameras = [ann, ben].map(({ roulette }) => {
@@ -84,7 +84,7 @@ async function pair() {
   return { ann, ben, cameras };
 }
 
-/** @param {Promise<unknown>} promise @returns {Promise<any>} what it was rejected with */
+/** @param {Promise<unknown>} promise @returns {Promise<any>} the rejection reason */
 const rejection = (promise) => promise.then(() => assert.fail('it was not rejected'), (error) => error);
 const restart = () => new ConfabError({ code: 'connection_restarted', message: 'Again.', retryable: true });
 
@@ -102,7 +102,7 @@ describe('Two strangers who meet', () => {
     assert.deepEqual(ann.events[1][1], { matchId: 'm1', mode: 'video', partner: { name: 'Ben', interests: ['chess'] }, textChat: true });
   });
 
-  test('write to each other, and each knows whose line it is', async () => {
+  test('exchange messages, and each knows the author', async () => {
     const { ann, ben } = await pair();
     await ann.roulette.sendChat('hello');
     await settled();
@@ -110,7 +110,7 @@ describe('Two strangers who meet', () => {
     assert.deepEqual(ben.events.pop(), ['chat', { text: 'hello', mine: false }]);
   });
 
-  test('see that the other is typing, now and then on the wire, and no longer than it is true', async () => {
+  test('see that the other is typing, with few messages and a timely end', async () => {
     const { ann, ben } = await pair();
     const typing = () => ben.events.filter(([name]) => name === 'typing').map(([, event]) => event.typing);
     for (let key = 0; key < 10; key += 1) ann.roulette.setTyping(true);
@@ -131,7 +131,7 @@ describe('Two strangers who meet', () => {
     assert.equal(ann.names().includes('typing'), false);
   });
 
-  test('go on to others with the camera still on', async () => {
+  test('move on with the camera still on', async () => {
     const { ann, ben, cameras } = await pair();
     arena.verbs.next = (from) => {
       arena.end(from, 'm1', 'next');
@@ -154,7 +154,7 @@ describe('Two strangers who meet', () => {
     assert.deepEqual([ann, ben].flatMap(({ events }) => events.filter(([name]) => name === 'error')), []);
   });
 
-  test('hear when the other is away for a moment', async () => {
+  test('are notified when the other is briefly disconnected', async () => {
     const { ann } = await pair();
     ann.client.tell({ type: 'roulette.partner', matchId: 'm1', state: 'reconnecting' });
     ann.client.tell({ type: 'roulette.partner', matchId: 'old', state: 'connected' });
@@ -164,7 +164,7 @@ describe('Two strangers who meet', () => {
 });
 
 describe('A match', () => {
-  test('of two sessions publishes in one and watches the other', async () => {
+  test('of two sessions publishes in one and subscribes in the other', async () => {
     const ann = visitor('a');
     ann.roulette.usePublisher(OT.initPublisher(/** @type {any} */ (new FakeElement('div'))));
     await ann.roulette.start();
@@ -180,7 +180,7 @@ describe('A match', () => {
     assert.equal((await rejection(ann.roulette.sendChat('hello'))).code, 'not_permitted');
   });
 
-  test('that is over before we are in it makes no noise', async () => {
+  test('that ends before it was joined emits nothing', async () => {
     const ann = visitor('a');
     await ann.roulette.start();
     arena.match(ann.client, 'm1', { publish: { sessionId: '1_m1', token: 'token_match_ended' }, subscribe: { sessionId: '1_m1', token: 'token_match_ended' } });
@@ -191,7 +191,7 @@ describe('A match', () => {
     assert.equal(clock.pending, 0);
   });
 
-  test('says after 10 s that there is no picture, and not when there is one', async () => {
+  test('reports missing video after 10 s, but not if there is some', async () => {
     const { ann } = await pair();
     const lonely = visitor('c');
     await lonely.roulette.start();
@@ -202,7 +202,7 @@ describe('A match', () => {
     assert.equal(ann.names().includes('noStream'), false);
   });
 
-  test('of text neither publishes nor misses a picture', async () => {
+  test('with text only neither publishes nor expects video', async () => {
     const ann = visitor('a');
     ann.roulette.usePublisher(OT.initPublisher(/** @type {any} */ (new FakeElement('div'))));
     await ann.roulette.start({ mode: 'text' });
@@ -213,7 +213,20 @@ describe('A match', () => {
     assert.deepEqual(ann.names(), ['waiting', 'matched']);
   });
 
-  test('takes a camera that comes later, and lets go of one that is taken away', async () => {
+  test('with text only a stream that the partner publishes all the same is not watched, so that it learns no address', async () => {
+    const [ann, ben] = [visitor('a'), visitor('b')];
+    for (const { roulette } of [ann, ben]) await roulette.start({ mode: 'text' });
+    arena.match(ann.client, 'm1', { mode: 'text' });
+    // A modified client behaves as in a video chat.
+    arena.match(ben.client, 'm1', { mode: 'video' });
+    ben.roulette.usePublisher(OT.initPublisher(/** @type {any} */ (new FakeElement('div'))));
+    await settled();
+    assert.equal(ben.client.askedFor('session.publish').length, 1);
+    assert.deepEqual(ann.client.askedFor('session.subscribe'), []);
+    assert.deepEqual(ann.names(), ['waiting', 'matched']);
+  });
+
+  test('publishes a camera added later, and unpublishes one that is removed', async () => {
     const ann = visitor('a');
     await ann.roulette.start();
     arena.match(ann.client, 'm1');
@@ -251,7 +264,7 @@ describe('Stopping', () => {
     assert.equal(ann.roulette.match, null);
   });
 
-  test('crosses a match on the wire, which then is none', async () => {
+  test('crosses a match, which is then ignored', async () => {
     const ann = visitor('a');
     await ann.roulette.start();
     const stopped = ann.roulette.stop();
@@ -264,7 +277,7 @@ describe('Stopping', () => {
     assert.equal(ann.roulette.state, 'idle');
   });
 
-  test('or pressing Next while the connection is away ends sound and picture at once', async () => {
+  test('or pressing Next while disconnected ends audio and video at once', async () => {
     const { ann } = await pair();
     ann.client.state = 'reconnecting';
     ann.client.emit('reconnecting');
@@ -279,8 +292,8 @@ describe('Stopping', () => {
   });
 });
 
-describe('The server says no', () => {
-  test('to a start: the search is off, and the page is told why', async () => {
+describe('The server rejects', () => {
+  test('a start: the search ends, and the page gets the reason', async () => {
     const ann = visitor('a');
     arena.verbs.start = () => { throw new ConfabError({ code: 'elsewhere', message: 'In another tab.' }); };
     assert.equal((await rejection(ann.roulette.start())).code, 'elsewhere');
@@ -290,7 +303,7 @@ describe('The server says no', () => {
     assert.equal(ann.client.askedFor('roulette.start').length, 1);
   });
 
-  test('and bans: nothing goes on', async () => {
+  test('with a ban: everything ends', async () => {
     const { ann } = await pair();
     arena.end(ann.client, 'm1', 'banned');
     await settled();
@@ -298,13 +311,13 @@ describe('The server says no', () => {
     assert.equal(ann.events.pop()[1].reason, 'banned');
   });
 
-  test('to somebody who writes to nobody', async () => {
+  test('a message without a partner', async () => {
     assert.equal((await rejection(visitor('a').roulette.sendChat('hello'))).code, 'not_matched');
   });
 });
 
 describe('After a restart of the connection', () => {
-  test('the search goes on as it was', async () => {
+  test('the search continues', async () => {
     const { ann } = await pair();
     ann.client.emit('expired');
     assert.deepEqual(ann.events.pop(), ['ended', { matchId: 'm1', reason: 'connectionLost' }]);
@@ -314,7 +327,7 @@ describe('After a restart of the connection', () => {
     assert.deepEqual(ann.names().slice(-2).sort(), ['recovered', 'waiting']);
   });
 
-  test('a start that was under way is not an error', async () => {
+  test('a pending start is not an error', async () => {
     const ann = visitor('a');
     arena.verbs.start = () => { throw restart(); };
     await ann.roulette.start({ mode: 'text' });
@@ -324,7 +337,7 @@ describe('After a restart of the connection', () => {
     assert.equal(ann.roulette.state, 'waiting');
   });
 
-  test('somebody who had stopped stays stopped', async () => {
+  test('a stopped search stays stopped', async () => {
     const ann = visitor('a');
     await ann.roulette.start();
     await ann.roulette.stop();
@@ -335,7 +348,7 @@ describe('After a restart of the connection', () => {
     assert.equal(ann.roulette.state, 'idle');
   });
 
-  test('that is refused the page is told', async () => {
+  test('a rejected search is reported to the page', async () => {
     const ann = visitor('a');
     await ann.roulette.start();
     arena.verbs.start = () => { throw new ConfabError({ code: 'queue_full', message: 'Later.' }); };
@@ -347,7 +360,7 @@ describe('After a restart of the connection', () => {
   });
 });
 
-test('A report and a block name the match they mean, also after its end', async () => {
+test('A report and a block contain their match, also after its end', async () => {
   const { ann } = await pair();
   arena.end(ann.client, 'm1', 'partnerLeft');
   await settled();

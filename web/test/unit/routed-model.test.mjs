@@ -1,5 +1,5 @@
-// What somebody may do with routed streams, at random, while messages take their time: in the end the server puts into each
-// slot what is watched there, and nothing else anywhere.
+// Random operations on routed streams with random delays: in the end the server must send every subscribed stream to its slot,
+// and nothing else.
 import assert from 'node:assert/strict';
 import { beforeEach, describe, test } from 'node:test';
 import { settled } from './fake-clock.mjs';
@@ -12,11 +12,11 @@ beforeEach(begin);
 const seeds = 40;
 const steps = 40;
 
-/** Who watches: what is asked for is in `watching`, by stream id. */
+/** The subscribing client: its subscriptions are in `watching`, by stream id. */
 class Watcher {
   /** @type {Map<string, any>} */
   watching = new Map();
-  /** @type {Map<string, any>} that are there, as far as the session knows */
+  /** @type {Map<string, any>} the streams that the session knows */
   streams = new Map();
 
   /** @param {Awaited<ReturnType<typeof joined>>} member */
@@ -45,7 +45,7 @@ class Watcher {
     }
   }
 
-  /** What the server puts where, as the watcher's own connection has it. */
+  /** The server's slot assignments, as the subscriber's connection has them. */
   get received() {
     return [...this.client.slots.values()].map((/** @type {any} */ { streamId }) => streamId).sort();
   }
@@ -80,7 +80,7 @@ async function play(seed) {
     await settled();
   }
   room.travel = (run) => queueMicrotask(run);
-  // Longer than any pause before another connection.
+  // Longer than any pause before a new connection.
   for (let round = 0; round < 13; round += 1) {
     for (const streamId of room.session('2_room').streams.keys()) room.flow(streamId);
     await clock.advance(5000);
@@ -89,7 +89,7 @@ async function play(seed) {
 }
 
 describe('Routed streams', () => {
-  test(`are where they are watched, whatever crossed on the way (seeds 1 to ${seeds})`, async () => {
+  test(`arrive in the right slots, however the messages cross (seeds 1 to ${seeds})`, async () => {
     for (let seed = 1; seed <= seeds; seed += 1) {
       const { ann, watchers } = await play(seed);
       const live = [...room.session('2_room').streams.keys()];
@@ -105,7 +105,7 @@ describe('Routed streams', () => {
           assert.equal(subscriber.element.children[0].children[0].srcObject.getTracks()[1], transceiver?.receiver.track, `seed ${seed}`);
         }
       }
-      // One pair of transceivers for each stream that was there at once.
+      // One pair of transceivers for each simultaneous stream.
       assert.ok((ann.client.sides.send?.transceivers.length ?? 0) <= 6, `seed ${seed}`);
       assert.ok(FakePeerConnection.all.filter(({ connectionState }) => connectionState === 'connected').length <= 3, `seed ${seed}`);
     }

@@ -1,4 +1,4 @@
-// A room whose sessions are routed, the page before it, and who is in it.
+// A room with routed sessions, its page, and its clients.
 import assert from 'node:assert/strict';
 import { OT } from '../../lib/ot.js';
 import { SessionCore } from '../../lib/session/core.js';
@@ -12,7 +12,7 @@ export let room;
 /** @type {FakeClock} */
 export let clock;
 
-/** A room, a page and a clock of its own for each test. */
+/** A separate room, page and clock for each test. */
 export function begin() {
   installPage();
   room = new FakeRoom();
@@ -50,7 +50,7 @@ export function subscribe(session, stream) {
   return { subscriber, events, media: () => target.children[0]?.children[0].children[0].srcObject };
 }
 
-/** Two in a session, one of whom publishes to the other. */
+/** Two clients in a session, one of which publishes to the other. */
 export async function watching() {
   const [ann, ben] = [await joined('a'), await joined('b')];
   const publisher = publisherOf();
@@ -62,7 +62,7 @@ export async function watching() {
   return { ann, ben, publisher, stream, watch };
 }
 
-/** The same, with the picture there. */
+/** The same, with the video playing. */
 export async function seeing() {
   const made = await watching();
   room.flow(made.stream.streamId);

@@ -6,7 +6,7 @@ import { begin, clock, connections, joined, publisherOf, room, seeing, sending, 
 
 beforeEach(begin);
 
-/** Keeps all messages until the function it returns is called. */
+/** Holds all messages back until the returned function is called. */
 function hold() {
   /** @type {(() => void)[]} */
   const held = [];
@@ -19,7 +19,7 @@ function hold() {
 }
 
 describe('A connection with the server in trouble', () => {
-  test('is given a few seconds, then restarted, twice, and then made anew with all that was on', async () => {
+  test('is given a few seconds, then restarted twice, and then replaced with all its streams', async () => {
     const { ann, ben, stream, watch } = await seeing();
     FakePeerConnection.network = false;
     const [send, receive] = [ann.client.sides.send, ben.client.sides.receive].map((one) => /** @type {FakePeerConnection} */ (one));
@@ -48,7 +48,7 @@ describe('A connection with the server in trouble', () => {
     assert.equal(FakePeerConnection.all.length, length);
   });
 
-  test('recovers by itself, or with the restart, and nothing else changes', async () => {
+  test('recovers automatically or with the restart, and nothing else changes', async () => {
     const { ben, watch } = await seeing();
     const receive = /** @type {FakePeerConnection} */ (ben.client.sides.receive);
     receive.become('disconnected');
@@ -62,7 +62,7 @@ describe('A connection with the server in trouble', () => {
     assert.equal(ben.client.askedFor('session.subscribe').length, 1);
   });
 
-  test('is left alone while the server cannot be asked, and restarted when it can', async () => {
+  test('is not restarted while the server cannot be reached, but afterwards', async () => {
     const { ben } = await seeing();
     const receive = /** @type {FakePeerConnection} */ (ben.client.sides.receive);
     ben.client.state = 'reconnecting';
@@ -79,7 +79,7 @@ describe('A connection with the server in trouble', () => {
     assert.equal(receive.restarts, 1);
   });
 
-  test('is made anew when the server ended it, less and less often when that does not help', async () => {
+  test('is replaced when the server ended it, with growing pauses if that fails', async () => {
     const { ben, watch } = await seeing();
     FakePeerConnection.network = false;
     ben.client.tell({ type: 'media.closed', side: 'receive', code: 'dtls_failed', message: 'No.' });
@@ -95,7 +95,7 @@ describe('A connection with the server in trouble', () => {
     assert.equal(ben.client.askedFor('media.offer').length, 4 + 9);
   });
 
-  test('is not taken for the one before, whose end is told late', async () => {
+  test('is not confused with the previous one, whose end is reported late', async () => {
     const { ben } = await seeing();
     const closed = { side: 'receive', code: 'dtls_failed', message: 'No.' };
     ben.client.emit('message:media.closed', closed);
@@ -109,7 +109,7 @@ describe('A connection with the server in trouble', () => {
     assert.deepEqual(connections().map(({ connectionState }) => connectionState), ['connected', 'connected']);
   });
 
-  test('is made anew while the server is asked to publish: the stream is on the new one', async () => {
+  test('is replaced during a publish request: the stream uses the new one', async () => {
     const ann = await joined('a');
     const publisher = publisherOf();
     ann.session.publish(publisher);
@@ -126,7 +126,7 @@ describe('A connection with the server in trouble', () => {
     assert.deepEqual(sending(ann.client), ['audio', 'video']);
   });
 
-  test('is gone with the client’s place on the server, and comes again with who publishes', async () => {
+  test('ends with the client connection, and returns with the next publisher', async () => {
     const { ann, publisher } = await seeing();
     publisher.on('streamDestroyed', (event) => event.preventDefault());
     ann.client.emit('expired');
@@ -144,7 +144,7 @@ describe('A connection with the server in trouble', () => {
 });
 
 describe('A relayed session that becomes routed', () => {
-  test('goes on through the server with the same streams', async () => {
+  test('continues through the server with the same streams', async () => {
     room.mediaMode = 'relayed';
     FakePeerConnection.network = false;
     const { ann, ben, publisher, stream, watch } = await watching();
@@ -168,7 +168,7 @@ describe('A relayed session that becomes routed', () => {
     assert.deepEqual(ben.events.map(({ type }) => type), ['streamCreated', 'streamDestroyed']);
   });
 
-  test('while a stream is being published names its transceivers afterwards', async () => {
+  test('while a stream is being published sends its transceivers afterwards', async () => {
     room.mediaMode = 'relayed';
     const ann = await joined('a');
     const publisher = publisherOf();

@@ -11,7 +11,7 @@ import { begin, clock, connections, joined, kinds, publisherOf, room, seeing, se
 beforeEach(begin);
 
 describe('Routed media', () => {
-  test('name their transceivers where they are published and subscribed, behind the offer that makes them known', async () => {
+  test('send their transceivers with publish and subscribe, after the offer that contains them', async () => {
     const { ann, ben } = await watching();
     const [published] = ann.client.askedFor('session.publish');
     assert.deepEqual([published.audioMid, published.videoMid], ['0', '1']);
@@ -37,7 +37,7 @@ describe('Routed media', () => {
     assert.equal(room.session('2_room').streams.size, 1);
   });
 
-  test('are shown when new frames came, not before', async () => {
+  test('are shown only after new frames have arrived', async () => {
     const { watch, stream } = await watching();
     await clock.advance(1000);
     assert.deepEqual([watch.events, watch.media()], [[], null]);
@@ -51,7 +51,7 @@ describe('Routed media', () => {
     assert.equal(clock.pending, 0);
   });
 
-  test('without a picture are heard at once, and get the picture when there is one', async () => {
+  test('without video play audio at once, and get the video when there is one', async () => {
     const { ann, watch, publisher, stream } = await watching();
     publisher.publishVideo(false);
     await settled();
@@ -66,7 +66,7 @@ describe('Routed media', () => {
     assert.equal(ann.client.askedFor('session.update').length, 2);
   });
 
-  test('lose their picture when the camera goes off, and have it again with the first new frame', async () => {
+  test('lose their video when the camera is turned off, and get it back with the first new frame', async () => {
     const { watch, publisher, stream } = await watching();
     room.flow(stream.streamId);
     await clock.advance(20);
@@ -76,13 +76,13 @@ describe('Routed media', () => {
     assert.deepEqual(kinds(watch.media()), ['audio']);
     publisher.publishVideo(true);
     await clock.advance(1000);
-    assert.deepEqual(kinds(watch.media()), ['audio'], 'the last picture of before is not shown again');
+    assert.deepEqual(kinds(watch.media()), ['audio'], 'the last frame of the previous stream is not shown again');
     room.flow(stream.streamId);
     await clock.advance(200);
     assert.deepEqual(kinds(watch.media()), ['audio', 'video']);
   });
 
-  test('of several who publish and subscribe at once are offered together', async () => {
+  test('published and subscribed at once share one offer', async () => {
     const ann = await joined('a');
     const others = await Promise.all(['b', 'c', 'd'].map((id) => joined(id)));
     for (const { session } of others) session.publish(publisherOf());
@@ -94,7 +94,7 @@ describe('Routed media', () => {
     assert.deepEqual(ann.client.askedFor('session.subscribe').map((/** @type {any} */ { videoMid }) => videoMid), ['1', '3', '5']);
   });
 
-  test('that are added while an offer is under way are in the next, which waits for the answer', async () => {
+  test('added while an offer is pending are in the next, which waits for the answer', async () => {
     const ann = await joined('a');
     /** @type {(() => void)[]} */
     const held = [];
@@ -113,7 +113,7 @@ describe('Routed media', () => {
     assert.equal(ann.client.askedFor('media.offer').length, 3);
   });
 
-  test('come back to their own publisher, who tries the way, and end with the stream', async () => {
+  test('come back to their own publisher as a test, and end with the stream', async () => {
     const ann = await joined('a');
     const publisher = publisherOf();
     ann.session.publish(publisher);
@@ -147,7 +147,7 @@ describe('Routed media', () => {
     assert.equal(ann.client.askedFor('media.offer').length, 1);
   });
 
-  test('say who speaks, and why a picture is away', async () => {
+  test('report the speaker, and why video is paused', async () => {
     const { ben, watch, stream } = await seeing();
     ben.client.tell({ type: 'session.speaking', sessionId: '2_room', streamId: stream.streamId });
     ben.client.tell({ type: 'session.speaking', sessionId: '2_room' });
@@ -160,8 +160,8 @@ describe('Routed media', () => {
     assert.deepEqual(watch.events, ['connected', 'videoDisabled quality', 'videoEnabled quality', 'videoDisabled codecNotSupported']);
   });
 
-  test('are a fault, told once, where the server routes none', async () => {
-    room.offerRefusal = new ConfabError({ code: 'media_unavailable', message: 'This server routes no media.' });
+  test('are reported as an error once, if the server does not route media', async () => {
+    room.offerRefusal = new ConfabError({ code: 'media_unavailable', message: 'This server does not route media.' });
     const ann = await joined('a');
     ann.session.publish(publisherOf());
     await settled();
@@ -170,7 +170,7 @@ describe('Routed media', () => {
     assert.equal(ann.client.askedFor('media.offer').length, 1);
   });
 
-  test('are offered again, after the pause it is told, when the server finds it too much', async () => {
+  test('are offered again after the server’s pause when rate-limited', async () => {
     room.offerRefusal = new ConfabError({ code: 'rate_limited', message: 'Slowly.', retryable: true, retryAfterMs: 500 });
     const ann = await joined('a');
     ann.session.publish(publisherOf());
@@ -182,7 +182,7 @@ describe('Routed media', () => {
 });
 
 describe('Transceivers', () => {
-  test('are parked three seconds after the last stream on them, and taken up again', async () => {
+  test('are parked three seconds after the last stream on them, and reused', async () => {
     const { ann, publisher } = await seeing();
     const [, video] = /** @type {FakePeerConnection} */ (ann.client.sides.send).transceivers;
     publisher.on('streamDestroyed', (event) => event.preventDefault());
@@ -198,14 +198,14 @@ describe('Transceivers', () => {
     assert.equal(ann.client.askedFor('media.offer').length, 1);
   });
 
-  test('of a stream that ends are free for the next, and its first frames are awaited', async () => {
+  test('of an ended stream are free for the next, which waits for its first frames', async () => {
     const { ann, ben, watch } = await seeing();
     ben.session.unsubscribe(watch.subscriber);
     const second = publisherOf();
     ann.session.publish(second);
     await settled();
     const next = subscribe(ben.session, second.stream);
-    // What the stream before had under way.
+    // Late packets of the previous stream.
     const [, video] = /** @type {FakePeerConnection} */ (ben.client.sides.receive).transceivers;
     await clock.advance(100);
     video.receiver.arrive();
@@ -219,7 +219,7 @@ describe('Transceivers', () => {
     assert.equal(clock.pending, 0);
   });
 
-  test('given up before the server knew them are not told to it', async () => {
+  test('released before the server knew them are not sent to it', async () => {
     const { ann, ben } = await watching();
     const second = publisherOf();
     ann.session.publish(second);
@@ -232,7 +232,7 @@ describe('Transceivers', () => {
     assert.equal(ben.client.askedFor('session.unsubscribe').length, 0);
   });
 
-  test('are each told to the server for one stream, however quickly they change hands', async () => {
+  test('carry one stream each, however quickly they are reused', async () => {
     const { ann, ben, stream } = await watching();
     const eve = await joined('c');
     const second = publisherOf();
@@ -248,7 +248,7 @@ describe('Transceivers', () => {
     assert.deepEqual([...ben.client.slots.keys()], ['1']);
   });
 
-  test('send what was asked for last', async () => {
+  test('send the last requested track', async () => {
     const { media, sides } = room.client('a');
     /** @type {any} */
     let tracks = [new FakeTrack('audio'), new FakeTrack('video')];
@@ -262,7 +262,7 @@ describe('Transceivers', () => {
     assert.deepEqual(sending({ sides }), [null, null]);
   });
 
-  test('reserved for who is unpublished meanwhile are parked', async () => {
+  test('reserved for a publisher that was unpublished are parked', async () => {
     const ann = await joined('a');
     const publisher = publisherOf();
     ann.session.publish(publisher);
@@ -306,7 +306,7 @@ describe('A roulette through the server', () => {
     room['session.leave'](client, { sessionId: `2_${matchId}` });
   }
 
-  test('is published in right behind the join, without waiting to be let in', async () => {
+  test('publishes right after the join, without waiting for its answer', async () => {
     Object.assign(room, { 'roulette.start': () => ({ type: 'roulette.waiting' }) });
     const ann = await visitor('a');
     match(ann.client, 'm1');

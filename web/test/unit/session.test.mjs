@@ -42,7 +42,7 @@ async function joined(id, options) {
   return made;
 }
 
-/** @param {(callback: (error?: any) => void) => void} call @returns {Promise<any>} what it called back with */
+/** @param {(callback: (error?: any) => void) => void} call @returns {Promise<any>} the callback's argument */
 const called = (call) => new Promise((resolve) => call(resolve));
 
 const element = () => {
@@ -51,7 +51,7 @@ const element = () => {
   return /** @type {any} */ (made);
 };
 
-/** Two in a session, one of whom publishes to the other. */
+/** Two clients in a session, one of which publishes to the other. */
 async function watching() {
   const ann = await joined('a');
   const ben = await joined('b');
@@ -65,7 +65,7 @@ async function watching() {
 }
 
 describe('A session that connects', () => {
-  test('tells of itself, of everybody and of every stream, and knows what it may', async () => {
+  test('emits all connections and streams, and has its capabilities', async () => {
     const ann = await joined('a');
     ann.session.publish(element());
     await settled();
@@ -80,13 +80,13 @@ describe('A session that connects', () => {
     assert.equal(ann.types().pop(), 'connectionCreated');
   });
 
-  test('keeps quiet about connections when it is to', async () => {
+  test('emits no connection events if they are turned off', async () => {
     const { types } = await joined('a', { connectionEventsSuppressed: true });
     await joined('b');
     assert.deepEqual(types(), ['sessionConnected']);
   });
 
-  test('names what is wrong with a token', async () => {
+  test('reports an invalid token', async () => {
     const { session } = join('a');
     const error = await called((callback) => session.connect('token_expired', callback));
     assert.deepEqual([error.name, error.code, error.reason], ['OT_AUTHENTICATION_ERROR', 1004, 'token_expired']);
@@ -94,7 +94,7 @@ describe('A session that connects', () => {
     assert.equal(await called((callback) => session.connect('good', callback)), undefined);
   });
 
-  test('that is left while it connects is not connected after all', async () => {
+  test('left while connecting stays disconnected', async () => {
     const { session, client, types } = join('a');
     const connected = called((callback) => session.connect('good', callback));
     await Promise.resolve();
@@ -105,7 +105,7 @@ describe('A session that connects', () => {
     assert.deepEqual(types(), []);
   });
 
-  test('tells exceptions to the whole page', async () => {
+  test('reports exceptions to the whole page', async () => {
     /** @type {any} */
     let told;
     OT.once('exception', (/** @type {any} */ event) => { told = event; });
@@ -131,13 +131,13 @@ describe('Publishing and subscribing', () => {
     assert.equal(ben.types().includes('mediaFault'), false);
   });
 
-  test('call back when the picture is there', async () => {
+  test('call back when the video has arrived', async () => {
     const { ben, stream } = await watching();
     const error = await called((callback) => ben.session.subscribe(stream, element(), {}, callback));
     assert.equal(error, undefined);
   });
 
-  test('say it when the camera or the microphone goes quiet', async () => {
+  test('report when the camera or the microphone is turned off', async () => {
     const { ann, ben, publisher, subscriber } = await watching();
     /** @type {string[]} */
     const told = [];
@@ -153,7 +153,7 @@ describe('Publishing and subscribing', () => {
     assert.deepEqual(page.devices.given.map(({ enabled }) => enabled), [false, true]);
   });
 
-  test('tell the publisher what nobody wants to see', async () => {
+  test('tell the publisher which media no subscriber wants', async () => {
     const { ben, stream, subscriber } = await watching();
     subscriber.subscribeToVideo(false);
     await settled();
@@ -163,7 +163,7 @@ describe('Publishing and subscribing', () => {
     assert.deepEqual(sending.senders.map(({ track }) => track?.kind ?? null), ['audio', null]);
   });
 
-  test('go on with another camera, without a new stream', async () => {
+  test('continue with another camera, without a new stream', async () => {
     const { ann, publisher } = await watching();
     const { deviceId } = await publisher.cycleVideo();
     assert.equal(deviceId, 'back');
@@ -200,7 +200,7 @@ describe('Publishing and subscribing', () => {
     assert.equal(page.devices.asked.length, 1);
   });
 
-  test('do not begin for a publisher that was taken back meanwhile', async () => {
+  test('do not start for a publisher that was unpublished meanwhile', async () => {
     const ann = await joined('a');
     const publisher = OT.initPublisher(element());
     const error = called((callback) => ann.session.publish(publisher, callback));
@@ -219,7 +219,7 @@ describe('Publishing and subscribing', () => {
     assert.deepEqual(ann.client.askedFor('session.publish'), []);
   });
 
-  test('need a stream that is there, and not one’s own', async () => {
+  test('need an existing stream of another connection', async () => {
     const { ann, publisher, stream } = await watching();
     const own = /** @type {any} */ (publisher.stream);
     assert.equal((await called((callback) => ann.session.subscribe(own, element(), callback))).name, 'OT_INVALID_PARAMETER');
@@ -229,7 +229,7 @@ describe('Publishing and subscribing', () => {
     assert.equal((await called((callback) => late.session.subscribe(stream, element(), callback))).name, 'OT_STREAM_NOT_FOUND');
   });
 
-  test('begin silent where everybody is to be silent', async () => {
+  test('start muted in a muted session', async () => {
     room.muted = true;
     const ann = await joined('a');
     ann.session.publish(element());
@@ -239,7 +239,7 @@ describe('Publishing and subscribing', () => {
 });
 
 describe('Signals', () => {
-  test('come to everybody, the sender included, by type and in general', async () => {
+  test('reach everyone, including the sender, by type and in general', async () => {
     const ann = await joined('a');
     const ben = await joined('b');
     /** @type {any} */
@@ -252,7 +252,7 @@ describe('Signals', () => {
     assert.deepEqual([heard.type, heard.from.id], ['signal:chat', 'a']);
   });
 
-  test('may be for one, and may say nothing', async () => {
+  test('may be for one connection, and may be empty', async () => {
     const ann = await joined('a');
     const ben = await joined('b');
     ann.session.signal({ to: /** @type {any} */ (ben.session.connection) });
@@ -261,7 +261,7 @@ describe('Signals', () => {
     assert.equal(ben.types().pop(), 'signal');
   });
 
-  test('are refused before they are sent when they cannot be right', async () => {
+  test('are rejected before they are sent if they are invalid', async () => {
     const { session, client } = await joined('a');
     for (const [signal, code] of /** @type {[any, number][]} */ ([
       [{ type: 'a b' }, 400], [{ type: 'x'.repeat(129) }, 400], [{ data: { a: 1 } }, 400], [{ data: 'ä'.repeat(5000) }, 413],
@@ -272,7 +272,7 @@ describe('Signals', () => {
     assert.deepEqual(client.askedFor('session.signal'), []);
   });
 
-  test('wait for the connection, unless they are not to', async () => {
+  test('wait for the connection, unless retryAfterReconnect is false', async () => {
     const { session, client } = await joined('a');
     client.state = 'reconnecting';
     client.emit('reconnecting');
@@ -284,7 +284,7 @@ describe('Signals', () => {
 });
 
 describe('Moderating', () => {
-  test('puts somebody out', async () => {
+  test('removes a connection', async () => {
     const ann = await joined('a');
     const ben = await joined('b');
     await ann.session.forceDisconnect('b');
@@ -293,7 +293,7 @@ describe('Moderating', () => {
     assert.equal(ann.events.pop().reason, 'forceDisconnected');
   });
 
-  test('ends somebody’s stream, who is told why', async () => {
+  test('ends a stream, and its publisher gets the reason', async () => {
     const { ben, publisher, stream } = await watching();
     let reason = '';
     publisher.on('streamDestroyed', (event) => { reason = event.reason; });
@@ -302,7 +302,7 @@ describe('Moderating', () => {
     assert.equal(reason, 'forceUnpublished');
   });
 
-  test('mutes one, or everybody but some', async () => {
+  test('mutes one stream, or all with exceptions', async () => {
     const { ann, ben, publisher, stream } = await watching();
     let muted = 0;
     publisher.on('muteForced', () => { muted += 1; });
@@ -322,7 +322,7 @@ describe('Moderating', () => {
     assert.deepEqual(ann.events.filter(({ type }) => type === 'muteForced').map(({ active }) => active), [true, true, false]);
   });
 
-  test('is refused here to those who may not, as a promise and to the callback', async () => {
+  test('is rejected without permission, as a promise and in the callback', async () => {
     room.capabilities = { ...room.capabilities, forceDisconnect: false };
     const { session } = await joined('a');
     /** @type {any} */
@@ -335,7 +335,7 @@ describe('Moderating', () => {
 });
 
 describe('A session that loses its connection', () => {
-  test('says so, goes on where it was, and looks after its media', async () => {
+  test('reports it, resumes, and checks its media', async () => {
     const { ann, ben } = await watching();
     ben.client.emit('reconnecting');
     ben.client.emit('connected', { resumed: true });
@@ -344,7 +344,7 @@ describe('A session that loses its connection', () => {
     assert.equal(ann.session.isConnected(), true);
   });
 
-  test('is over when the server no longer knows it, and nothing of it is left', async () => {
+  test('ends when the server has forgotten it, and nothing of it is left', async () => {
     const { ben, subscriber, target } = await watching();
     let reason = '';
     subscriber.on('destroyed', (event) => { reason = event.reason; });
@@ -358,7 +358,7 @@ describe('A session that loses its connection', () => {
     assert.equal(clock.pending, 0);
   });
 
-  test('shows that media stopped and came back', async () => {
+  test('reports that media stopped and resumed', async () => {
     const { subscriber } = await watching();
     /** @type {string[]} */
     const told = [];

@@ -1,11 +1,11 @@
 import Signaling
 import Wire
 
-/// One connection of Socket.IO 0.9, from its handshake to its end, whatever transport carries it.
+/// The state machine of a Socket.IO 0.9 connection, from its handshake to its end, over any transport.
 ///
-/// It owns the transport's rules: what is sent when, heartbeats, what waits between two polls, when silence is the end. It
-/// knows nothing of sockets or HTTP and, but for the names of RouletteTok's requests, nothing of what is said. Invariant:
-/// what is sent reaches the client once and in order, or the connection is over.
+/// It owns the rules of the transports: when to send, heartbeats, the queue between polls, and timeouts. It does not depend
+/// on sockets or HTTP. It parses RouletteTok requests but does not interpret them. Invariant: packets reach the client once
+/// and in order, or the connection ends.
 struct SocketIOConnection: Sendable {
     enum Transport: String, Sendable, CaseIterable {
         case webSocket = "websocket"
@@ -13,56 +13,56 @@ struct SocketIOConnection: Sendable {
         case jsonpPolling = "jsonp-polling"
     }
 
-    /// A request that waits for packets.
+    /// Identifies a poll: an HTTP request that waits for packets.
     struct PollID: Hashable, Sendable { var rawValue: UInt64 }
 
     enum Input: Equatable, Sendable {
         case webSocketOpened
         case webSocketClosed
         case polled(PollID)
-        /// The request's connection broke; an answer given to it was not received.
+        /// The poll's connection failed. The client did not receive the response, if there was one.
         case pollLost(PollID)
-        /// A WebSocket's message, or what was posted.
+        /// A WebSocket message or the body of a POST.
         case received([UInt8])
-        /// A frame that says nothing, but shows life.
-        case showedLife
+        /// Any frame. It shows that the client is alive.
+        case receivedFrame
         /// `GET …?disconnect`.
         case disconnectRequested
         case send([UInt8])
-        /// What was sent goes out now.
+        /// Sends all queued packets.
         case flush
-        /// The server wants it gone.
+        /// The server ends the connection.
         case end(End)
     }
 
     enum End: Equatable, Sendable {
-        /// For good: `0::`.
+        /// Disconnects for good with `0::`. The client does not reconnect.
         case booted
-        /// The server restarts: clients reconnect when they hear nothing but the end of the line.
+        /// The server restarts. The connection closes without `0::`, so that clients reconnect.
         case goingAway
     }
 
     enum Output: Equatable, Sendable {
-        /// The client is here; now the rules may hear of it.
+        /// The client has connected a transport. Register it with the hub.
         case opened
         case asked(RouletteTokRequest)
         case frame([UInt8])
         case answer(PollID, [[UInt8]])
         case closeWebSocket(CloseCode)
-        /// For the rules the client is gone. Once.
+        /// The client has left. Unregister it from the hub. Emitted once.
         case gone
-        /// Nothing will come of this connection any more: it can be forgotten. Once, last.
+        /// The connection has ended and can be removed. Emitted once, as the last output.
         case over
     }
 
     struct Settings: Equatable, Sendable {
         var times: ConfabConfiguration.SocketIO
-        /// Packets of any kind.
+        /// Rate limit for packets of any kind.
         var packets: Budget.Rate
-        /// Packets refused for want of budget; a client that has used this up too is disconnected.
+        /// Rate limit for packets over the limit. A client that exceeds this one too is disconnected.
         var refusals: Budget.Rate
         var malformed: Budget.Rate
-        /// Waiting for the next poll.
+        /// Limits of the queue for the next poll.
         var queuedPackets: Int
         var queuedBytes: Int
 
@@ -75,13 +75,13 @@ struct SocketIOConnection: Sendable {
         }
     }
 
-    /// Legal next states: `handshaken` → `webSocket`, `polling`, `over`; `webSocket` ↔ `polling` (a client that tries
-    /// another transport); both → `leaving`, `over`; `leaving` → `over`.
+    /// Legal next states: `handshaken` → `webSocket`, `polling`, `over`; `webSocket` ↔ `polling` (the client switches
+    /// transports); both → `leaving`, `over`; `leaving` → `over`.
     private enum State: Equatable, Sendable {
         case handshaken(until: Timestamp)
         case webSocket(nextHeartbeat: Timestamp)
         case polling(Poll)
-        /// Ended by the server between two polls: the next one is told.
+        /// The server ended the connection between two polls. The next poll gets the last packets.
         case leaving(until: Timestamp)
         case over
     }
@@ -95,10 +95,11 @@ struct SocketIOConnection: Sendable {
     private let settings: Settings
     private var state: State
     private var queue: [[UInt8]] = []
-    /// What the last poll was answered with: goes back into the queue if that answer was lost.
+    /// Packets in the last poll's response. They return to the queue if the response is lost.
     private var lastAnswer: (poll: PollID, packets: [[UInt8]])?
-    /// All that was sent to a client that never showed life: it may be trying another transport because it got nothing.
-    private var unheard: [[UInt8]]? = []
+    /// Everything sent so far, until the client shows that it is alive. If it switches transports before that, it may have
+    /// received nothing, so all packets are sent again.
+    private var unconfirmed: [[UInt8]]? = []
     private var lastLife: Timestamp
     private var packets: Budget
     private var refusals: Budget
@@ -133,7 +134,7 @@ struct SocketIOConnection: Sendable {
             state = .over
             return [.over]
         case .polling(.waiting(let poll, _)):
-            // Something has to be said, or proxies would lose patience.
+            // Respond before a proxy times out.
             return answer(poll, [SocketIOPacket(.noop).encode()], now: now)
         case .polling(.none): return finish()
         case .webSocket(let nextHeartbeat):
@@ -157,7 +158,7 @@ struct SocketIOConnection: Sendable {
         case .polled(let poll): return polled(poll, now: now)
         case .pollLost(let poll): return lost(poll, now: now)
         case .received(let bytes): return received(bytes, now: now)
-        case .showedLife:
+        case .receivedFrame:
             alive(now)
             return []
         case .disconnectRequested: return leave(saying: [], now: now)
@@ -170,7 +171,7 @@ struct SocketIOConnection: Sendable {
 
     private mutating func alive(_ now: Timestamp) {
         lastLife = now
-        unheard = nil
+        unconfirmed = nil
     }
 
     private var hasOpened: Bool {
@@ -180,7 +181,7 @@ struct SocketIOConnection: Sendable {
         }
     }
 
-    /// Forgotten by both sides.
+    /// Ends the connection without another packet.
     private mutating func finish() -> [Output] {
         let wasOpen = hasOpened
         state = .over
@@ -205,21 +206,21 @@ struct SocketIOConnection: Sendable {
         state = .webSocket(nextHeartbeat: now + settings.times.heartbeatInterval)
         lastLife = now
         let backlog = isNew ? [SocketIOPacket(.connect).encode()] : takeBacklog()
-        // First of all `1::`, then whatever opening brings.
+        // Send `1::` before any packets that result from opening.
         return backlog.map { remember($0) } + outputs
     }
 
-    /// What a client that changes its transport has not got.
+    /// Removes and returns the packets that a client may not have received when it switches transports.
     private mutating func takeBacklog() -> [[UInt8]] {
         defer {
             queue = []
-            if unheard != nil { (unheard, lastAnswer) = ([], nil) }
+            if unconfirmed != nil { (unconfirmed, lastAnswer) = ([], nil) }
         }
-        return (unheard ?? []) + queue
+        return (unconfirmed ?? []) + queue
     }
 
     private mutating func remember(_ packet: [UInt8]) -> Output {
-        unheard?.append(packet)
+        unconfirmed?.append(packet)
         return .frame(packet)
     }
 
@@ -230,7 +231,7 @@ struct SocketIOConnection: Sendable {
             state = .polling(.waiting(poll, until: now + settings.times.pollDuration))
             return answer(poll, [SocketIOPacket(.connect).encode()], now: now) + [.opened]
         case .webSocket:
-            // It has given up its WebSocket for polling.
+            // The client switched from its WebSocket to polling.
             outputs.append(.closeWebSocket(.normal))
             queue = takeBacklog()
         case .polling(.waiting(let earlier, _)):
@@ -244,7 +245,7 @@ struct SocketIOConnection: Sendable {
             return [.answer(poll, last), .over]
         case .over: return []
         }
-        // Whoever asks again has read the answer before: a broken line would have been seen first.
+        // A new poll means that the client received the last response. A failed connection would have been reported first.
         lastAnswer = nil
         state = .polling(.waiting(poll, until: now + settings.times.pollDuration))
         return outputs + flush(now: now)
@@ -253,14 +254,14 @@ struct SocketIOConnection: Sendable {
     private mutating func answer(_ poll: PollID, _ packets: [[UInt8]], now: Timestamp) -> [Output] {
         state = .polling(.none(until: now + settings.times.closeTimeout))
         lastAnswer = (poll, packets)
-        unheard?.append(contentsOf: packets)
+        unconfirmed?.append(contentsOf: packets)
         return [.answer(poll, packets)]
     }
 
     private mutating func lost(_ poll: PollID, now: Timestamp) -> [Output] {
         if case .polling(.waiting(poll, _)) = state {
-            // Clients that gave up on a poll ask again at once; a page that closed does not, and not every browser lets
-            // it say goodbye. So it need not be waited for as long as one that has its answer and is only slow.
+            // A client that aborted a poll polls again immediately. A closed page does not, and not every browser lets it
+            // send a disconnect. So use a shorter timeout than for a slow client that received its response.
             state = .polling(.none(until: now + min(settings.times.lostPollTimeout, settings.times.closeTimeout)))
             return []
         }
@@ -269,7 +270,7 @@ struct SocketIOConnection: Sendable {
         let noop = SocketIOPacket(.noop).encode()
         let packets = answer.packets.filter { $0 != noop }
         if case .webSocket = state { return packets.map { .frame($0) } }
-        unheard = unheard?.dropLast(answer.packets.count)
+        unconfirmed = unconfirmed?.dropLast(answer.packets.count)
         queue = packets + queue
         return flush(now: now)
     }
@@ -300,7 +301,7 @@ struct SocketIOConnection: Sendable {
         return answer(poll, packets, now: now)
     }
 
-    /// The end, with a last word if there is one to say.
+    /// Ends the connection, after sending the packets in `last`.
     private mutating func leave(saying last: [[UInt8]], now: Timestamp) -> [Output] {
         switch state {
         case .over: return []
@@ -360,7 +361,7 @@ struct SocketIOConnection: Sendable {
         }
     }
 
-    /// Said once for each; whoever goes on is cut off.
+    /// Sends an error for an invalid packet. Disconnects clients that send too many of them.
     private mutating func reject(_ error: WireError, now: Timestamp) -> [Output] {
         let refusal = send(SocketIOPacket.error(error.code).encode()) + flush(now: now)
         guard malformed.take(settings.malformed, now: now) == nil else {
@@ -381,7 +382,7 @@ struct SocketIOConnection: Sendable {
         guard packet.endpoint.isEmpty else { return send(SocketIOPacket.noSuchNamespace(packet.endpoint).encode()) }
         if packet.kind == .connect { return send(SocketIOPacket(.connect).encode()) }
         var outputs: [Output] = []
-        // Clients that ask for an acknowledgement wait for it, whatever becomes of the packet.
+        // Acknowledge even packets that fail: the client is waiting for it.
         if let id = packet.id {
             outputs += send(SocketIOPacket.acknowledgement(of: id, isBare: !packet.wantsData).encode())
         }

@@ -2,30 +2,30 @@ import DequeModule
 import Signaling
 import Wire
 
-/// The Socket.IO connections there are, by the id their clients know; makes new ones. On the gateway's event loop only.
+/// All Socket.IO connections, by id. It also creates new ones. Used only on the gateway's event loop.
 final class SocketIODirectory {
-    /// Ids given out and not used yet, from everywhere together.
-    private static let mostHandshakes = 10_000
+    /// Maximum number of unused handshakes, over all addresses.
+    private static let maxHandshakes = 10_000
 
-    /// Set by the gateway that owns this.
+    /// The owner of this directory.
     unowned let gateway: Gateway
     private var sessions: [String: SocketIOSession] = [:]
-    /// How many of them were never used.
+    /// Number of sessions without a transport yet.
     private var handshakes = 0
-    /// In the order they were made, with some used ones among them.
+    /// Ids in order of creation. May include used ones.
     private var order: Deque<String> = []
 
     init(gateway: Gateway) { self.gateway = gateway }
 
     func session(_ id: String) -> SocketIOSession? { sessions[id] }
 
-    private func forgetOldest() {
+    private func removeOldestHandshake() {
         while let id = order.popFirst() {
             if let session = sessions[id], !session.hasOpened { return session.goAway() }
         }
     }
 
-    /// It is a handshake no longer.
+    /// Called when a session gets its first transport.
     func opened(_ session: SocketIOSession) { handshakes -= 1 }
 
     func forget(_ session: SocketIOSession, wasHandshake: Bool) {
@@ -35,25 +35,25 @@ final class SocketIODirectory {
         gateway.release(session)
     }
 
-    /// Makes a connection that waits for its first transport.
+    /// Creates a connection that waits for its first transport.
     ///
-    /// - Returns: the handshake's answer.
+    /// - Returns: The body of the handshake's response.
     func handshake(from address: IPAddress) throws(WireError) -> String {
         try gateway.admit(address, at: .handshake)
         var generator = SystemRandomNumberGenerator()
         let id = gateway.reception.socketIOID(using: &generator)
         let session = SocketIOSession(id: id, address: address, gateway: gateway)
-        // Whoever made so many keeps nobody else out: the oldest goes.
-        if handshakes >= Self.mostHandshakes { forgetOldest() }
+        // Remove the oldest handshake, so that a flood of them cannot lock out other clients.
+        if handshakes >= Self.maxHandshakes { removeOldestHandshake() }
         sessions[id] = session
         order.append(id)
         handshakes += 1
         gateway.register(session)
-        return line(id)
+        return handshakeBody(id)
     }
 
-    /// `id:heartbeat timeout:close timeout:transports`, in whole seconds. Python's client needs a number in both.
-    private func line(_ id: String) -> String {
+    /// Returns `id:heartbeat timeout:close timeout:transports`, in whole seconds. The Python client requires both numbers.
+    private func handshakeBody(_ id: String) -> String {
         let times = gateway.configuration.socketIO
         let seconds = { (duration: Duration) in max(1, duration.wholeMilliseconds / 1000) }
         let transports = SocketIOConnection.Transport.allCases.map(\.rawValue).joined(separator: ",")

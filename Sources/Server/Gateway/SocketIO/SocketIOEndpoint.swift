@@ -10,8 +10,9 @@ import Glibc
 import Musl
 #endif
 
-/// Answers what is asked under `/socket.io/` on one connection, and knows what a poll needs: whether its line broke while
-/// the answer was awaited, and whether an answer already given was still received.
+/// Handles requests under `/socket.io/` on one HTTP connection.
+///
+/// For polls it detects whether the connection failed before the response, or before the client received the response.
 final class SocketIOEndpoint {
     private struct Poll {
         var session: SocketIOSession
@@ -28,9 +29,9 @@ final class SocketIOEndpoint {
     private let peer: SocketAddress?
     /// The request being answered.
     private var head: HTTPRequestHead?
-    /// Awaits packets.
+    /// The poll that waits for packets.
     private var pending: Poll?
-    /// Answered, and not known to be received.
+    /// An answered poll whose response may not have been received.
     private var unconfirmed: Poll?
 
     init(gateway: Gateway, gate: HTTPGate, peer: SocketAddress?) {
@@ -41,16 +42,16 @@ final class SocketIOEndpoint {
 
     // MARK: The connection
 
-    /// Another request came: whoever asks has read the answer before.
+    /// Called for each new request. It proves that the client received the last response.
     func nextRequest() { unconfirmed = nil }
 
-    func lineBroke() {
+    func connectionFailed() {
         abandonPoll()
         loseAnswer()
     }
 
-    /// The client closed. If bytes of our answer are not acknowledged by then, it did so before they came; if they met a
-    /// closed socket there, its reset has ended the connection by now. In order, ours would be the side to close.
+    /// Called when the client closes its side. If the response is not fully acknowledged by then, the client did not receive
+    /// it. If it reached a closed socket, a reset has already ended the connection, so the state is no longer CLOSE_WAIT.
     func inputClosed(_ channel: any Channel) {
         abandonPoll()
         guard unconfirmed != nil else { return }
@@ -64,7 +65,7 @@ final class SocketIOEndpoint {
         #endif
     }
 
-    /// A broken line was reported before; on a line that ended in order all bytes were read.
+    /// Called when the connection ends. Failures were reported before this, so the last response was received.
     func ended() {
         abandonPoll()
         unconfirmed = nil
@@ -88,11 +89,11 @@ final class SocketIOEndpoint {
         self.head = head
         guard gateway.configuration.allows(head.headers) else { return answer(403, Self.text(.forbiddenOrigin) + "\n") }
         switch request {
-        case .greeting: answer(200, "This is where clients of Socket.IO 0.9 connect.\n")
+        case .greeting: answer(200, "Socket.IO 0.9 clients connect here.\n")
         case .preflight: answer(204, "")
         case .wrongMethod: answer(405, "Use GET or POST.\n", allow: "GET, POST")
-        case .wrongProtocol: answer(500, "Only protocol 1 of Socket.IO (version 0.9) is spoken here.\n")
-        // Reason 0, transport not supported.
+        case .wrongProtocol: answer(500, "Unsupported protocol. Use protocol 1 (Socket.IO 0.9).\n")
+        // Reason 0: transport not supported.
         case .wrongTransport(let script): answer([SocketIOPacket(.error, data: "0".utf8).encode()], script: script)
         case .handshake(let script): handshake(head, script: script)
         case .disconnect(let id):
@@ -106,11 +107,11 @@ final class SocketIOEndpoint {
     private func handshake(_ head: HTTPRequestHead, script: Int?) {
         let address = gateway.configuration.clientAddress(head.headers, from: peer)
         do throws(WireError) {
-            let line = try gateway.socketIO.handshake(from: address)
+            let body = try gateway.socketIO.handshake(from: address)
             if let script {
-                answer(200, SocketIOScript.call(script, Array(line.utf8)), .script)
+                answer(200, SocketIOScript.call(script, Array(body.utf8)), .script)
             } else {
-                answer(200, line)
+                answer(200, body)
             }
         } catch {
             refuse(error, script: script)
@@ -121,7 +122,7 @@ final class SocketIOEndpoint {
         gateway.metrics.refusedHellos.increment()
         let text = Self.text(error)
         if let script {
-            // A browser runs a script only if it came with 200; otherwise the page would never hear of the error.
+            // Browsers run a script only if its status is 200, so other statuses would hide the error from the page.
             answer(200, Array("io.j[\(script)](new Error(\"\(text)\"));".utf8), .script)
         } else {
             answer(error.code == .banned ? 403 : 503, Array((text + "\n").utf8), .text, error.retryAfter)
@@ -154,7 +155,7 @@ final class SocketIOEndpoint {
         }
     }
 
-    // MARK: Answers
+    // MARK: Responses
 
     private static func text(_ error: WireError) -> String { "\(error.code.rawValue): \(error.message)" }
 
@@ -185,7 +186,7 @@ final class SocketIOEndpoint {
         var headers = HTTPHeaders([
             ("Content-Type", type.rawValue), ("Cache-Control", "no-store"), ("X-Content-Type-Options", "nosniff"),
         ])
-        // There is no ambient authority here: a connection's id is all that counts, and it must be known.
+        // Allowing credentials is safe: requests carry no ambient authority, only the unguessable id of a connection.
         if let origin = request.headers.onlyOrigin, gateway.configuration.allows(request.headers) {
             headers.add(name: "Access-Control-Allow-Origin", value: origin)
             headers.add(name: "Access-Control-Allow-Credentials", value: "true")

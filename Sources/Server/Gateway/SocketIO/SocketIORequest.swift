@@ -1,28 +1,28 @@
 import NIOHTTP1
 import Wire
 
-/// What a request under `/socket.io/` asks for, read from its method and address alone.
+/// A request under `/socket.io/`, parsed from its method and URL.
 enum SocketIORequest: Equatable, Sendable {
     case greeting
-    /// A page that loads scripts names its callback by a number.
+    /// - Parameter script: For JSONP, the number of the page's callback.
     case handshake(script: Int?)
     case poll(String, SocketIOConnection.Transport, script: Int)
     case post(String, SocketIOConnection.Transport, script: Int)
     case disconnect(String)
-    /// A browser asks before it posts something unusual across origins.
+    /// A CORS preflight request.
     case preflight
     case wrongProtocol
-    /// Either the transport is not one of ours, or it needs an upgrade that was not asked for properly.
+    /// The transport is unsupported, or it is a WebSocket without a valid upgrade.
     case wrongTransport(script: Int?)
     case wrongMethod
 
     static let prefix = "/socket.io"
 
-    /// - Returns: `nil` for what is none of Socket.IO's business, such as the file `socket.io.js`.
+    /// Returns nil if the request is not part of the protocol, for example for the file `socket.io.js`.
     init?(method: HTTPMethod, uri: String) {
         guard uri.hasPrefix(Self.prefix) else { return nil }
         let (path, query) = Self.split(uri)
-        // Empty parts are kept: a browser's goodbye has an empty transport. A slash at the end makes one more.
+        // Keep empty parts, because a browser's disconnect request has an empty transport. Ignore a trailing slash.
         var parts = path.split(separator: "/", omittingEmptySubsequences: false).dropFirst(2)
         if parts.last?.isEmpty ?? false { parts.removeLast() }
         guard path == Self.prefix || path.hasPrefix(Self.prefix + "/") else { return nil }
@@ -57,7 +57,7 @@ enum SocketIORequest: Equatable, Sendable {
         return method == .GET ? .poll(id, transport, script: script) : .post(id, transport, script: script)
     }
 
-    /// The connection that an upgrade is for: `/socket.io/1/websocket/<id>`, with or without a slash at its end.
+    /// Returns the connection id in the URL of an upgrade: `/socket.io/1/websocket/<id>`, with or without a trailing slash.
     static func webSocketID(uri: String) -> String? {
         let parts = split(uri).path.split(separator: "/", omittingEmptySubsequences: false)
         guard parts.count == 5 || (parts.count == 6 && parts[5].isEmpty), parts[0].isEmpty, parts[1] == "socket.io",
@@ -66,7 +66,7 @@ enum SocketIORequest: Equatable, Sendable {
         return String(parts[4])
     }
 
-    /// Only digits: the number is written into a script.
+    /// Parses the callback number. Accepts only digits, because the number is written into a script.
     private static func scriptIndex(_ text: Substring) -> Int? {
         guard (1...9).contains(text.utf8.count), text.utf8.allSatisfy({ 0x30...0x39 ~= $0 }) else { return nil }
         return Int(text)
@@ -75,7 +75,7 @@ enum SocketIORequest: Equatable, Sendable {
     private static func split(_ uri: String) -> (path: Substring, query: [Substring: Substring]) {
         let path = uri.prefix { $0 != "?" }
         var query: [Substring: Substring] = [:]
-        // No client sends more than four.
+        // Clients send at most four parameters.
         for pair in uri.dropFirst(path.count + 1).split(separator: "&").prefix(16) {
             let name = pair.prefix { $0 != "=" }
             query[name] = pair.dropFirst(name.count + 1)

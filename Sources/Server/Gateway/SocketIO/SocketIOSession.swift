@@ -4,10 +4,10 @@ import NIOCore
 import Signaling
 import Wire
 
-/// One Socket.IO connection among the gateway's: feeds its machine what transports see, and carries out what it says.
-/// On the gateway's event loop only.
+/// A Socket.IO connection of the gateway. It feeds the state machine with the transports' events and carries out its outputs.
+/// Used only on the gateway's event loop.
 final class SocketIOSession: GatewayConnection, RunnerSocket, WebSocketUser {
-    /// Takes the packets a poll is answered with.
+    /// Sends packets as the response to a poll.
     typealias Responder = ([[UInt8]]) -> Void
 
     let id: String
@@ -38,13 +38,13 @@ final class SocketIOSession: GatewayConnection, RunnerSocket, WebSocketUser {
         return SocketIOConnection.PollID(rawValue: lastPoll)
     }
 
-    /// - Parameter responder: called once, perhaps at once; never after `lost`.
+    /// - Parameter responder: Called once, possibly before this function returns. Not called after `lost`.
     func poll(_ poll: SocketIOConnection.PollID, _ responder: @escaping Responder) {
         polls[poll] = responder
         handle(.polled(poll))
     }
 
-    /// The poll's connection broke, before or after it was answered.
+    /// Called when the poll's connection failed, before or after the response.
     func lost(_ poll: SocketIOConnection.PollID) {
         polls[poll] = nil
         handle(.pollLost(poll))
@@ -60,7 +60,7 @@ final class SocketIOSession: GatewayConnection, RunnerSocket, WebSocketUser {
     // MARK: WebSocket (WebSocketUser)
 
     func opened(_ webSocket: WebSocketHandler) {
-        // First, so that the end of the old one is no news.
+        // Replace the old one before closing it, so that its end is ignored.
         let old = self.webSocket
         self.webSocket = webSocket
         old?.close(.normal, "")
@@ -71,23 +71,23 @@ final class SocketIOSession: GatewayConnection, RunnerSocket, WebSocketUser {
     func received(_ bytes: [UInt8], on webSocket: WebSocketHandler) {
         guard webSocket === self.webSocket else { return }
         guard String(validating: bytes, as: UTF8.self) != nil else {
-            return violated(CloseCode(rawValue: 1007), "the message is not UTF-8", on: webSocket)
+            return protocolViolation(CloseCode(rawValue: 1007), "The message is not valid UTF-8.", on: webSocket)
         }
         posted(bytes)
     }
 
-    func showedLife(on webSocket: WebSocketHandler) {
-        if webSocket === self.webSocket { handle(.showedLife) }
+    func receivedFrame(on webSocket: WebSocketHandler) {
+        if webSocket === self.webSocket { handle(.receivedFrame) }
     }
 
-    func violated(_ code: CloseCode, _ reason: String, on webSocket: WebSocketHandler) {
+    func protocolViolation(_ code: CloseCode, _ reason: String, on webSocket: WebSocketHandler) {
         webSocket.close(code, reason)
         ended(webSocket)
     }
 
     func closedByPeer(_ code: CloseCode, on webSocket: WebSocketHandler) { ended(webSocket) }
 
-    func broke(_ webSocket: WebSocketHandler) { ended(webSocket) }
+    func disconnected(_ webSocket: WebSocketHandler) { ended(webSocket) }
 
     private func ended(_ webSocket: WebSocketHandler) {
         guard webSocket === self.webSocket else { return }
@@ -97,8 +97,8 @@ final class SocketIOSession: GatewayConnection, RunnerSocket, WebSocketUser {
 
     // MARK: The gateway (GatewayConnection)
 
-    /// A WebSocket is pinged, for there are clients that answer pings and no heartbeats; whether it lives is decided by
-    /// heartbeats' time.
+    /// Pings a WebSocket, because some clients answer pings but not heartbeats. The heartbeat timeout decides whether the
+    /// connection is alive.
     func tick() { webSocket?.tick(dropAfter: nil) }
 
     func expel(_ error: WireError, _ code: CloseCode) {
@@ -139,7 +139,7 @@ final class SocketIOSession: GatewayConnection, RunnerSocket, WebSocketUser {
             webSocket?.flush()
         case .answer(let poll, let packets): polls.removeValue(forKey: poll)?(packets)
         case .closeWebSocket(let code):
-            // Forgotten first: its end is no news.
+            // Remove it before closing, so that its end is ignored.
             let closing = webSocket
             webSocket = nil
             closing?.close(code, "")
@@ -162,21 +162,21 @@ final class SocketIOSession: GatewayConnection, RunnerSocket, WebSocketUser {
         gateway.logger.debug(
             "Socket.IO connection open", metadata: ["socket": "\(id.rawValue)", "address": "\(address)"])
         gateway.runner.submit(
-            .originalArrived(OriginalArrival(socket: id, address: gateway.limitingText(address))))
+            .legacyArrived(LegacyArrival(socket: id, address: gateway.limitingText(address))))
     }
 
-    /// One timer, at the earliest time asked for: most are put off by every packet.
+    /// Schedules one timer. It is not rescheduled when the deadline moves later, which happens with every packet.
     private func schedule() {
         guard let next = connection.nextTimeout else { return }
         if let timer, timer.at <= next { return }
         timer?.task.cancel()
         let delay = max(0, (next - gateway.runner.now).wholeMilliseconds) + 1
         let session = NIOLoopBound(self, eventLoop: gateway.eventLoop)
-        let task = gateway.eventLoop.scheduleTask(in: .milliseconds(delay)) { session.value.ring() }
+        let task = gateway.eventLoop.scheduleTask(in: .milliseconds(delay)) { session.value.timerFired() }
         timer = (next, task)
     }
 
-    private func ring() {
+    private func timerFired() {
         timer = nil
         carryOut(connection.handleTimeout(now: gateway.runner.now))
     }

@@ -2,7 +2,7 @@ import NIOHTTP1
 import Signaling
 import Wire
 
-/// An answer to a request under `/whip/` or `/whep/`, before it has the headers that all of them have.
+/// A response to a request under `/whip/` or `/whep/`, without the headers that all responses share.
 struct WHIPAnswer {
     var status: Int
     var headers: HTTPHeaders = [:]
@@ -13,7 +13,7 @@ struct WHIPAnswer {
         (self.status, self.headers, self.contentType, self.body) = (status, headers, contentType, body)
     }
 
-    /// - Parameter location: of the resource that the request made, or is to.
+    /// - Parameter location: The URL of the resource that the request created or addressed.
     init(_ reply: ResourceReply, location: String) {
         switch reply {
         case .created(let sdp, let tag, let ice):
@@ -24,7 +24,7 @@ struct WHIPAnswer {
         case .accepted: self.init(status: 204)
         case .restarted(_, let sdp, let tag):
             guard let fragment = WHIPBody.fragment(ofAnswer: sdp) else {
-                self.init(WireError(.internalError, "The server cannot read its own answer."))
+                self.init(WireError(.internalError, "The server made an invalid answer. Create a new resource."))
                 return
             }
             self.init(status: 200, contentType: WHIPBody.fragmentType, body: Array(fragment.utf8))
@@ -34,12 +34,12 @@ struct WHIPAnswer {
         }
     }
 
-    /// A code and a sentence, as JSON.
+    /// Makes an error response in JSON.
     init(_ error: WireError) { self.init(error, status: error.httpStatus) }
 
     init(_ error: WireError, status: Int) {
         self.init(status: status, contentType: "application/json", body: error.json)
-        // A server that routes no media may be another one after a while.
+        // 503 may mean that this server routes no media. The configuration may change, so let clients retry.
         if let wait = error.retryAfter ?? (status == 503 ? .seconds(60) : nil) {
             headers.add(name: "Retry-After", value: "\(max(1, (wait.wholeMilliseconds + 999) / 1000))")
         }
@@ -49,15 +49,15 @@ struct WHIPAnswer {
 }
 
 extension WireError {
-    /// No token, or none that can be read as one.
+    /// The request has no bearer token, or a malformed one.
     static let tokenMissing = WireError(
-        .tokenMalformed, "Send a session token of this session: Authorization: Bearer <token>.")
+        .tokenMalformed, "Send a token for this session: Authorization: Bearer <token>.")
 
     fileprivate var challenge: String {
         self == .tokenMissing ? "Bearer realm=\"confab\"" : "Bearer realm=\"confab\", error=\"invalid_token\""
     }
 
-    /// What a code of ours is in HTTP (RFC 9110 §15, RFC 9725 §4).
+    /// The HTTP status for an error code (RFC 9110 §15, RFC 9725 §4).
     fileprivate var httpStatus: Int {
         switch code {
         case _ where code.isToken: 401
@@ -101,7 +101,7 @@ extension WireError.Code {
 }
 
 extension ICEServer {
-    /// RFC 9725 §4.6: one `Link` for each address.
+    /// `Link` header values, one per URL (RFC 9725 §4.6).
     fileprivate var links: [String] {
         (urls ?? []).map { url in
             var link = "<\(url)>; rel=\"ice-server\""
@@ -113,7 +113,7 @@ extension ICEServer {
         }
     }
 
-    /// A quoted string (RFC 9110 §5.6.4). An operator's password may have anything in it.
+    /// Returns a quoted string (RFC 9110 §5.6.4). A TURN password may contain any character.
     private static func quoted(_ text: String) -> String {
         var quoted = "\""
         for character in text.unicodeScalars where character.value >= 0x20 && character.value != 0x7F {

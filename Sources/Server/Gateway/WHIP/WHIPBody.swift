@@ -2,15 +2,14 @@ import RTC
 import Signaling
 import Wire
 
-/// Reads the bodies of WHIP's and WHEP's requests: what the rules need to know of them, in their own words.
+/// Parses the bodies of WHIP and WHEP requests into the types that the hub uses.
 enum WHIPBody {
     static let offerType = "application/sdp"
     static let fragmentType = "application/trickle-ice-sdpfrag"
 
-    /// An offer that has something for us, by whichever way the resource goes.
+    /// Parses an offer. It must contain audio or video in the direction that `purpose` needs.
     ///
-    /// Names in it are only names: nothing is believed but which sections there are.
-    /// - Throws: `malformed` for what is no description, `description_invalid` for one that is of no use.
+    /// - Throws: `malformed` if the body is not a session description, `description_invalid` if the description is unusable.
     static func offer(_ body: [UInt8], for purpose: ResourcePurpose) throws(WireError) -> ResourceOffer {
         let description: RTC.SessionDescription
         do throws(SDPError) {
@@ -19,12 +18,13 @@ enum WHIPBody {
             throw WireError(error)
         }
         guard let credentials = description.iceCredentials else {
-            throw WireError(.descriptionInvalid, "The offer has no a=ice-ufrag and a=ice-pwd.")
+            throw WireError(.descriptionInvalid, "The offer has no ICE credentials. Add a=ice-ufrag and a=ice-pwd.")
         }
         let mids = mids(of: description, for: purpose)
         guard !mids.isEmpty else {
-            let deed = purpose == .publish ? "sends" : "receives"
-            throw WireError(.descriptionInvalid, "The offer has no audio or video section that \(deed) and has a mid.")
+            let action = purpose == .publish ? "sends" : "receives"
+            throw WireError(
+                .descriptionInvalid, "Offer at least one audio or video section that \(action) media and has a mid.")
         }
         let text = description.textAroundCredentials
         return ResourceOffer(
@@ -33,7 +33,7 @@ enum WHIPBody {
         )
     }
 
-    /// Of the first audio and the first video section: one stream has one of each.
+    /// Returns the mids of the first usable audio and video section. A stream has at most one of each.
     private static func mids(of description: RTC.SessionDescription, for purpose: ResourcePurpose) -> MediaMids {
         func first(_ kind: MediaKind) -> String? {
             description.sections.first { section in
@@ -45,7 +45,7 @@ enum WHIPBody {
         return MediaMids(audio: first(.audio), video: first(.video))
     }
 
-    /// - Returns: the credentials of the ICE session that a fragment is of, if it says so.
+    /// Returns the ICE credentials in a trickle ICE fragment, if it has any.
     static func fragment(_ body: [UInt8]) throws(WireError) -> ResourceCredentials? {
         do throws(SDPError) {
             let fragment = try ICEFragment(parsing: body)
@@ -56,7 +56,7 @@ enum WHIPBody {
         }
     }
 
-    /// What a client needs of the answer to an ICE restart (RFC 9725 §4.3.3).
+    /// Returns the part of an answer that a client needs after an ICE restart (RFC 9725 §4.3.3).
     static func fragment(ofAnswer sdp: String) -> String? {
         (try? RTC.SessionDescription(parsing: sdp))?.iceFragment
     }

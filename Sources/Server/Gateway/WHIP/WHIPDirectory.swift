@@ -3,23 +3,22 @@ import NIOCore
 import Signaling
 import Wire
 
-/// The resources of WHIP and WHEP there are, by the unguessable last part of their addresses; makes new ones. On the
-/// gateway's event loop only.
+/// All WHIP and WHEP resources, by the unguessable last part of their URLs. It also creates new ones. Used only on the
+/// gateway's event loop.
 final class WHIPDirectory {
-    /// Set by the gateway that owns this.
+    /// The owner of this directory.
     unowned let gateway: Gateway
     private var resources: [String: WHIPResource] = [:]
 
     init(gateway: Gateway) { self.gateway = gateway }
 
-    /// - Parameter isWHIP: an address is of one of the two protocols.
+    /// - Parameter isWHIP: True for WHIP, false for WHEP. A resource is found only under its own protocol.
     func resource(_ name: String, isWHIP: Bool) -> WHIPResource? {
         resources[name].flatMap { $0.isWHIP == isWHIP ? $0 : nil }
     }
 
-    /// Asks the rules for a resource.
-    /// - Parameter respond: called once, perhaps at once; never after `WHIPResource.abandon`.
-    /// - Returns: nil if it was refused at once.
+    /// Creates a resource and submits it to the hub.
+    /// - Parameter respond: Called once, possibly before this function returns. Not called after `WHIPResource.abandon`.
     func make(
         _ session: SessionID, _ purpose: ResourcePurpose, token: String, body: [UInt8], from address: IPAddress,
         respond: @escaping (WHIPAnswer) -> Void
@@ -28,7 +27,7 @@ final class WHIPDirectory {
         let grant = try gateway.reception.admit(token, session, purpose, now: gateway.runner.now)
         let offer = try WHIPBody.offer(body, for: purpose)
         var generator = SystemRandomNumberGenerator()
-        // 128 random bits: who knows the address is not let in by that alone, but need not be guessed either.
+        // 128 random bits make the URL unguessable, although requests to it need the token as well.
         let name = ResourceName.random(using: &generator).description
         let resource = WHIPResource(name: name, isWHIP: purpose == .publish, address: address, gateway: gateway)
         resources[name] = resource
@@ -44,14 +43,14 @@ final class WHIPDirectory {
     }
 }
 
-/// Names a resource to whoever made it.
+/// The random part of a resource's URL.
 private struct ResourceName: Identifier128 {
     let high: UInt64
     let low: UInt64
 }
 
 extension Reception {
-    /// Judges a token before anything is read of what came with it.
+    /// Verifies the token, before the body is parsed.
     func admit(
         _ token: String, _ session: SessionID, _ purpose: ResourcePurpose, now: Timestamp
     ) throws(WireError) -> SessionGrant {
@@ -59,7 +58,7 @@ extension Reception {
     }
 }
 
-/// One resource among the gateway's: hands requests to the rules, and their answers back. On the gateway's event loop only.
+/// A WHIP or WHEP resource. It passes requests to the hub and returns the replies. Used only on the gateway's event loop.
 final class WHIPResource: GatewayConnection, RunnerSocket {
     let name: String
     let isWHIP: Bool
@@ -67,9 +66,9 @@ final class WHIPResource: GatewayConnection, RunnerSocket {
     var group = 0
     private let gateway: Gateway
     private var socket: SocketID?
-    /// For the answer to the POST.
+    /// Responds to the POST that created the resource.
     private var created: ((WHIPAnswer) -> Void)?
-    /// For those to later requests; as many as there are connections that wait.
+    /// Respond to later requests, by request number. Each belongs to a waiting HTTP connection.
     private var waiting: [UInt64: (WHIPAnswer) -> Void] = [:]
     private var lastRequest: UInt64 = 0
 
@@ -77,7 +76,7 @@ final class WHIPResource: GatewayConnection, RunnerSocket {
         (self.name, self.isWHIP, self.address, self.gateway) = (name, isWHIP, address, gateway)
     }
 
-    /// As absolute as it can be: only the operator knows what stands in front of the server.
+    /// The resource's URL. It is absolute only if `publicURL` is set, because the server cannot know its proxies.
     private var location: String {
         "\(gateway.configuration.publicURL ?? "")/\(isWHIP ? "whip" : "whep")/\(WHIPRequest.resources)/\(name)"
     }
@@ -89,7 +88,7 @@ final class WHIPResource: GatewayConnection, RunnerSocket {
         created = respond
         let socket = gateway.runner.register(self)
         self.socket = socket
-        gateway.logger.debug("Resource asked for", metadata: ["socket": "\(socket.rawValue)", "address": "\(address)"])
+        gateway.logger.debug("Resource requested", metadata: ["socket": "\(socket.rawValue)", "address": "\(address)"])
         gateway.runner.submit(
             .resourceArrived(
                 ResourceArrival(
@@ -98,15 +97,16 @@ final class WHIPResource: GatewayConnection, RunnerSocket {
         )
     }
 
-    /// - Parameter respond: called once, perhaps at once.
-    func ask(_ action: ResourceRequest.Action, token: String, respond: @escaping (WHIPAnswer) -> Void) {
+    /// Submits a request to the hub.
+    /// - Parameter respond: Called once, possibly before this function returns.
+    func request(_ action: ResourceRequest.Action, token: String, respond: @escaping (WHIPAnswer) -> Void) {
         guard let socket else { return respond(WHIPAnswer(.noResource)) }
         lastRequest += 1
         waiting[lastRequest] = respond
         gateway.runner.submit(.requested(socket, ResourceRequest(re: lastRequest, token: token, action)))
     }
 
-    /// Whoever asked for it will never know its address: the connection broke before the answer.
+    /// Ends the resource because its creator's connection closed before the response. No client knows its URL.
     func abandon() {
         guard created != nil else { return }
         created = nil
@@ -146,12 +146,12 @@ final class WHIPResource: GatewayConnection, RunnerSocket {
         }
     }
 
-    /// The rules are done with it.
+    /// Called when the hub ends the resource.
     func close(_ code: CloseCode, _ reason: String) { end() }
 
     // MARK: The gateway (GatewayConnection)
 
-    /// Its media plane asks whether it lives (RFC 7675).
+    /// Does nothing: the media plane checks liveness (RFC 7675).
     func tick() {}
 
     func expel(_ error: WireError, _ code: CloseCode) {
@@ -165,5 +165,5 @@ final class WHIPResource: GatewayConnection, RunnerSocket {
 }
 
 extension WireError {
-    static let noResource = WireError(.notFound, "There is no such resource, or it is over.")
+    static let noResource = WireError(.notFound, "This resource does not exist or has ended.")
 }

@@ -3,8 +3,9 @@ import NIOHTTP1
 import Signaling
 import Wire
 
-/// Answers what is asked under `/whip/` and `/whep/` on one connection: WHIP (RFC 9725) and WHEP (draft-ietf-wish-whep).
-/// It reads heads and bodies; what they may do the rules decide.
+/// Handles requests under `/whip/` and `/whep/` on one connection: WHIP (RFC 9725) and WHEP (draft-ietf-wish-whep).
+///
+/// It parses and validates requests. The hub decides what they may do.
 final class WHIPEndpoint {
     private let gateway: Gateway
     private unowned let gate: HTTPGate
@@ -12,32 +13,32 @@ final class WHIPEndpoint {
     /// The request being answered.
     private var head: HTTPRequestHead?
     private var request: WHIPRequest?
-    /// Which request that is: an answer that comes for another is dropped.
+    /// Number of the current request. Replies to earlier requests are dropped.
     private var number: UInt64 = 0
-    /// What the connection's POST is to make; its maker waits for the address.
+    /// The resource that the current POST creates, until the response with its URL is sent.
     private var made: WHIPResource?
 
     init(gateway: Gateway, gate: HTTPGate, peer: SocketAddress?) {
         (self.gateway, self.gate, self.peer) = (gateway, gate, peer)
     }
 
-    /// The largest body that such a request may have, in bytes.
-    static func mostBodyBytes(_ request: WHIPRequest, _ configuration: ConfabConfiguration) -> Int {
+    /// Returns the maximum body size of a request, in bytes.
+    static func maxBodyBytes(_ request: WHIPRequest, _ configuration: ConfabConfiguration) -> Int {
         request.action == .post ? configuration.rules.descriptionSize : configuration.rules.messageSize
     }
 
-    /// To a body that is larger.
+    /// Returns the response to a body that is too large.
     static func tooLarge(
         _ head: HTTPRequestHead, _ request: WHIPRequest, _ configuration: ConfabConfiguration
     ) -> HTTPReply {
-        let most = mostBodyBytes(request, configuration)
+        let most = maxBodyBytes(request, configuration)
         return reply(
             WHIPAnswer(WireError(.messageTooLarge, "Send at most \(most) bytes.")), to: head, request, configuration)
     }
 
     // MARK: The connection
 
-    /// The line broke or its other end closed it, before it had its answer.
+    /// Called when the connection closes. Abandons a resource whose response was not sent.
     func ended() {
         let made = made
         self.made = nil
@@ -54,10 +55,10 @@ final class WHIPEndpoint {
             return answer(WHIPAnswer(status: 200))
         }
         if request.target == .nothing {
-            return answer(WHIPAnswer(WireError(.notFound, "There is no such session, stream or resource.")))
+            return answer(WHIPAnswer(WireError(.notFound, "No such session, stream or resource. Check the URL.")))
         }
         guard request.isAllowed else {
-            return answer(WHIPAnswer(WireError(.methodNotAllowed, "Use \(request.allowed).")))
+            return answer(WHIPAnswer(WireError(.methodNotAllowed, "Method not allowed. Use \(request.allowed).")))
         }
         guard let token = head.headers.bearerToken else { return answer(WHIPAnswer(.tokenMissing)) }
         do throws(WireError) {
@@ -104,7 +105,7 @@ final class WHIPEndpoint {
             action = .patch(try WHIPBody.fragment(body), head.headers.entityCondition)
         }
         let number = number
-        resource.ask(action, token: token) { [weak self] reply in
+        resource.request(action, token: token) { [weak self] reply in
             guard let self, self.number == number else { return }
             answer(reply)
         }
@@ -112,11 +113,11 @@ final class WHIPEndpoint {
 
     private func require(_ type: String, _ head: HTTPRequestHead) throws(WireError) {
         guard head.headers.hasContentType(type) else {
-            throw WireError(.contentType, "The body must be \(type), without a Content-Encoding.")
+            throw WireError(.contentType, "Send a body of type \(type), without Content-Encoding.")
         }
     }
 
-    // MARK: Answers
+    // MARK: Responses
 
     private func answer(_ answer: WHIPAnswer) {
         guard let head, let request else { return }
@@ -132,21 +133,21 @@ final class WHIPEndpoint {
         headers.add(name: "X-Content-Type-Options", value: "nosniff")
         if let type = answer.contentType { headers.add(name: "Content-Type", value: type) }
         if answer.status == 405 { headers.add(name: "Allow", value: request.allowed) }
-        if answer.status == 415 || request.action == .options { accept(request, &headers) }
-        share(head, request, configuration, &headers)
+        if answer.status == 415 || request.action == .options { addAcceptHeader(request, &headers) }
+        addCORSHeaders(head, request, configuration, &headers)
         return HTTPReply(status: answer.status, headers: headers, body: answer.body)
     }
 
-    /// What may be sent there (RFC 9725 §4.2).
-    private static func accept(_ request: WHIPRequest, _ headers: inout HTTPHeaders) {
+    /// Adds the header that lists the accepted content type (RFC 9725 §4.2).
+    private static func addAcceptHeader(_ request: WHIPRequest, _ headers: inout HTTPHeaders) {
         switch request.target {
         case .endpoint, .nothing: headers.add(name: "Accept-Post", value: WHIPBody.offerType)
         case .resource: headers.add(name: "Accept-Patch", value: WHIPBody.fragmentType)
         }
     }
 
-    /// What a page of another origin may see and do (CORS). There is no ambient authority: the token is all that counts.
-    private static func share(
+    /// Adds the CORS headers. Allowing other origins is safe: requests carry no ambient authority, only the token.
+    private static func addCORSHeaders(
         _ head: HTTPRequestHead, _ request: WHIPRequest, _ configuration: ConfabConfiguration,
         _ headers: inout HTTPHeaders
     ) {

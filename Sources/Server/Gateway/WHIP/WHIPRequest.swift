@@ -2,21 +2,21 @@ import NIOHTTP1
 import Signaling
 import Wire
 
-/// What a request under `/whip/` or `/whep/` is about, read from its method and address alone.
+/// A request under `/whip/` or `/whep/`, parsed from its method and URL.
 struct WHIPRequest: Equatable, Sendable {
     enum Target: Equatable, Sendable {
-        /// Where resources are made: of a session, and perhaps of a stream in it.
+        /// The URL for creating resources in a session, for WHEP optionally with a stream.
         case endpoint(SessionID, ResourcePurpose)
-        /// One that was made, by the last part of its address.
+        /// An existing resource, by the last part of its URL.
         case resource(String)
         case nothing
     }
 
     enum Action: Equatable, Sendable {
         case post, patch, delete
-        /// A browser asks before it does one of these across origins (CORS).
+        /// A CORS preflight request, or a client that queries the accepted content types.
         case options
-        /// RFC 9725 §4.2 leaves no other.
+        /// Any other method. RFC 9725 §4.2 does not allow it.
         case other
     }
 
@@ -26,7 +26,7 @@ struct WHIPRequest: Equatable, Sendable {
 
     static let resources = "resources"
 
-    /// - Returns: `nil` for what is none of WHIP's or WHEP's business.
+    /// Returns nil if the request is for neither protocol.
     init?(method: HTTPMethod, uri: String) {
         let path = uri.prefix { $0 != "?" }
         var parts = path.split(separator: "/", omittingEmptySubsequences: false).dropFirst()
@@ -56,7 +56,7 @@ struct WHIPRequest: Equatable, Sendable {
         }
     }
 
-    /// What may be done there, for `Allow` and for browsers.
+    /// The allowed methods, for the `Allow` and CORS headers.
     var allowed: String {
         switch target {
         case .endpoint, .nothing: "POST, OPTIONS"
@@ -72,9 +72,9 @@ struct WHIPRequest: Equatable, Sendable {
     }
 }
 
-/// What a request's head says that WHIP and WHEP go by.
+/// Headers that WHIP and WHEP use.
 extension HTTPHeaders {
-    /// RFC 6750 §2.1. Nil without exactly one of the kind.
+    /// The bearer token (RFC 6750 §2.1). Nil unless there is exactly one `Authorization` header and it is valid.
     var bearerToken: String? {
         let values = self["Authorization"]
         guard values.count == 1, let value = values.first, value.utf8.count <= Limits.token + 16 else { return nil }
@@ -84,7 +84,7 @@ extension HTTPHeaders {
         return token.isEmpty || token.contains(" ") ? nil : String(token)
     }
 
-    /// Whether the body is of this type, whatever its parameters say.
+    /// True if the content type matches, ignoring parameters, and there is no content encoding.
     func hasContentType(_ type: String) -> Bool {
         let values = self["Content-Type"]
         guard values.count == 1, let value = values.first, self["Content-Encoding"].isEmpty else { return false }
@@ -92,7 +92,7 @@ extension HTTPHeaders {
         return name.filter { $0 != " " && $0 != "\t" }.lowercased() == type
     }
 
-    /// RFC 9110 §13.1.1. Weak tags match nothing there, so they are left out.
+    /// The condition in `If-Match` (RFC 9110 §13.1.1). Weak tags never match there, so they are ignored.
     var entityCondition: ResourceRequest.Condition {
         let items = self[canonicalForm: "If-Match"]
         if items.isEmpty { return .none }

@@ -1,11 +1,11 @@
-// A page as RouletteTok's was: it knows Socket.IO and OpenTok, and nothing of this server. Its address may name another
-// server, what goes to `io.connect` beside it, and events to be deaf to.
+// A page like RouletteTok's: it uses only Socket.IO and OpenTok. Its address may contain another server, options for
+// `io.connect`, and an event to ignore.
 const parameters = new URLSearchParams(location.search);
 const server = parameters.get('server') ?? '';
 const { OT } = await import(`${server}/lib/index.js`);
 if (server) OT.properties.url = `${server.replace('http', 'ws')}/v1/socket`;
 
-/** The original had its vendor's key in its source. */
+/** The original had its API key in its source. */
 const apiKey = '1127';
 const size = { width: 288, height: 216 };
 
@@ -35,7 +35,7 @@ function leavePartner() {
   if (theirs?.isConnected()) theirs.disconnect();
 }
 
-/** Leaves, and asks for nobody else. */
+/** Leaves without requesting another partner. */
 function forgetPartner() {
   const left = theirs;
   theirs = null;
@@ -43,7 +43,7 @@ function forgetPartner() {
 }
 
 function joinOwn({ sessionId, token }) {
-  // Anew, after the connection was lost.
+  // Again, after the connection was lost.
   mine?.disconnect();
   mine = OT.initSession(apiKey, sessionId);
   say('Connected. Allow your camera.');
@@ -65,7 +65,7 @@ function joinPartner({ sessionId, token }) {
     streamCreated: ({ stream }) => {
       joined.subscribe(stream, box('subscriberContainer'), { insertMode: 'append', ...size });
     },
-    // How a partner who vanished used to be noticed.
+    // The original detected a vanished partner like this.
     streamDestroyed: () => joined.disconnect(),
     sessionDisconnected: () => { if (theirs === joined) askForNext(); },
   });
@@ -87,7 +87,7 @@ for (const [name, handle] of Object.entries(handlers)) {
 for (const name of ['connecting', 'connect', 'disconnect', 'reconnect', 'error', 'connect_failed']) {
   socket.on(name, (...given) => window.heard.push([name, ...given].join(' ')));
 }
-// Without the socket one is nobody: the chat is over, whether its pictures still come or not.
+// Without the socket the chat is over, even if video still arrives.
 socket.on('disconnect', forgetPartner);
 
 document.getElementById('next').addEventListener('click', () => {

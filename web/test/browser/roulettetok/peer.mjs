@@ -1,4 +1,4 @@
-// Original clients that are no browsers: scripts of web/test/peers, each a process that a test drives by lines.
+// Legacy clients that are not browsers: scripts of web/test/peers, each a process that a test controls with JSON lines.
 import assert from 'node:assert/strict';
 import { execFile, spawn } from 'node:child_process';
 import path from 'node:path';
@@ -7,7 +7,7 @@ import { promisify } from 'node:util';
 import { repository } from '../server.mjs';
 import { NotYet, until } from '../wait.mjs';
 
-/** What RouletteTok's server says, and the end; everything else a peer tells is only kept for explanations. */
+/** The events of RouletteTok's server, and the end; other events are kept only for messages. */
 const told = new Set(['initial', 'subscribe', 'empty', 'disconnectPartner', 'closed', 'disconnect', 'error', 'fault']);
 
 let pythonPath;
@@ -18,20 +18,20 @@ async function python() {
   return stdout.trim();
 }
 
-/** How a test can name a kind of original client. */
+/** The names of the kinds of legacy clients. */
 export const kinds = ['websocket', 'xhr-polling', 'jsonp-polling', 'ios'];
 
 /**
- * Starts an original client of this kind; it ends with the test.
+ * Starts a legacy client of this kind; it ends with the test.
  *
  * @param {import('node:test').TestContext} t
  * @param {number} port
  * @param {'websocket' | 'xhr-polling' | 'jsonp-polling' | 'ios'} kind
- * @param {{poll?: number, label?: string}} [options] `poll`: how many seconds a poll is waited for
+ * @param {{poll?: number, label?: string}} [options] `poll`: the timeout of a poll in seconds
  */
 export async function startPeer(t, port, kind, { poll, label = kind } = {}) {
   pythonPath ??= python();
-  const script = kind === 'ios' ? ['original_ios.py', port] : ['original_python.py', port, kind, ...poll ? [poll] : []];
+  const script = kind === 'ios' ? ['legacy_ios.py', port] : ['legacy_python.py', port, kind, ...poll ? [poll] : []];
   const peer = new Peer(await pythonPath, script.map(String), kind, label);
   t.after(() => peer.kill());
   await peer.until('it has a session of its own', () => peer.session);
@@ -39,11 +39,11 @@ export async function startPeer(t, port, kind, { poll, label = kind } = {}) {
 }
 
 class Peer {
-  /** What it was told and the test has not looked at yet. @type {{event: string, args: any[]}[]} */
+  /** Received events that the test has not read yet. @type {{event: string, args: any[]}[]} */
   news = [];
-  /** Everything it wrote, for explanations. @type {string[]} */
+  /** All its output, for messages. @type {string[]} */
   log = [];
-  /** Its own session, once it knows it. @type {string | undefined} */
+  /** Its own session, once known. @type {string | undefined} */
   session;
   /** @type {{code: number | null, signal: string | null} | undefined} */
   ended;
@@ -53,7 +53,7 @@ class Peer {
     const folder = path.join(repository, 'web', 'test', 'peers');
     this.process = spawn(command, ['-B', path.join(folder, script), ...args], { stdio: ['pipe', 'pipe', 'pipe'] });
     this.process.once('exit', (code, signal) => { this.ended = { code, signal }; });
-    // A command for one that has gone.
+    // The process may have ended already.
     this.process.stdin.on('error', () => {});
     createInterface({ input: this.process.stdout }).on('line', (line) => this.#hear(line));
     createInterface({ input: this.process.stderr }).on('line', (line) => this.log.push(`  ${line}`));
@@ -70,7 +70,7 @@ class Peer {
     this.process.stdin.write(`${JSON.stringify({ do: command, ...more })}\n`);
   }
 
-  /** Asks for a partner, the way its kind does. */
+  /** Requests a partner, the way its kind does. */
   next() {
     if (this.kind === 'ios') this.do('live');
     else this.do('emit', { name: 'next', args: [{ sessionId: this.session }] });
@@ -89,7 +89,7 @@ class Peer {
     }, { why: () => this.explain(), ...options });
   }
 
-  /** The next thing it is told must be this; its argument. */
+  /** Checks that the next event is this one, and returns its argument. */
   async hears(event, options) {
     const [first] = await this.until(`it hears ${event}`, () => {
       if (this.news.length === 0) throw new NotYet('it heard nothing more');
@@ -100,14 +100,14 @@ class Peer {
     return first.args[0];
   }
 
-  /** It is told of a partner: his session. */
+  /** Waits for a partner, and returns the partner's session. */
   async meets(partner) {
     const { sessionId, token } = await this.hears('subscribe');
     assert.equal(sessionId, partner.session, `${this.label} is to watch ${partner.label}`);
     assert.ok(token);
   }
 
-  /** Waits until this many lines like this one were written, in all. */
+  /** Waits until this many matching lines were written in total. */
   wrote(pattern, count = 1) {
     return this.until(`it wrote ${pattern}`, () => {
       const found = this.log.filter((line) => pattern.test(line)).length;
@@ -116,18 +116,18 @@ class Peer {
     });
   }
 
-  /** SIGKILL: it gets to say nothing. */
+  /** Sends SIGKILL: it cannot say goodbye. */
   kill(signal = 'SIGKILL') {
     this.process.kill(signal);
   }
 
   explain() {
-    // Tokens are long and say nothing.
+    // Omit tokens, which are long.
     return this.log.slice(-25).map((line) => `    ${line.replace(/ey[\w.-]{40,}([\w-]{6})/g, '…$1')}`).join('\n');
   }
 }
 
-/** The first asks and waits, so that it meets the second and nobody else. */
+/** The first requests a partner and waits, so that it is matched with the second. */
 export async function pair(one, other) {
   one.next();
   await one.hears('empty');
@@ -135,7 +135,7 @@ export async function pair(one, other) {
   await Promise.all([one.meets(other), other.meets(one)]);
 }
 
-/** They heard nothing that the test did not look at, and none has crashed. */
+/** Checks that all events were read by the test, and that no peer crashed. */
 export function assertNoNews(...peers) {
   for (const peer of peers) {
     assert.deepEqual([peer.news, peer.ended], [[], undefined], `${peer.label}:\n${peer.explain()}`);

@@ -1,9 +1,9 @@
-// A client of xhr-polling on bare sockets, which gives up polls whenever it likes: what arrived before that it has,
-// what did not it has not, and the server must know which.
+// A client of xhr-polling on plain sockets, which cancels polls at any time. It has received what arrived before that, and
+// nothing else, and the server must know which.
 import assert from 'node:assert/strict';
 import net from 'node:net';
 
-/** The packets of a payload: one as it is, or several after their lengths. */
+/** Returns the packets of a payload: a single one, or several with lengths. */
 function packetsOf(payload) {
   if (!payload.startsWith('\ufffd')) return [payload];
   return payload.split('\ufffd').slice(1).filter((_, index) => index % 2 === 1);
@@ -18,7 +18,7 @@ export class Poller {
     this.port = port;
   }
 
-  /** Makes a handshake, and the first poll, which is answered at once. */
+  /** Does the handshake, and the first poll, which is answered at once. */
   static async arrive(port) {
     const poller = new Poller(port);
     const answer = await fetch(`http://127.0.0.1:${port}/socket.io/1/`);
@@ -31,10 +31,10 @@ export class Poller {
     return `/socket.io/1/xhr-polling/${this.id}`;
   }
 
-  /** Polls until `end`, giving each poll `patience()` milliseconds; `hear` gets every event that arrives. */
-  async run(patience, hear) {
+  /** Polls until `end`, with a timeout of `pollTimeout()` milliseconds; `hear` gets every event that arrives. */
+  async run(pollTimeout, hear) {
     while (!this.#isOver) {
-      const payload = await this.#poll(patience());
+      const payload = await this.#poll(pollTimeout());
       this.polls[payload === undefined ? 'givenUp' : 'answered'] += 1;
       for (const packet of payload === undefined ? [] : packetsOf(payload)) {
         if (packet.startsWith('5:::')) hear(JSON.parse(packet.slice(4)));
@@ -46,12 +46,12 @@ export class Poller {
     this.#isOver = true;
   }
 
-  /** One poll on a line of its own: its payload, or nothing if it took too long and the line was cut. */
-  #poll(patience) {
+  /** Sends one poll on a separate connection: returns its payload, or undefined on a timeout. */
+  #poll(pollTimeout) {
     return new Promise((resolve, reject) => {
       const line = net.connect(this.port, '127.0.0.1');
       line.write(`GET ${this.url}?t=${Date.now()} HTTP/1.1\r\nHost: 127.0.0.1:${this.port}\r\n\r\n`);
-      const isUp = AbortSignal.timeout(Math.ceil(patience));
+      const isUp = AbortSignal.timeout(Math.ceil(pollTimeout));
       isUp.addEventListener('abort', () => {
         line.destroy();
         resolve(undefined);
@@ -61,7 +61,7 @@ export class Poller {
         received = Buffer.concat([received, chunk]);
         const body = bodyOf(received);
         if (body === undefined) return;
-        // In order, so that it counts as read.
+        // Close in order, so that the answer counts as read.
         line.end();
         resolve(body);
       });
@@ -76,7 +76,7 @@ export class Poller {
   }
 }
 
-/** The body of a whole answer, or undefined while part of it is missing. */
+/** Returns the body of a complete answer, or undefined while it is incomplete. */
 function bodyOf(received) {
   const start = received.indexOf('\r\n\r\n') + 4;
   if (start < 4) return undefined;

@@ -1,5 +1,5 @@
-// A site that serves a page as RouletteTok's was and passes everything else on to the server, WebSockets included:
-// the sites of those days were one program for both.
+// A site that serves a page like RouletteTok's and forwards everything else to the server, including WebSockets: at that time,
+// page and server were one program.
 import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import http from 'node:http';
@@ -11,10 +11,10 @@ const files = {
 };
 
 /**
- * Listens on a port of its own on 127.0.0.1; ends with the test.
+ * Listens on its own port on 127.0.0.1; ends with the test.
  *
  * @param {import('node:test').TestContext} t
- * @param {number} port the server's
+ * @param {number} port the server's port
  * @returns {Promise<string>} the address of the page
  */
 export async function startSite(t, port) {
@@ -47,13 +47,13 @@ function forward(request, response, port) {
     response.writeHead(answer.statusCode, answer.headers);
     answer.pipe(response);
   });
-  // Whoever gives up, the other end hears of it.
+  // If one end closes, close the other.
   passedOn.on('error', () => response.destroy());
   response.on('close', () => passedOn.destroy());
   request.pipe(passedOn);
 }
 
-/** Bytes for bytes: from here on it is no HTTP. */
+/** Forwards bytes in both directions; this is no longer HTTP. */
 function tunnel(request, socket, first, port) {
   const server = net.connect(port, '127.0.0.1');
   const { method, url, httpVersion, rawHeaders } = request;

@@ -1,9 +1,9 @@
-// A person at RouletteTok's page: what they do, and what they can tell happened. Its words are here and nowhere else.
+// A user of RouletteTok's page: their actions, and what they see. Only this file contains the page's texts.
 import { deepEqual } from 'node:assert/strict';
-import { seesColour } from '../media.mjs';
+import { seesColor } from '../media.mjs';
 import { NotYet } from '../wait.mjs';
 
-/** What the page's notification says, and when. */
+/** Texts of the page's notification. */
 export const shows = {
   waiting: /nobody is there yet/i,
   fun: /have fun/i,
@@ -15,18 +15,18 @@ export const shows = {
  * @param {import('node:test').TestContext} t
  * @param {{newPage: Function}} browser
  * @param {string} site
- * @param {{colour: string, options?: object, server?: string, deafTo?: string, scripts?: string[]}} visitor `options`
- *   and `server` go to `io.connect`; `deafTo` is an event that the page does not mind
+ * @param {{color: string, options?: object, server?: string, deafTo?: string, scripts?: string[]}} visitor `options`
+ *   and `server` go to `io.connect`; `deafTo` is an event that the page ignores
  */
-export async function visit(t, browser, site, { colour, options = {}, server = '', deafTo = '', scripts = [] }) {
-  const page = await browser.newPage({ colour, scripts, label: `RouletteTok ${colour}` });
+export async function visit(t, browser, site, { color, options = {}, server = '', deafTo = '', scripts = [] }) {
+  const page = await browser.newPage({ color, scripts, label: `RouletteTok ${color}` });
   t.after(() => page.close());
   const query = new URLSearchParams({ options: JSON.stringify(options), server, deafTo });
   await page.goto(`${site}?${query}`);
   return page;
 }
 
-/** Waits until the page has heard this so many times in all; it must not be more. */
+/** Waits until the page has received this exactly this many times in total. */
 export function hears(page, name, count = 1) {
   return page.until(`it heard ${name} ${count} times`, async () => {
     const all = await page.evaluate('window.heard');
@@ -37,24 +37,24 @@ export function hears(page, name, count = 1) {
   });
 }
 
-/** All that the page heard on its socket so far is this. */
+/** Checks that the page has received exactly these events on its socket. */
 export async function expectHeard(page, ...events) {
   deepEqual(await page.evaluate('window.heard'), events, page.label);
 }
 
-/** Waits until the page is in a chat and shows a partner of this colour, or of one of these. */
-export async function meets(page, colour) {
+/** Waits until the page is in a chat and shows a partner of this color, or of one of these. */
+export async function meets(page, color) {
   await page.waitForStatus(shows.fun);
-  return seesColour(page, colour);
+  return seesColor(page, color);
 }
 
-/** Waits until the page waits and shows nobody. */
+/** Waits until the page is waiting and shows no partner. */
 export async function waits(page) {
   await page.waitForStatus(shows.waiting);
   await page.waitFor('no partner is shown', () => !document.querySelector('.OT_subscriber'));
 }
 
-/** Waits until our own page says that with this partner there is no text chat. */
+/** Waits until our own page shows that this partner has no text chat. */
 export function saysNoTextChat(page) {
   return page.until('it says that there is no text chat', async () => {
     const text = await page.evaluate('document.body.innerText');
@@ -63,14 +63,16 @@ export function saysNoTextChat(page) {
   });
 }
 
-/** Closes the tab as people do, in a browser that goes on: here a profile ends with its last tab, requests and all. */
+/**
+ * Closes the tab like a user, in a browser that keeps running: normally a profile ends with its last tab, including requests.
+ */
 export async function closeTab(t, page) {
   const other = await page.browser.newPage({ sharing: page });
   t.after(() => other.close());
   await page.close();
 }
 
-/** The page tries to watch its first partner once more, with the token it had: why not, or nothing if it got in. */
+/** Makes the page subscribe to its first partner again, with its old token: returns the error, or nothing on success. */
 export function rejoin(page) {
   return page.evaluate(() => new Promise((resolve) => {
     const { sessionId, token } = window.invitations[0];

@@ -4,8 +4,8 @@ import Signaling
 import Synchronization
 import Wire
 
-/// Joins the sender of pushes with those who ask for one: the gateway's runner, and the storage that keeps the endpoints.
-struct PushWaking: Waking {
+/// The gateway's access to the push sender.
+struct DevicePushNotifier: PushNotifier {
     let sender: PushSender
 
     var vapidKey: String? { sender.vapidKey }
@@ -17,18 +17,18 @@ struct PushWaking: Waking {
     func wake(_ identity: IdentityID, _ notice: PushNotice) { sender.send(notice, to: identity) }
 }
 
-/// The endpoints that storage keeps; the rules are told when a person's last one is gone.
+/// The push endpoints in storage. Notifies the hub when a person's last endpoint is removed.
 final class StoredPushDirectory: PushDirectory {
     private let storage: any Storage
     private let logger: Logger
-    /// None before the gateway is there, when nothing is sent either.
+    /// Nil until the gateway has started. Nothing is sent before that.
     private let gateway = Mutex<NIOLoopBound<Gateway>?>(nil)
 
     init(storage: any Storage, logger: Logger) { (self.storage, self.logger) = (storage, logger) }
 
     func tell(_ gateway: NIOLoopBound<Gateway>) { self.gateway.withLock { $0 = gateway } }
 
-    /// One that an older version accepted and this one does not is passed over.
+    /// Skips endpoints that an older version accepted but this one rejects.
     func endpoints(of identity: IdentityID) async throws -> [PushEndpoint] {
         try await storage.pushEndpoints(of: identity).compactMap { try? PushEndpoint($0) }
     }
@@ -39,7 +39,7 @@ final class StoredPushDirectory: PushDirectory {
             guard !isReachable, let gateway = gateway.withLock({ $0 }) else { return }
             gateway.eventLoop.execute { gateway.value.runner.submit(.unreachable(identity)) }
         } catch {
-            logger.error("A dead push endpoint could not be removed", metadata: ["error": "\(error)"])
+            logger.error("Could not remove a push endpoint that no longer exists", metadata: ["error": "\(error)"])
         }
     }
 }

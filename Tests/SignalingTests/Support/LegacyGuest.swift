@@ -2,9 +2,9 @@ import Signaling
 import Testing
 import Wire
 
-/// A client of RouletteTok as a test plays it. It reads its packets as the iOS client of 2012 did, and so fails where that
+/// A RouletteTok client driven by a test. It parses packets like the iOS client of 2012, and fails where that client
 /// would have crashed.
-final class Original {
+final class LegacyGuest {
     enum Heard: Equatable {
         case initial(Admission)
         case subscribe(Admission)
@@ -15,10 +15,10 @@ final class Original {
 
     private unowned let stage: Stage
     private(set) var socket = SocketID(rawValue: 0)
-    /// What was heard and not yet taken.
+    /// Messages received and not yet taken.
     private var inbox: [Heard] = []
     private(set) var home = Admission()
-    /// The chat at present, as far as this client knows.
+    /// The current chat, as this client knows it.
     private(set) var partner: Admission?
     var isBooted = false
 
@@ -26,7 +26,7 @@ final class Original {
 
     func arrive(address: String = "") {
         socket = stage.connect(self)
-        stage.handle(.originalArrived(OriginalArrival(socket: socket, address: address)))
+        stage.handle(.legacyArrived(LegacyArrival(socket: socket, address: address)))
         guard case .initial(let home)? = take().first else {
             Issue.record("the first word was not initial")
             return
@@ -38,10 +38,10 @@ final class Original {
 
     func disconnectPartners() { stage.handle(.asked(socket, .disconnectPartners)) }
 
-    /// The socket is gone: what that was, a goodbye or a broken line, makes no difference here.
+    /// Closes the socket. Legacy clients see no difference between leaving and a dropped connection.
     func vanish(leaving: Bool = false) { stage.disconnect(socket, leaving: leaving) }
 
-    /// Everything heard since the last time.
+    /// Returns everything received since the last take.
     @discardableResult
     func take() -> [Heard] {
         defer { inbox = [] }
@@ -56,7 +56,7 @@ final class Original {
         inbox.append(heard)
         switch heard {
         case .subscribe(let admission): partner = admission
-        // Whoever asked for another is told of the end by what he gets.
+        // A client that requested another partner learns of the end from the next event.
         case .disconnectPartner, .empty: partner = nil
         case .initial, .error: break
         }
@@ -65,14 +65,14 @@ final class Original {
     private func read(_ bytes: [UInt8]) -> Heard? {
         let text = String(decoding: bytes, as: UTF8.self)
         if text.hasPrefix("7:::") { return .error(String(text.dropFirst(4))) }
-        // It splits there, and takes what comes last for JSON.
+        // The client splits at this separator and parses the last part as JSON.
         let parts = text.split(separator: ":::", omittingEmptySubsequences: false)
         guard parts.count == 2, parts[0] == "5", let json = try? JSONReader.parse(Array(parts[1].utf8)),
             case .object(let event) = json, case .string(let name)? = event["name"]
         else { return nil }
         var argument: JSONObject?
         if let args = event["args"] {
-            // args[0], without a look at the count.
+            // The client reads args[0] without checking the count.
             guard case .array(let values) = args, values.count == 1, case .object(let object) = values[0] else {
                 return nil
             }

@@ -1,6 +1,6 @@
-"""Python's client of Socket.IO 0.9 as it was published, over one of its transports.
+"""Python's client of Socket.IO 0.9 as published, over one of its transports.
 
-    original_python.py PORT TRANSPORT [POLL]
+    legacy_python.py PORT TRANSPORT [POLL]
 
 POLL is how many seconds it waits in one poll before it gives up and asks again; its own default is 3.
 Commands: emit (name, args, ask), raw (packet), disconnect.
@@ -16,7 +16,7 @@ from driven import obey, tell
 
 
 class Ended(Exception):
-    """The connection is over. Left to itself, the client would begin another or ask a dead one for ever."""
+    """The connection ended. The client itself would open another or poll a dead one forever."""
 
 
 class Told(BaseNamespace):
@@ -60,7 +60,7 @@ def main():
             try:
                 client.wait(poll)
             except requests.exceptions.RequestException as error:
-                # It gave up in the middle of an answer, and does not expect that of itself.
+                # It gave up in the middle of an answer, which the client does not expect.
                 tell("torn", str(error))
         client.disconnect()
     except Ended:

@@ -1,21 +1,21 @@
 import RTC
 
-/// What a bot shows: one file of VP8, one of Opus, or both, taken apart once and shared by all bots of a process.
-public struct Programme: Sendable {
-    /// A frame of video or a packet of sound.
+/// The media a bot plays: a VP8 file, an Opus file, or both. It is parsed once and shared by all bots of a process.
+public struct MediaClip: Sendable {
+    /// A video frame or an audio packet.
     struct Item: Equatable, Sendable {
-        /// From the track's beginning.
+        /// Offset from the start of the track.
         var at: MediaInterval
-        /// Of the track's bytes.
+        /// Range in the track's bytes.
         var range: Range<Int>
         var isKeyframe: Bool
     }
 
-    /// Never without items, and the first is a keyframe at zero.
+    /// Has at least one item. The first is a keyframe at time zero.
     struct Track: Equatable, Sendable {
         var bytes: [UInt8]
         var items: [Item]
-        /// How long it is, the last item included.
+        /// Duration, including the last item.
         var length: MediaInterval
 
         func withItem(_ item: Item, _ body: (UnsafeRawBufferPointer) -> Void) {
@@ -26,16 +26,17 @@ public struct Programme: Sendable {
         }
     }
 
-    /// In bytes. A keyframe of a large picture; it is sent at once, and a larger one would drown every line.
-    static let mostFrame = 1 << 20
-    /// Between two frames. A longer pause in a file is cut to this: whoever joins waits no longer for a picture.
+    /// Maximum frame size in bytes. A frame is sent in one burst, and a larger one would flood any connection.
+    static let maxFrame = 1 << 20
+    /// Maximum interval between two frames. Longer pauses in a file are shortened to this, so that a new viewer sees a
+    /// picture within this time.
     static let longestPause = MediaInterval.seconds(10)
-    /// Two frames of one time are sent this far apart: in RTP they would be one.
+    /// Minimum interval between two frames. Two frames with the same RTP timestamp would be one frame.
     static let shortestStep = MediaInterval.milliseconds(1)
 
     var video: Track?
     var audio: Track?
-    /// Of the video, in pixels.
+    /// Size of the video in pixels.
     public private(set) var width: Int?
     public private(set) var height: Int?
 
@@ -44,18 +45,18 @@ public struct Programme: Sendable {
 
     public init() {}
 
-    /// The sample that comes with the program: a teal picture with bars at its edges, and a soft tone.
-    public static let sample: Programme = {
-        var programme = Programme()
-        // Both are compiled in and tested: should one be broken, the bot would show less rather than end.
-        try? programme.add(video: PackageResources.picture_ivf)
-        try? programme.add(audio: PackageResources.sound_ogg)
-        return programme
+    /// The built-in sample: a teal picture with bars at its edges, and a soft tone.
+    public static let sample: MediaClip = {
+        var clip = MediaClip()
+        // Both files are compiled in and tested. If one cannot be parsed, play the other one.
+        try? clip.add(video: PackageResources.picture_ivf)
+        try? clip.add(audio: PackageResources.sound_ogg)
+        return clip
     }()
 
-    /// Takes a file, whichever of the two kinds it is.
+    /// Adds a file and detects its format.
     ///
-    /// - Throws: `MediaFileError` for any other file, and for a second one of a kind.
+    /// - Throws: `MediaFileError` for other formats and for a second file of the same kind.
     public mutating func add(_ file: [UInt8]) throws(MediaFileError) {
         if file.starts(with: IVFHeader.signature) {
             try add(video: file)
@@ -67,12 +68,12 @@ public struct Programme: Sendable {
     }
 
     private mutating func add(video bytes: [UInt8]) throws(MediaFileError) {
-        guard video == nil else { throw MediaFileError(.otherCodec, "is a second video; a bot shows one") }
+        guard video == nil else { throw MediaFileError(.otherCodec, "is a second video file; a bot plays only one") }
         let file = try bytes.withRawBytes { bytes throws(MediaFileError) in try IVFFile(bytes) }
         guard file.header.codec == "VP80" else {
             throw MediaFileError(
                 .otherCodec,
-                "has the codec \(printable(file.header.codec)) and not VP8; make it with ffmpeg -c:v libvpx")
+                "has the codec \(printable(file.header.codec)) and not VP8; convert it with ffmpeg -c:v libvpx")
         }
         video = try Self.track(of: file, bytes)
         (width, height) = (Int(file.header.width), Int(file.header.height))
@@ -86,13 +87,13 @@ public struct Programme: Sendable {
         try bytes.withRawBytes { bytes throws(MediaFileError) in
             for frame in file.frames {
                 guard let header = VP8FrameHeader(UnsafeRawBufferPointer(rebasing: bytes[frame.range])) else {
-                    throw MediaFileError(.damaged, "has a frame that is no VP8")
+                    throw MediaFileError(.damaged, "has a frame that is not VP8")
                 }
-                guard frame.range.count <= mostFrame else {
+                guard frame.range.count <= maxFrame else {
                     throw MediaFileError(
-                        .tooLarge, "has a frame of \(frame.range.count) bytes; \(mostFrame) are allowed")
+                        .tooLarge, "has a frame of \(frame.range.count) bytes; \(maxFrame) are allowed")
                 }
-                // Before the first keyframe there is nothing to be seen.
+                // Nothing can be decoded before the first keyframe.
                 if items.isEmpty, !header.isKeyframe { continue }
                 if let before {
                     step = interval(from: before, to: frame.time, file.header)
@@ -102,12 +103,12 @@ public struct Programme: Sendable {
                 items.append(Item(at: at, range: frame.range, isKeyframe: header.isKeyframe))
             }
         }
-        guard !items.isEmpty else { throw MediaFileError(.damaged, "has no frame from which a picture could begin") }
+        guard !items.isEmpty else { throw MediaFileError(.damaged, "has no keyframe") }
         return Track(bytes: bytes, items: items, length: at + step)
     }
 
     private static func interval(from: UInt64, to: UInt64, _ header: IVFHeader) -> MediaInterval {
-        // A unit is at most a minute, so beyond this it is longer than the longest pause in any case.
+        // A tick is at most a minute. Any larger count is longer than the longest pause and would be shortened anyway.
         let ticks = to > from ? min(to - from, 1_000_000_000) : 0
         let nanoseconds = (Double(ticks) * 1e9 * Double(header.unitNumerator) / Double(header.unitDenominator))
             .rounded()
@@ -116,9 +117,9 @@ public struct Programme: Sendable {
     }
 
     private mutating func add(audio bytes: [UInt8]) throws(MediaFileError) {
-        guard audio == nil else { throw MediaFileError(.otherCodec, "is a second file of sound; a bot plays one") }
+        guard audio == nil else { throw MediaFileError(.otherCodec, "is a second audio file; a bot plays only one") }
         let file = try bytes.withRawBytes { bytes throws(MediaFileError) in try OpusFile(bytes) }
-        if let long = file.packets.first(where: { $0.range.count > VP8Packetiser.mostPayload }) {
+        if let long = file.packets.first(where: { $0.range.count > VP8Packetizer.maxPayload }) {
             throw MediaFileError(
                 .tooLarge, "has packets of \(long.range.count) bytes, too long for the network; encode it at 256 kbit/s"
             )
@@ -126,11 +127,11 @@ public struct Programme: Sendable {
         let items = file.packets.map { packet in
             Item(at: Self.samples(packet.time), range: packet.range, isKeyframe: true)
         }
-        guard !items.isEmpty else { throw MediaFileError(.damaged, "has no sound in it") }
+        guard !items.isEmpty else { throw MediaFileError(.damaged, "has no audio packets") }
         audio = Track(bytes: file.bytes, items: items, length: Self.samples(file.samples))
     }
 
-    /// At 48 kHz, from a file of at most eleven hours.
+    /// Converts samples at 48 kHz. A file has at most eleven hours of them, so this does not overflow.
     private static func samples(_ count: Int) -> MediaInterval {
         MediaInterval(nanoseconds: Int64(count) * 1_000_000_000 / Int64(OpusPacket.clockRate))
     }
@@ -142,7 +143,7 @@ extension MediaInterval {
     }
 }
 
-/// Text from strangers, harmless in a terminal.
+/// Replaces control and formatting characters, so that text from strangers is safe to print in a terminal.
 func printable(_ text: String) -> String {
     String(
         text.unicodeScalars.map { scalar in

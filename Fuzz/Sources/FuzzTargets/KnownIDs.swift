@@ -1,10 +1,10 @@
 import Signaling
 import Wire
 
-/// What clients know of sessions, tokens, streams and each other, from what they were told. Verbs made of it get further
-/// than verbs made of chance.
-struct Hearsay {
-    /// So many of each kind, the newest last.
+/// The sessions, tokens, streams and connections that clients have received. Verbs with these ids reach more code than
+/// verbs with random ones.
+struct KnownIDs {
+    /// Maximum number of each kind. The newest are last.
     private static let most = 16
 
     private var sessions = Self.rooms
@@ -15,10 +15,10 @@ struct Hearsay {
     var calls = [CallID(high: 0, low: 0)]
     var codes = ["ABCD-EFGH"]
     var pages: [String] = []
-    /// Everybody who may come, and somebody who never does.
+    /// All people who may connect, and one who never does.
     static let people = (0..<7).map { FuzzProject.project.personID(of: IdentityID(high: 7, low: $0)) }
 
-    /// Made once: signing takes longer than all the rest of an input.
+    /// Created once, because signing takes longer than the rest of an input.
     private static let (rooms, keys): ([SessionID], [Admission]) = {
         var generator = CountingGenerator()
         let (project, now) = (FuzzProject.project, FuzzProject.now)
@@ -82,12 +82,12 @@ struct Hearsay {
             expiresAt: lasting == 0 ? nil : now + .seconds(Int(lasting) - 8))
     }
 
-    /// Something to be called, as a hello has it.
+    /// A name for `hello`.
     func name(from input: inout InputReader) -> String? {
         text(from: &input).map { String(decoding: $0.utf8.prefix(Limits.name), as: UTF8.self) }
     }
 
-    /// None, usual, long in one way or another.
+    /// Returns no text, or an empty, common, long or arbitrary one.
     func text(from input: inout InputReader) -> String? {
         switch input.byte() % 8 {
         case 0: nil

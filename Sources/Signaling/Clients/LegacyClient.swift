@@ -1,45 +1,51 @@
 import Wire
 
-/// Somebody who speaks RouletteTok's wire, at the door: nothing is known of him but where he comes from.
-public struct OriginalArrival: Equatable, Sendable {
+/// A connecting legacy client. Only its address is known.
+public struct LegacyArrival: Equatable, Sendable {
     public var socket: SocketID
-    /// The remote address in canonical text, for the limits per address.
+    /// The remote address in canonical text, for per-address limits.
     public var address: String
 
     public init(socket: SocketID, address: String) { (self.socket, self.address) = (socket, address) }
 }
 
-/// A client of RouletteTok: its six events on our roulette.
+/// A client that uses RouletteTok's protocol: maps its six events to our roulette.
 ///
-/// It owns the translation and nothing else: whom its person meets is the pool's business, framing and transports are the
-/// gateway's. The socket is the identity: when it is gone, so is the person. Invariant: `subscribe` and `disconnectPartner`
-/// alternate, beginning with `subscribe`, unless the client itself asked for another partner in between.
-public struct OriginalClient: Machine, Equatable, Sendable {
+/// Owns only the translation. The pool finds partners; the gateway handles framing and transports. The person exists only as
+/// long as the socket.
+/// Invariant: `subscribe` and `disconnectPartner` alternate, starting with `subscribe`, unless the client requested another
+/// partner in between.
+public struct LegacyClient: Machine, Equatable, Sendable {
     typealias ID = ConnectionID
 
     let id: ConnectionID
     let identity: IdentityID
     private let socket: SocketID
+    /// The session that the client publishes in, and the id that binds its token to this connection.
+    private let home: SessionID
+    private let binding: MatchID
     private(set) var isOver = false
-    /// When to say that nobody is there. Not at once: somebody may be found in the same moment, and then nobody has to wait.
+    /// When to send `empty`. Delayed, because a partner may be found in the same moment.
     private var emptyAt: Timestamp?
-    /// When to ask again for a client that may not wait now: it has no way to be told why.
-    private var askAgainAt: Timestamp?
+    /// When to retry for a client that must wait. The legacy protocol cannot express why.
+    private var retryAt: Timestamp?
 
-    /// It publishes in one session for as long as it is here, and is told which.
-    init(_ arrival: OriginalArrival, id: ConnectionID, _ turn: inout Turn) {
+    /// Sends the client the session it publishes in for as long as it is connected.
+    init(_ arrival: LegacyArrival, id: ConnectionID, _ turn: inout Turn) {
         self.id = id
         identity = IdentityID.random(using: &turn.random)
         socket = arrival.socket
-        let home = turn.project.makeSessionID(
+        binding = MatchID.random(using: &turn.random)
+        home = turn.project.makeSessionID(
             mediaMode: turn.rules.matchMediaMode, now: turn.now, using: &turn.random)
-        transmit(.initial(turn.admission(to: home, .publisher, match: nil)), &turn)
+        turn.tell(.session(home, .homeOpened(binding)))
+        transmit(.initial(turn.admission(to: home, .publisher, match: binding)), &turn)
         turn.tell(
             .person(identity, .arrived(id, address: arrival.address, .none, PersonRecord(), home: home)))
     }
 
     var nextTimeout: Timestamp? {
-        switch (emptyAt, askAgainAt) {
+        switch (emptyAt, retryAt) {
         case (let first?, let second?): min(first, second)
         case (let first, let second): first ?? second
         }
@@ -50,7 +56,7 @@ public struct OriginalClient: Machine, Equatable, Sendable {
             emptyAt = nil
             transmit(.empty, &turn)
         }
-        if let at = askAgainAt, at <= turn.now { ask(.next, &turn) }
+        if let at = retryAt, at <= turn.now { ask(.next, &turn) }
     }
 
     mutating func handle(_ event: ClientEvent, _ turn: inout Turn) {
@@ -61,10 +67,10 @@ public struct OriginalClient: Machine, Equatable, Sendable {
         case .deliver(let message): deliver(message, &turn)
         case .closed(let socket, _):
             if socket == self.socket { depart(&turn) }
-        case .expel(_, let code):
+        case .expel(_, let code, _):
             turn.close(socket, code, "")
             depart(&turn)
-        // What only clients of our own protocol are told or can say.
+        // Events that only native clients use.
         case .message, .unreadable, .resume, .joinRefused, .leftSession, .roulette, .call, .connected, .requested:
             return
         }
@@ -72,13 +78,13 @@ public struct OriginalClient: Machine, Equatable, Sendable {
 
     private mutating func ask(_ request: RouletteTokRequest, _ turn: inout Turn) {
         emptyAt = nil
-        askAgainAt = nil
+        retryAt = nil
         turn.tell(.person(identity, .asked(id, request)))
     }
 
     private mutating func deliver(_ message: ServerMessage, _ turn: inout Turn) {
         switch message {
-        // A penalty is waiting like any other: there is no word for it.
+        // A skip penalty looks like normal waiting: the legacy protocol has no message for it.
         case .roulette(.waiting): emptyAt = turn.now
         case .roulette(.matched(let matched)):
             emptyAt = nil
@@ -87,7 +93,7 @@ public struct OriginalClient: Machine, Equatable, Sendable {
         case .error(let message):
             if let wait = message.error.retryAfter {
                 emptyAt = turn.now
-                askAgainAt = turn.now + wait
+                retryAt = turn.now + wait
             } else {
                 turn.transmit(socket, SocketIOPacket.error(message.error.code).encode())
             }
@@ -102,5 +108,6 @@ public struct OriginalClient: Machine, Equatable, Sendable {
     private mutating func depart(_ turn: inout Turn) {
         isOver = true
         turn.tell(.person(identity, .departed(id)))
+        turn.tell(.session(home, .homeClosed(binding)))
     }
 }

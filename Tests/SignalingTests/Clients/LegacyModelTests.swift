@@ -3,9 +3,9 @@ import TestSupport
 import Testing
 import Wire
 
-/// Random events on a roulette that speaks both wires at once, with what must always hold asserted after each.
-@Suite("Both wires at once") struct OriginalModelTests {
-    @Test("who is paired, told and let in is consistent after every event")
+/// Random events on a roulette with native and legacy clients. The invariants are checked after each event.
+@Suite("Native and legacy clients together") struct LegacyModelTests {
+    @Test("pairings, notifications and admissions are consistent after every event")
     func randomEvents() {
         guard var world = ModelRun.run("both wires", World.init) else { return }
         #expect(world.figures["mixed pairs", default: 0] > 0)
@@ -18,10 +18,10 @@ import Wire
     private struct World: RandomWorld {
         let stage: Stage
         private var random: SeededGenerator
-        private var originals: [Original] = []
+        private var legacyGuests: [LegacyGuest] = []
         private var guests: [Guest] = []
         private(set) var figures: [String: Int] = [:]
-        /// Every admission of a pairing, and the match it is bound to.
+        /// Every admission to a match, and that match.
         private var known: Set<String> = []
 
         init(seed: UInt64) {
@@ -31,15 +31,15 @@ import Wire
 
         mutating func step() {
             switch Int.random(in: 0..<20, using: &random) {
-            case 0 where originals.count < 8: originals.append(stage.arriveOriginal(address: address()))
+            case 0 where legacyGuests.count < 8: legacyGuests.append(stage.arriveLegacy(address: address()))
             case 1 where guests.count < 4: guests.append(stage.arrive(address: address()))
-            case 2...9: originals.randomElement(using: &random)?.next()
-            case 10, 11: originals.randomElement(using: &random)?.disconnectPartners()
+            case 2...9: legacyGuests.randomElement(using: &random)?.next()
+            case 10, 11: legacyGuests.randomElement(using: &random)?.disconnectPartners()
             case 12, 13: guests.randomElement(using: &random)?.start()
             case 14: guests.randomElement(using: &random)?.next()
             case 15: guests.randomElement(using: &random)?.stop()
-            case 16 where !originals.isEmpty:
-                originals.remove(at: .random(in: originals.indices, using: &random))
+            case 16 where !legacyGuests.isEmpty:
+                legacyGuests.remove(at: .random(in: legacyGuests.indices, using: &random))
                     .vanish(leaving: .random(using: &random))
             case 17 where !guests.isEmpty: guests.remove(at: .random(in: guests.indices, using: &random)).leave()
             default: stage.pass(.milliseconds(.random(in: 1...8000, using: &random)))
@@ -50,18 +50,18 @@ import Wire
         private mutating func address() -> String { "192.0.2.\(Int.random(in: 1...200, using: &random))" }
 
         mutating func empty() {
-            for original in originals { original.vanish() }
+            for legacy in legacyGuests { legacy.vanish() }
             for guest in guests { guest.leave() }
             stage.pass(.seconds(3600))
         }
 
-        // MARK: What must hold
+        // MARK: Invariants
 
         mutating func fault() -> String? {
-            for original in originals {
-                if let fault = order(original) ?? pairing(original) { return fault }
+            for legacy in legacyGuests {
+                if let fault = order(legacy) ?? pairing(legacy) { return fault }
             }
-            let chatting = originals.count { $0.partner != nil } + guests.count { $0.match != nil }
+            let chatting = legacyGuests.count { $0.partner != nil } + guests.count { $0.match != nil }
             guard stage.hub.matchCount * 2 == chatting else {
                 return "\(stage.hub.matchCount) matches, and \(chatting) people believe to be in one"
             }
@@ -71,9 +71,9 @@ import Wire
             return nil
         }
 
-        /// Nobody hears a refusal, nor his own session again.
-        private func order(_ original: Original) -> String? {
-            for heard in original.take() {
+        /// A client receives no errors, and its own session only once.
+        private func order(_ legacy: LegacyGuest) -> String? {
+            for heard in legacy.take() {
                 switch heard {
                 case .initial, .error: return "heard \(heard)"
                 case .empty, .subscribe, .disconnectPartner: break
@@ -82,28 +82,28 @@ import Wire
             return nil
         }
 
-        private mutating func pairing(_ original: Original) -> String? {
-            guard let partner = original.partner else { return nil }
-            guard partner.session != original.home.session else { return "paired with himself" }
+        private mutating func pairing(_ legacy: LegacyGuest) -> String? {
+            guard let partner = legacy.partner else { return nil }
+            guard partner.session != legacy.home.session else { return "paired with himself" }
             guard let grant = grant(partner), grant.role == .subscriber, grant.match != nil else {
                 return "a partner's token is not a watcher's of that match"
             }
             let isNew = known.insert(partner.token).inserted
-            if let other = originals.first(where: { $0.home.session == partner.session }) {
-                guard other.partner?.session == original.home.session else { return "the partner watches another" }
-                if isNew { figures["pairs of originals", default: 0] += 1 }
+            if let other = legacyGuests.first(where: { $0.home.session == partner.session }) {
+                guard other.partner?.session == legacy.home.session else { return "the partner watches another" }
+                if isNew { figures["pairs of legacyGuests", default: 0] += 1 }
                 return nil
             }
             guard let other = guests.first(where: { $0.match?.publish.session == partner.session }) else {
                 return "the partner is not there"
             }
             if isNew { figures["mixed pairs", default: 0] += 1 }
-            return other.match?.subscribe.session == original.home.session ? nil : "the native partner watches another"
+            return other.match?.subscribe.session == legacy.home.session ? nil : "the native partner watches another"
         }
 
         private func mixed(_ match: RouletteNotice.Matched) -> String? {
-            let isOriginal = originals.contains { $0.home.session == match.subscribe.session }
-            if match.textChat == isOriginal { return "text chat with an original, or none with a native" }
+            let isLegacy = legacyGuests.contains { $0.home.session == match.subscribe.session }
+            if match.textChat == isLegacy { return "text chat with an legacy, or none with a native" }
             if !match.textChat, match.publish.session == match.subscribe.session { return "one session on two wires" }
             return nil
         }

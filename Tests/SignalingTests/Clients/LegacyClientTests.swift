@@ -3,16 +3,16 @@ import TestSupport
 import Testing
 import Wire
 
-/// RouletteTok's six events on our roulette: what its clients are told, and what none of its faults does here.
-@Suite("RouletteTok's wire") struct OriginalTests {
+/// RouletteTok's six events on this server: what legacy clients receive, and that RouletteTok's faults do not occur.
+@Suite("RouletteTok's protocol") struct LegacyClientTests {
     private let stage = Stage()
 
     private func grant(_ admission: Admission?) -> SessionGrant? {
         admission.flatMap { try? stage.project.verifySessionToken($0.token, for: $0.session, now: stage.now) }
     }
 
-    private func pair() -> (Original, Original) {
-        let (ada, bob) = (stage.arriveOriginal(), stage.arriveOriginal())
+    private func pair() -> (LegacyGuest, LegacyGuest) {
+        let (ada, bob) = (stage.arriveLegacy(), stage.arriveLegacy())
         ada.next()
         bob.next()
         #expect(ada.take() == [.empty] + [ada.partner.map { .subscribe($0) }].compactMap { $0 })
@@ -20,16 +20,16 @@ import Wire
         return (ada, bob)
     }
 
-    @Test("everybody gets a session of his own first, and may publish in it")
+    @Test("every client first gets its own session and may publish in it")
     func initial() {
-        let (ada, bob) = (stage.arriveOriginal(), stage.arriveOriginal())
+        let (ada, bob) = (stage.arriveLegacy(), stage.arriveLegacy())
         #expect(ada.home.session != bob.home.session)
         #expect(grant(ada.home)?.role == .publisher)
-        #expect(grant(ada.home)?.match == nil)
+        #expect(grant(ada.home)?.match != nil, "the token is bound to this connection")
         #expect(stage.hub.waitingCount == 0)
     }
 
-    @Test("two are told each other's session, to watch only, for as long as they are together")
+    @Test("two partners get each other's session, to watch only, until the match ends")
     func subscribe() {
         let (ada, bob) = pair()
         #expect(ada.partner?.session == bob.home.session)
@@ -39,9 +39,9 @@ import Wire
         #expect(grant(ada.partner)?.match == grant(bob.partner)?.match)
     }
 
-    @Test("whoever finds somebody at once is not told that nobody is there")
+    @Test("a client that is paired immediately gets no empty event")
     func noEmptyWhenSomebodyWaits() {
-        let (ada, bob) = (stage.arriveOriginal(), stage.arriveOriginal())
+        let (ada, bob) = (stage.arriveLegacy(), stage.arriveLegacy())
         ada.next()
         #expect(ada.take() == [.empty])
         bob.next()
@@ -49,9 +49,9 @@ import Wire
         #expect(ada.take().count == 1)
     }
 
-    @Test("a native client and an original each publish at home and watch the other's; there is no text chat")
+    @Test("a native and a legacy client publish in their own sessions and watch each other's; there is no text chat")
     func mixed() throws {
-        let (ada, bob) = (stage.arriveOriginal(), stage.arrive(name: "Bob"))
+        let (ada, bob) = (stage.arriveLegacy(), stage.arrive(name: "Bob"))
         ada.next()
         bob.start()
         let match = try #require(bob.match)
@@ -66,7 +66,7 @@ import Wire
         }
     }
 
-    @Test("Next leaves both alone until they ask again, as their clients do")
+    @Test("after Next, both wait until their clients request another partner")
     func disconnectPartners() {
         let (ada, bob) = pair()
         ada.disconnectPartners()
@@ -75,14 +75,14 @@ import Wire
         #expect(stage.hub.waitingCount == 0)
         ada.next()
         bob.next()
-        #expect(ada.take() == [.empty] && bob.take() == [.empty], "who just left each other are not paired at once")
+        #expect(ada.take() == [.empty] && bob.take() == [.empty], "former partners are not paired immediately")
         stage.pass(stage.rules.rematchWait + .seconds(1))
         #expect(ada.partner?.session == bob.home.session)
     }
 
-    @Test("an original's Next sends a native partner on, who searches by himself")
+    @Test("after a legacy client's Next, the native partner searches again automatically")
     func nativePartner() {
-        let (ada, bob) = (stage.arriveOriginal(), stage.arrive())
+        let (ada, bob) = (stage.arriveLegacy(), stage.arrive())
         ada.next()
         bob.start()
         bob.take()
@@ -91,9 +91,9 @@ import Wire
         #expect(stage.hub.waitingCount == 1)
     }
 
-    @Test("a native client's Next tells the original, who is idle until he asks")
-    func originalPartner() {
-        let (ada, bob) = (stage.arriveOriginal(), stage.arrive())
+    @Test("after a native client's Next, the legacy client is idle until it requests a partner")
+    func legacyPartner() {
+        let (ada, bob) = (stage.arriveLegacy(), stage.arrive())
         ada.next()
         bob.start()
         ada.take()
@@ -102,36 +102,36 @@ import Wire
         #expect(stage.hub.waitingCount == 1)
     }
 
-    @Test("the partner is told when a socket goes, however it goes", arguments: [true, false])
+    @Test("the partner is notified when a socket closes, for any reason", arguments: [true, false])
     func vanishing(leaving: Bool) {
         let (ada, bob) = pair()
         ada.vanish(leaving: leaving)
         #expect(bob.take() == [.disconnectPartner])
         #expect(stage.hub.clientCount == 1)
-        #expect(stage.hub.personCount == 1, "somebody who cannot come back leaves nothing behind")
+        #expect(stage.hub.personCount == 1, "a client that cannot return leaves nothing behind")
         #expect(stage.hub.matchCount == 0)
     }
 
-    @Test("whoever waits and goes leaves no entry behind")
+    @Test("a waiting client that disconnects leaves the queue")
     func vanishingWhileWaiting() {
-        let ada = stage.arriveOriginal()
+        let ada = stage.arriveLegacy()
         ada.next()
         ada.vanish()
         #expect(stage.hub.waitingCount == 0)
         #expect(stage.hub.personCount == 0)
     }
 
-    @Test("next said again while waiting is answered, and never pairs somebody with himself")
+    @Test("a second next while waiting is answered and never pairs a client with itself")
     func nextTwice() {
-        let ada = stage.arriveOriginal()
+        let ada = stage.arriveLegacy()
         for _ in 0..<5 { ada.next() }
         stage.pass(.seconds(60))
         #expect(ada.partner == nil)
         #expect(stage.hub.waitingCount == 1)
     }
 
-    /// Both press the button, or one does twice: the second time must not end the chat that came in between.
-    @Test("disconnectPartners said again does nothing")
+    /// Both may press the button, or one of them twice. The second press must not end a chat that started in between.
+    @Test("a second disconnectPartners does nothing")
     func disconnectPartnersTwice() {
         let (ada, bob) = pair()
         ada.disconnectPartners()
@@ -139,7 +139,7 @@ import Wire
         ada.disconnectPartners()
         #expect(ada.take() == [.disconnectPartner])
         #expect(bob.take() == [.disconnectPartner])
-        let eve = stage.arriveOriginal()
+        let eve = stage.arriveLegacy()
         eve.next()
         ada.next()
         #expect(ada.partner?.session == eve.home.session)
@@ -147,11 +147,11 @@ import Wire
         #expect(ada.partner?.session == eve.home.session)
     }
 
-    /// 4. The one left behind was kicked out of his new chat when the old partner left in turn.
-    @Test("next in a chat ends it for the other, and the caller is told nothing but the next partner")
+    /// Fault 4: the person left behind was removed from a new chat when the old partner left.
+    @Test("next during a chat ends it for the partner, and the sender receives only the next partner")
     func nextInAChat() {
         let (ada, bob) = pair()
-        let eve = stage.arriveOriginal()
+        let eve = stage.arriveLegacy()
         eve.next()
         eve.take()
         ada.next()
@@ -162,8 +162,8 @@ import Wire
         #expect(ada.take() == [])
     }
 
-    /// 9. The token of an ex-partner's session let people watch his next chat.
-    @Test("a token is dead when its match is over, and its holder is put out")
+    /// Fault 9: the token for a former partner's session also opened that partner's next chat.
+    @Test("a token is revoked when its match ends, and its holder is removed")
     func deadToken() throws {
         let (ada, bob) = pair()
         let watcher = stage.arrive()
@@ -172,14 +172,14 @@ import Wire
         watcher.take()
         bob.disconnectPartners()
         #expect(watcher.takeTypes() == ["session.left"])
-        let eve = stage.arriveOriginal()
+        let eve = stage.arriveLegacy()
         eve.next()
         bob.next()
         watcher.join(admission.session, token: admission.token)
         #expect(watcher.closeCode == .token)
     }
 
-    @Test("one alone may watch by a match's token, however far it was passed on")
+    @Test("only one viewer can use a match's token, even if it was shared")
     func onePlace() throws {
         let (ada, _) = pair()
         let (first, second) = (stage.arrive(), stage.arrive())
@@ -188,18 +188,43 @@ import Wire
         #expect(second.join(admission.session, token: admission.token)?.type == "error")
     }
 
-    @Test("a penalty shows as an empty room, and ends by itself")
+    @Test("the token of a client's own session has one place, and ends with the client's connection")
+    func homeToken() {
+        let ada = stage.arriveLegacy()
+        let (sdk, stranger) = (stage.arrive(), stage.arrive())
+        #expect(sdk.join(ada.home.session, token: ada.home.token)?.type == "session.joined")
+        #expect(stranger.join(ada.home.session, token: ada.home.token)?.errorCode == .sessionFull)
+        sdk.take()
+        ada.vanish()
+        #expect(sdk.takeTypes() == ["session.left"])
+        stranger.join(ada.home.session, token: ada.home.token)
+        #expect(stranger.closeCode == .token)
+        #expect(stage.hub.sessionCount == 0)
+    }
+
+    @Test("neither WHIP nor WHEP accepts a token of a match or of a client's own session")
+    func notForWHIP() throws {
+        let (ada, _) = pair()
+        for (admission, purpose) in [(ada.home, ResourcePurpose.publish), (try #require(ada.partner), .watch(nil))] {
+            let error = #expect(throws: WireError.self) {
+                try stage.project.verifyResourceToken(admission.token, for: admission.session, purpose, now: stage.now)
+            }
+            #expect(error?.code == .notPermitted)
+        }
+    }
+
+    @Test("a penalty looks like an empty room and ends automatically")
     func penalty() {
-        let ada = stage.arriveOriginal()
+        let ada = stage.arriveLegacy()
         for _ in 0..<stage.rules.skipsBeforeWait {
-            let other = stage.arriveOriginal()
+            let other = stage.arriveLegacy()
             other.next()
             ada.next()
             #expect(ada.partner?.session == other.home.session)
             ada.disconnectPartners()
             other.vanish()
         }
-        let eve = stage.arriveOriginal()
+        let eve = stage.arriveLegacy()
         eve.next()
         ada.take()
         ada.next()
@@ -208,10 +233,10 @@ import Wire
         #expect(ada.partner?.session == eve.home.session)
     }
 
-    @Test("a full queue shows as an empty room, and is tried again")
+    @Test("a full queue looks like an empty room and is retried")
     func fullQueue() {
         let stage = Stage { $0.entriesPerAddress = 1 }
-        let (ada, bob) = (stage.arriveOriginal(address: "192.0.2.1"), stage.arriveOriginal(address: "192.0.2.1"))
+        let (ada, bob) = (stage.arriveLegacy(address: "192.0.2.1"), stage.arriveLegacy(address: "192.0.2.1"))
         ada.next()
         bob.next()
         #expect(bob.take() == [.empty])
@@ -222,7 +247,7 @@ import Wire
         #expect(stage.hub.waitingCount == 1)
     }
 
-    @Test("a ban of the address ends a live socket, and tells the partner")
+    @Test("a ban of the address closes an open socket and notifies the partner")
     func ban() {
         let (ada, bob) = pair()
         stage.handle(.expel(ada.socket, WireError(.banned, "You were banned."), .forbidden))
@@ -231,9 +256,9 @@ import Wire
         #expect(stage.hub.clientCount == 1)
     }
 
-    @Test("an original counts as somebody online")
+    @Test("a legacy client counts as online")
     func count() {
-        _ = stage.arriveOriginal()
+        _ = stage.arriveLegacy()
         let bob = stage.arrive()
         guard case .roulette(.count(let count))? = bob.ask(.roulette(.count)) else {
             Issue.record("no count")

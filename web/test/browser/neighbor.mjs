@@ -1,35 +1,35 @@
-// A person at the page of people nearby: what they do with mouse and keyboard, where they are, and what they can tell happened.
-// The page's words are here and nowhere else in the browser tests. In Chromium people can move; in Firefox they stay.
+// A user of the page of people nearby: mouse and keyboard actions, locations, and what they see. Only this file contains the
+// page's texts for the browser tests. In Chromium people can move; in Firefox they stay.
 import assert from 'node:assert/strict';
 import { source, standAt } from './in-page.mjs';
-import { remoteColour, seesColour } from './media.mjs';
+import { remoteColor, seesColor } from './media.mjs';
 import { Element } from './page.mjs';
 import { serve } from './stranger.mjs';
 import { isFull } from './tier.mjs';
 import { NotYet } from './wait.mjs';
 
-/** What the status line says, and when. */
+/** Texts of the status line. */
 export const says = {
-  here: /you are here as/i,
+  here: /you are online as/i,
   calling: /^calling/i,
   ringing: /^ringing/i,
   rung: /is calling/i,
   talking: /you are talking with/i,
   away: /lost the connection and may/i,
-  dropped: /your connection dropped/i,
+  dropped: /connection lost\. reconnecting/i,
   hungUp: /ended the call/i,
-  ended: /the call ended/i,
+  ended: /^the call ended/i,
   declined: /declined the call/i,
   cancelled: /stopped calling/i,
   missed: /you missed a call/i,
   unanswered: /did not answer/i,
   busy: /is busy/i,
   unreachable: /cannot be reached/i,
-  connectionLost: /was lost, and the call with it/i,
+  connectionLost: /was lost and the call ended/i,
   answeredElsewhere: /answered on another device/i,
 };
 
-/** Where people are; the names say how far from the first. */
+/** Locations; the names say how far from the first. */
 export const places = {
   town: { latitude: 51.5074, longitude: -0.1278 },
   /** About 1.5 miles away. */
@@ -41,9 +41,9 @@ export const places = {
 };
 
 /**
- * Starts a server as `serve` does. In the first tier it tells lists what changed ten times a second instead of once.
+ * Starts a server like `serve`. In the first tier it updates lists ten times a second instead of once.
  *
- * @param {Record<string, string | number>} [env] as in `startServer`
+ * @param {Record<string, string | number>} [env] like `startServer`
  */
 export function serveNearby(t, env = {}) {
   return serve(t, { ...(isFull ? {} : { CONFAB_NEARBY_UPDATE_INTERVAL: '100ms' }), ...env });
@@ -54,7 +54,7 @@ export async function moveTo(page, place) {
   await page.send('Emulation.setGeolocationOverride', { ...place, accuracy: 20 });
 }
 
-/** Lets the page do what a browser asks people about. */
+/** Grants the page's permission requests. */
 async function allow(page, url, permissions) {
   await page.browser.control.send('Browser.grantPermissions', {
     origin: new URL(url).origin, permissions, browserContextId: page.browserContextId,
@@ -65,7 +65,7 @@ async function allow(page, url, permissions) {
  * Opens the page, and closes it with the test.
  *
  * @param {import('./page.mjs').PageOptions & {at?: {latitude: number, longitude: number} | null, hash?: string, guest?: boolean,
- *   permissions?: string[]}} options `at` null: somebody who tells nobody where they are
+ *   permissions?: string[]}} options `at` null: no location
  */
 export async function approach(t, browser, url, { at = places.town, hash = '', guest = false, permissions = [], ...options } = {}) {
   const canMove = browser.name === 'Chromium';
@@ -78,22 +78,22 @@ export async function approach(t, browser, url, { at = places.town, hash = '', g
   return page;
 }
 
-/** Fills in the first screen and enters. */
+/** Fills in the first screen and goes online. */
 export async function enter(page, { name, at = places.town } = {}) {
   if (name !== undefined) await page.fill('textbox', 'Name', name);
-  const position = await page.find('checkbox', 'Show who is near me');
+  const position = await page.find('checkbox', 'Show people near me');
   if (await position.evaluate(function () { return this.checked; }) !== (at !== null)) await position.click();
-  for (const handle of await page.query('checkbox', 'I am 18 or older and keep to the rules')) {
+  for (const handle of await page.query('checkbox', 'I am 18 or older and agree to the rules')) {
     const box = new Element(page, handle, 'the checkbox of the rules');
     if (!await box.evaluate(function () { return this.checked; })) await box.click();
   }
-  await page.click('button', 'Enter');
+  await page.click('button', 'Go online');
   await page.waitForStatus(says.here);
   page.personId = await page.evaluate("document.getElementById('own-link').textContent.slice(-32)");
 }
 
 /**
- * Opens the page and enters, under a name and with a camera of one colour.
+ * Opens the page and goes online, under a name and with a camera of one color.
  *
  * @param {Parameters<typeof approach>[3] & {name?: string}} options
  */
@@ -103,7 +103,7 @@ export async function come(t, browser, url, { name, ...options }) {
   return page;
 }
 
-/** Waits until somebody is in the list, in a row that says so. */
+/** Waits until a person is in the list, with this hint. */
 export function lists(page, name, hint = /within \d+ (miles|km)/) {
   return page.until(`${name} is in the list, ${hint}`, async () => {
     const rows = await rowsOf(page);
@@ -114,7 +114,7 @@ export function lists(page, name, hint = /within \d+ (miles|km)/) {
   });
 }
 
-/** Waits until somebody is not in the list any more, or never was. */
+/** Waits until a person is not in the list. */
 export function listsNot(page, name) {
   return page.until(`${name} is not in the list`, async () => {
     const rows = await rowsOf(page);
@@ -123,7 +123,7 @@ export function listsNot(page, name) {
   });
 }
 
-/** The rows of a list: `people`, `contacts`, `log`, `devices`, `blocked` or `found`. */
+/** Returns the rows of a list: `people`, `contacts`, `log`, `devices`, `blocked` or `found`. */
 export function rowsOf(page, list = 'people') {
   return page.evaluate((id) => [...document.getElementById(id).children].map((row) => ({
     name: row.querySelector('.row-name')?.textContent, hint: row.querySelector('.hint')?.textContent,
@@ -131,7 +131,7 @@ export function rowsOf(page, list = 'people') {
   })), list);
 }
 
-/** Waits until the first row of a list is so. */
+/** Waits until the first row of a list matches. */
 export function firstRow(page, list, expected) {
   return page.until(`the first row of ${list} is ${JSON.stringify(expected, (_, value) => (value instanceof RegExp ? String(value) : value))}`, async () => {
     const [row] = await rowsOf(page, list);
@@ -142,30 +142,30 @@ export function firstRow(page, list, expected) {
 }
 
 export function turnTo(page, panel) {
-  // By its element: a count of missed calls may be part of its name.
+  // By element: a count of missed calls may be part of the name.
   return page.evaluate((id) => document.querySelector(`[data-panel=${id}]`).click(), panel);
 }
 
-/** Opens what else there is to do about somebody in the list. */
+/** Opens the menu of a person in the list. */
 export function openMenu(page, name) {
   return page.evaluate((label) => {
     [...document.querySelectorAll('summary')].find((one) => one.ariaLabel === label).click();
-  }, `More about ${name}`);
+  }, `More options for ${name}`);
 }
 
-/** Looks for somebody by their id or their link. */
+/** Searches for a person by id or link. */
 export async function find(page, text) {
-  await page.fill('textbox', 'Find by id or link', text);
+  await page.fill('textbox', 'Find by ID or link', text);
   await page.click('button', 'Find');
 }
 
-/** Looks for somebody who is not to be found. */
+/** Searches for a person who cannot be found. */
 export async function findNobody(page, id) {
   await find(page, id);
-  await page.waitFor('nobody is found', () => /nobody has this id/i.test(document.getElementById('found-text').textContent));
+  await page.waitFor('no one is found', () => /no one has this id/i.test(document.getElementById('found-text').textContent));
 }
 
-/** Presses the green button beside somebody. */
+/** Presses the green button next to a person. */
 export async function call(page, name) {
   await page.click('button', `Call ${name}`);
 }
@@ -178,12 +178,12 @@ export async function rings(page, name) {
   assert.match(words, new RegExp(`${name}.*is calling`), `${page.label} says who calls`);
 }
 
-/** Waits until the page does not ring any more. */
+/** Waits until the page no longer rings. */
 export function isQuiet(page) {
   return page.until('nothing rings', async () => !await page.has('button', 'Accept'));
 }
 
-/** One calls the other, whose page rings and who accepts; both see each other. */
+/** One calls the other, who accepts; both see each other. */
 export async function talk([one, its], [other, others]) {
   await call(one, others.name);
   await rings(other, its.name);
@@ -192,20 +192,20 @@ export async function talk([one, its], [other, others]) {
   await Promise.all([see(one, others), see(other, its)]);
 }
 
-/** Waits until the other's picture has this colour, under the name they chose. */
-export async function see(page, { name, colour }) {
-  await seesColour(page, colour);
+/** Waits until the other person's video has this color, under the given name. */
+export async function see(page, { name, color }) {
+  await seesColor(page, color);
   await page.waitForStatus(says.talking);
   await page.until(`the other's video is named ${name}`, () => page.has('video', name));
 }
 
-/** Waits until nobody is shown and the list is back. */
+/** Waits until no call is shown and the list is back. */
 export async function isFree(page) {
   await page.until('the call is off the screen', async () => !await page.has('button', 'End') && !await page.has('button', 'Cancel'));
-  assert.match(await remoteColour(page), /^no element|^no frame/);
+  assert.match(await remoteColor(page), /^no element|^no frame/);
 }
 
-export const ann = { name: 'Ann', colour: 'red' };
-export const bob = { name: 'Bob', colour: 'green' };
-export const cat = { name: 'Cat', colour: 'blue' };
-export const dan = { name: 'Dan', colour: 'yellow' };
+export const ann = { name: 'Ann', color: 'red' };
+export const bob = { name: 'Bob', color: 'green' };
+export const cat = { name: 'Cat', color: 'blue' };
+export const dan = { name: 'Dan', color: 'yellow' };

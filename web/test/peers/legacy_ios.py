@@ -1,6 +1,6 @@
-"""The wire as the iOS client of 2012 used it, with what it could not do and what it would have crashed on.
+"""The protocol as the iOS client of 2012 used it, with its limitations, and the packets that would have crashed it.
 
-    original_ios.py PORT
+    legacy_ios.py PORT
 
 Commands: live (its own stream is up), press (the Next button), session_disconnected (of any session), close (the
 WebSocket), vanish (hang up without that), raw (text).
@@ -23,7 +23,7 @@ TEXT, CLOSE, PING, PONG = 1, 8, 9, 10
 
 
 class WebSocket:
-    """As much of RFC 6455 as it takes; pings are answered, which is all the life that client ever showed."""
+    """The subset of RFC 6455 it needs. Pings are answered, the only sign of activity that client ever sent."""
 
     def __init__(self, port, path):
         self.stream, self.reader = connect(port)
@@ -43,7 +43,7 @@ class WebSocket:
             self.stream.sendall(bytes([0x80 | opcode]) + size + mask + masked)
 
     def read(self):
-        """The next frame: its opcode and payload."""
+        """Returns the next frame: its opcode and payload."""
         first, second = self.exactly(2)
         assert first & 0x80, "the server splits messages, and that client did not expect it"
         length = second & 0x7F
@@ -77,7 +77,7 @@ def head(reader):
 
 
 def handshake(port):
-    """No slash at the end, and the status is not looked at: whatever stands before the first colon is the id."""
+    """No slash at the end, and the status is ignored: the text before the first colon is the id."""
     stream, reader = connect(port)
     request(stream, f"/socket.io/1?t={int(time.time() * 1000)}", port)
     _, headers = head(reader)
@@ -95,7 +95,7 @@ class Client:
         self.socket.write(TEXT, text.encode())
 
     def next(self):
-        # Pasted in as it is: a quotation mark or a backslash would make this something else.
+        # Inserted without escaping: a quotation mark or a backslash would break the JSON.
         assert re.fullmatch(r'[^"\\]+', self.own), f"crash: {self.own} cannot be pasted into JSON"
         self.say('5:::{"name":"next","args":[{"sessionId":"%s"}]}' % self.own)
 
@@ -123,7 +123,7 @@ class Client:
             else:
                 self.partner = session
         elif name == "disconnectPartner" and self.partner:
-            # It leaves his session, is told that a session is disconnected, and asks for the next partner.
+            # It leaves the partner's session, is notified that a session is disconnected, and requests the next partner.
             self.partner = None
             self.next()
 

@@ -1,9 +1,9 @@
-/// Waiting people in the order of their entry, who share one property (an interest, or being open to anybody).
+/// A queue of waiting people with something in common: an interest, or being open to anyone.
 ///
-/// Who leaves is skipped, and swept out when half are gone.
-struct Line: Equatable, Sendable {
+/// People who leave are skipped and later removed in bulk.
+struct WaitQueue: Equatable, Sendable {
     struct Place: Equatable, Sendable {
-        /// Numbers only grow, so the line stays sorted by appending.
+        /// Numbers only grow, so appending keeps the queue sorted.
         var number: UInt64
         var slot: Int32
     }
@@ -14,7 +14,7 @@ struct Line: Equatable, Sendable {
 
     var isEmpty: Bool { live == 0 }
 
-    /// At the end, but for somebody who comes back from an attempt that failed.
+    /// Inserts a place. Appends it, except for a person who returns from a failed attempt.
     mutating func insert(_ place: Place) {
         live += 1
         if let last = places.last, last.number > place.number {
@@ -24,7 +24,7 @@ struct Line: Equatable, Sendable {
         }
     }
 
-    /// Somebody in this line left it; `isAlive` tells who is still here.
+    /// Removes a person from the queue. `isAlive` tells which places are still in use.
     mutating func leave(_ isAlive: (Place) -> Bool) {
         live -= 1
         while first < places.count, !isAlive(places[first]) { first += 1 }
@@ -37,7 +37,7 @@ struct Line: Equatable, Sendable {
         }
     }
 
-    /// The index of the first place with a number above `number`, to be used with `place(at:)`.
+    /// Returns the index of the first place with a number above `number`, for `place(at:)`.
     func index(after number: UInt64) -> Int {
         guard number > 0 else { return first }
         var low = first
@@ -54,47 +54,47 @@ struct Line: Equatable, Sendable {
     }
 }
 
-/// Several lines as one, in the order of entry, each place once.
+/// Merges several queues in the order of entry, returning each place once.
 struct Walk {
     private enum Cursor {
-        case one(Line.Place)
-        case line(Int32, index: Int)
+        case one(WaitQueue.Place)
+        case queue(Int32, index: Int)
     }
 
     private var cursors: [Cursor] = []
     private var last: UInt64
 
-    /// - Parameter count: how many lines will be added.
+    /// - Parameter count: the number of queues that will be added.
     init(after number: UInt64, count: Int) {
         last = number
         cursors.reserveCapacity(count)
     }
 
-    /// A line of one.
-    mutating func add(_ place: Line.Place) { cursors.append(.one(place)) }
+    /// Adds a queue with a single place.
+    mutating func add(_ place: WaitQueue.Place) { cursors.append(.one(place)) }
 
-    mutating func add(_ line: Int32, in lines: Numbered<Line>) {
-        cursors.append(.line(line, index: lines[line].index(after: last)))
+    mutating func add(_ queue: Int32, in queues: Numbered<WaitQueue>) {
+        cursors.append(.queue(queue, index: queues[queue].index(after: last)))
     }
 
-    mutating func next(in lines: Numbered<Line>) -> Line.Place? {
-        var best: Line.Place?
+    mutating func next(in queues: Numbered<WaitQueue>) -> WaitQueue.Place? {
+        var best: WaitQueue.Place?
         for position in cursors.indices {
-            guard let place = place(at: position, in: lines) else { continue }
+            guard let place = place(at: position, in: queues) else { continue }
             if best.map({ place.number < $0.number }) ?? true { best = place }
         }
         if let best { last = best.number }
         return best
     }
 
-    /// The first place there after the last one given out.
-    private mutating func place(at position: Int, in lines: Numbered<Line>) -> Line.Place? {
+    /// Returns the next place in this queue after the last one returned.
+    private mutating func place(at position: Int, in queues: Numbered<WaitQueue>) -> WaitQueue.Place? {
         switch cursors[position] {
         case .one(let place): return place.number > last ? place : nil
-        case .line(let line, var index):
-            while let place = lines[line].place(at: index), place.number <= last { index += 1 }
-            cursors[position] = .line(line, index: index)
-            return lines[line].place(at: index)
+        case .queue(let queue, var index):
+            while let place = queues[queue].place(at: index), place.number <= last { index += 1 }
+            cursors[position] = .queue(queue, index: index)
+            return queues[queue].place(at: index)
         }
     }
 }

@@ -1,8 +1,8 @@
 import Signaling
 import Wire
 
-/// Verbs about people and calls, made of what clients were told.
-extension Hearsay {
+/// Verbs about people and calls, with ids that clients have received.
+extension KnownIDs {
     func peopleVerb(from input: inout InputReader) -> ClientMessage {
         switch input.byte() % 16 {
         case 0, 1: .presence(.appear(appearance(from: &input)))
@@ -46,7 +46,7 @@ extension Hearsay {
         }
     }
 
-    /// About one place, and anywhere at all.
+    /// A location around one place, or an arbitrary one.
     private func move(from input: inout InputReader) -> NearbyVerb.Move {
         let choice = input.byte()
         let (north, east) = (Double(input.byte()), Double(input.byte()))
@@ -65,7 +65,7 @@ extension Hearsay {
         let choice = input.byte()
         let after = choice & 1 == 0 ? nil : choice & 2 == 0 ? input.pick(pages) : text(from: &input)
         return NearbyVerb.Watch(
-            unit: choice & 4 == 0 ? .miles : .kilometres, radius: 1 + Int(input.byte()), after: after,
+            unit: choice & 4 == 0 ? .miles : .kilometers, radius: 1 + Int(input.byte()), after: after,
             limit: choice & 8 == 0 ? nil : 1 + Int(input.byte() % 50)
         )
     }

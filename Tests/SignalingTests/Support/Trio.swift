@@ -1,8 +1,8 @@
 import Signaling
 import Wire
 
-/// Three who have appeared, with empty inboxes.
-struct Company {
+/// Three guests who are online, with empty inboxes.
+struct Trio {
     let stage = Stage()
     let ada: Guest
     let bob: Guest
@@ -15,19 +15,19 @@ struct Company {
     }
 }
 
-/// A suite about three who call each other, by their names.
-protocol InCompany {
-    var company: Company { get }
+/// A suite with three guests who call each other, available by name.
+protocol WithTrio {
+    var trio: Trio { get }
 }
 
-extension InCompany {
-    var stage: Stage { company.stage }
-    var ada: Guest { company.ada }
-    var bob: Guest { company.bob }
-    var eve: Guest { company.eve }
+extension WithTrio {
+    var stage: Stage { trio.stage }
+    var ada: Guest { trio.ada }
+    var bob: Guest { trio.bob }
+    var eve: Guest { trio.eve }
 }
 
-/// Two in a session whose media the server routes.
+/// A session with routed media and two members.
 struct RoutedRoom {
     let stage = Stage { $0.routesMedia = true }
     let session: SessionID
@@ -43,7 +43,7 @@ struct RoutedRoom {
     }
 }
 
-/// A suite about what the two there publish and subscribe to.
+/// A suite about what these two members publish and subscribe to.
 protocol InRoutedRoom {
     var room: RoutedRoom { get }
 }

@@ -1,0 +1,42 @@
+import Foundation
+
+/// Ensures that only one server uses a data directory.
+///
+/// Two servers would each keep their own people and sessions in memory, and neither would know the other's. The lock is held on
+/// the file `confab.lock` as long as this object lives. It ends with the process, however that ends. Commands such as
+/// `confab ban` do not take it: they may run beside the server.
+final class DirectoryLock: Sendable {
+    static let fileName = "confab.lock"
+
+    private let descriptor: Int32
+
+    /// - Throws: `DataDirectoryError` if another server holds the lock, or if the file cannot be opened.
+    init(directory: String) throws(DataDirectoryError) {
+        try PrivateFiles.makeDirectory(directory)
+        let path = directory + "/" + Self.fileName
+        let descriptor = open(path, O_CREAT | O_RDWR | O_CLOEXEC, 0o600)
+        guard descriptor >= 0 else {
+            throw DataDirectoryError("The file \(path) cannot be opened: \(String(cString: strerror(errno))).")
+        }
+        self.descriptor = descriptor
+        guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
+            let holder = Self.process(in: descriptor).map { " (process \($0))" } ?? ""
+            throw DataDirectoryError(
+                "Another server\(holder) uses the data directory \(directory). Stop it, or choose another directory with "
+                    + "--data-dir.")
+        }
+        let text = Array("\(getpid())\n".utf8)
+        _ = ftruncate(descriptor, 0)
+        _ = text.withUnsafeBytes { pwrite(descriptor, $0.baseAddress, $0.count, 0) }
+    }
+
+    deinit { close(descriptor) }
+
+    /// The process id that the holder wrote.
+    private static func process(in descriptor: Int32) -> Int32? {
+        var bytes = [UInt8](repeating: 0, count: 16)
+        let count = bytes.withUnsafeMutableBytes { pread(descriptor, $0.baseAddress, $0.count, 0) }
+        guard count > 0 else { return nil }
+        return Int32(String(decoding: bytes.prefix(count), as: UTF8.self).prefix { $0.isNumber })
+    }
+}

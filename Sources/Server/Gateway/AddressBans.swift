@@ -1,0 +1,30 @@
+import Signaling
+import Wire
+
+/// The bans of addresses in force, found by prefix length: a lookup takes as many steps as there are different lengths, however
+/// many bans there are.
+struct AddressBans: Equatable, Sendable {
+    private struct Length: Hashable {
+        var isIPv4: Bool
+        var bits: Int
+    }
+
+    private var bans: [Length: [IPAddress: Ban]] = [:]
+
+    /// Ignores bans of identities, and blocks that cannot be parsed.
+    init(_ bans: [Ban] = []) {
+        for ban in bans {
+            guard case .address(let text) = ban.subject, let block = CIDRBlock(text) else { continue }
+            self.bans[Length(isIPv4: block.network.isIPv4, bits: block.prefixLength), default: [:]][block.network] = ban
+        }
+    }
+
+    /// Returns a ban that covers this address now.
+    func ban(of address: IPAddress, at now: Timestamp) -> Ban? {
+        for (length, bans) in bans where length.isIPv4 == address.isIPv4 {
+            let network = CIDRBlock(address: address, prefixLength: length.bits).network
+            if let ban = bans[network], ban.isActive(at: now) { return ban }
+        }
+        return nil
+    }
+}

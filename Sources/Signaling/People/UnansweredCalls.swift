@@ -1,0 +1,42 @@
+import Wire
+
+/// Unanswered calls by callee. After too many, the caller must wait before the next call.
+struct UnansweredCalls: Equatable, Sendable {
+    private struct Attempts: Equatable, Sendable {
+        /// The newest last.
+        var times: [Timestamp] = []
+        /// Set after too many unanswered calls: no calls are allowed before this time.
+        var until: Timestamp?
+    }
+
+    /// Maximum number of callees tracked. The call budget allows about sixty in ten minutes.
+    private static let maxPeople = 100
+
+    private var byPerson: [IdentityID: Attempts] = [:]
+
+    var isEmpty: Bool { byPerson.isEmpty }
+
+    /// - Returns: when calls to this person are allowed again, or nil if they are allowed now.
+    func waitEnd(for other: IdentityID, _ now: Timestamp) -> Timestamp? {
+        guard let until = byPerson[other]?.until, now < until else { return nil }
+        return until
+    }
+
+    mutating func forget(_ other: IdentityID) { byPerson[other] = nil }
+
+    mutating func count(_ record: CallRecord, _ turn: Turn) {
+        switch record.outcome {
+        case .unanswered, .declined, .cancelled: break
+        default: return
+        }
+        let (now, period) = (turn.now, turn.rules.callsInVainPeriod)
+        byPerson = byPerson.filter { _, attempts in
+            attempts.until.map { now < $0 } ?? false || attempts.times.contains { now - $0 < period }
+        }
+        guard byPerson.count < Self.maxPeople || byPerson[record.other] != nil else { return }
+        var attempts = byPerson[record.other, default: Attempts()]
+        attempts.times = attempts.times.filter { now - $0 < period } + [now]
+        if attempts.times.count >= turn.rules.callsInVain { attempts = Attempts(until: now + period) }
+        byPerson[record.other] = attempts
+    }
+}

@@ -1,0 +1,126 @@
+// Counts the documented declarations of each Swift target, so that the documentation does not decline.
+//
+//   node scripts/documented.mjs            compares with scripts/documented.json; exit status 1 if a share fell
+//   node scripts/documented.mjs --missing [TARGET]   lists the declarations without a documentation comment
+//   node scripts/documented.mjs --write    updates scripts/documented.json
+//
+// A declaration counts if it is `public` or `package`: types, functions, properties, and the cases and requirements of such
+// enumerations and protocols. Initializers, operators and the members that coding and printing need do not count: their
+// meaning is given by the language.
+
+import { execFileSync } from 'node:child_process';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+/** Members whose meaning a protocol of the language or of `Wire`'s codec gives. */
+const conventional = new Set([
+  'encode', 'fields', 'visit', 'visitWithoutFailing', 'read', 'write', 'readers', 'hash', 'description', 'debugDescription', 'rawValue',
+  'CodingKeys', 'next', 'makeIterator', 'errorDescription',
+]);
+
+const modifiers = String.raw`(?:(?:static|final|mutating|nonmutating|nonisolated(?:\(unsafe\))?|indirect|class|override|consuming|borrowing|`
+  + String.raw`lazy|weak|unowned|distributed|(?:private|fileprivate|internal)\(set\))\s+)*`;
+const declaration = new RegExp(
+  String.raw`^(\s*)(?:@\w+(?:\([^)]*\))?\s+)*(?:(public|package)\s+)?${modifiers}`
+  + String.raw`(func|var|let|struct|enum|class|actor|protocol|typealias|associatedtype|case)\s+` + '`?([A-Za-z_]\\w*)`?');
+
+/** Words that add nothing to a name. */
+const fillers = new Set(
+  ['a', 'an', 'the', 'of', 'is', 'are', 'this', 'that', 'its', 'it', 'returns', 'gets', 'whether', 'if', 'true', 'for', 'to', 'value']);
+
+/** `lastPacketAt` → `last`, `packet`, `at`. */
+function words(text) {
+  return text.replace(/([a-z0-9])([A-Z])/g, '$1 $2').toLowerCase().match(/[a-z0-9]+/g) ?? [];
+}
+
+/** True if the comment has no word that the name does not have. */
+export function repeatsName(comment, name) {
+  const known = new Set(words(name).flatMap((word) => [word, `${word}s`, word.replace(/s$/, '')]));
+  const added = words(comment).filter((word) => !fillers.has(word) && !known.has(word));
+  return words(comment).length > 0 && added.length === 0;
+}
+
+/**
+ * The counted declarations of one file's text.
+ * @param {string} source
+ * @returns {{ name: string, line: number, comment: string }[]}
+ */
+export function declarations(source) {
+  const found = [];
+  /** The open types: where they are indented, and whether their cases or requirements count. */
+  const open = [];
+  let comment = [];
+  source.split('\n').forEach((text, index) => {
+    const trimmed = text.trim();
+    if (trimmed.startsWith('///')) {
+      comment.push(trimmed.slice(3).trim());
+      return;
+    }
+    // Attributes and plain comments may stand between a declaration and its documentation.
+    if (/^@\w+(\(.*\))?$/.test(trimmed) || (trimmed.startsWith('//') && comment.length > 0)) return;
+    const indent = text.length - text.trimStart().length;
+    while (open.length > 0 && trimmed !== '' && indent <= open.at(-1).indent) open.pop();
+    const [, , access, keyword, name] = declaration.exec(text) ?? [];
+    if (keyword) {
+      const type = open.at(-1);
+      const isMember = type !== undefined && indent === type.indent + 4
+        && (type.keyword === 'enum' ? keyword === 'case' : keyword !== 'case');
+      if ((access || isMember) && !conventional.has(name)) found.push({ name, line: index + 1, comment: comment.join(' ') });
+      // What an extension or a private type contains is not seen from outside.
+      if ((keyword === 'enum' || keyword === 'protocol') && (access || isMember) && trimmed.endsWith('{')) open.push({ indent, keyword });
+    }
+    comment = [];
+  });
+  return found;
+}
+
+/** The share in percent, rounded down to a tenth. */
+export const share = ({ documented, total }) => Math.floor((documented * 1000) / Math.max(total, 1)) / 10;
+
+/**
+ * What is wrong with today's figures, compared with those that were kept.
+ * @param {Record<string, { documented: number, total: number }>} today
+ * @param {Record<string, number>} kept shares in percent
+ */
+export function faults(today, kept) {
+  return Object.entries(today).flatMap(([target, count]) => {
+    const before = kept[target] ?? 0;
+    return share(count) >= before ? [] : [
+      `${target}: ${share(count)} % of the declarations are documented, ${before} % were. `
+      + `"node scripts/documented.mjs --missing ${target}" lists the others.`,
+    ];
+  });
+}
+
+function main() {
+  const root = fileURLToPath(new URL('..', import.meta.url));
+  const keptPath = join(root, 'scripts/documented.json');
+  const files = execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard', 'Sources/*.swift'], { cwd: root, encoding: 'utf8' })
+    .split('\n').filter((file) => file && existsSync(join(root, file)));
+  const today = {};
+  const problems = [];
+  const [option, only] = process.argv.slice(2);
+  for (const file of files) {
+    const target = file.split('/')[1];
+    const count = today[target] ??= { documented: 0, total: 0 };
+    for (const { name, line, comment } of declarations(readFileSync(join(root, file), 'utf8'))) {
+      count.total += 1;
+      if (comment) count.documented += 1;
+      if (comment && repeatsName(comment, name)) problems.push(`${file}:${line}: the comment only repeats the name "${name}".`);
+      if (!comment && option === '--missing' && (!only || only === target)) console.log(`${file}:${line}: ${name}`);
+    }
+  }
+  if (option === '--missing') return 0;
+  if (option === '--write') {
+    const shares = Object.fromEntries(Object.entries(today).sort().map(([target, count]) => [target, share(count)]));
+    writeFileSync(keptPath, `${JSON.stringify(shares, null, 2)}\n`);
+    for (const [target, count] of Object.entries(today)) console.log(`${target}: ${count.documented} of ${count.total}, ${share(count)} %`);
+    return 0;
+  }
+  problems.push(...faults(today, JSON.parse(readFileSync(keptPath, 'utf8'))));
+  for (const problem of problems) console.log(problem);
+  return problems.length > 0 ? 1 : 0;
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) process.exit(main());
